@@ -1,0 +1,68 @@
+/* What a lab tells the monitor: its arrays, its phases and the oracle.
+ *
+ * driver.c of each lab defines numalab_driver. It is linked into the monitor
+ * only, so the process that holds the student's code knows no right answer. */
+#ifndef NUMALAB_DRIVER_H
+#define NUMALAB_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NUMALAB_MAX_ARRAYS = 8, NUMALAB_MAX_ELEMENT_BYTES = 16 };
+
+struct numalab_array {
+    const char *name;     /* as in the lab's contract header */
+    size_t element_bytes; /* at most NUMALAB_MAX_ELEMENT_BYTES */
+};
+
+/* One element given a new value between two repetitions. */
+struct numalab_change {
+    size_t array; /* index into numalab_driver.arrays */
+    size_t element;
+    unsigned char value[NUMALAB_MAX_ELEMENT_BYTES];
+};
+
+/* The first element that differs from the oracle. */
+struct numalab_mismatch {
+    size_t array;
+    size_t element;
+    double expected;
+    double found; /* may be NaN */
+};
+
+struct numalab_oracle; /* the lab's own; what the arrays should hold now */
+
+struct numalab_driver {
+    const char *lab;
+    const struct numalab_array *arrays;
+    size_t array_count;
+    const char *initialize_phase; /* places the pages, run once a process */
+    const char *compute_phase;    /* is repeated and timed */
+    size_t published_n;           /* problem size of the published case */
+
+    /* Bytes that one compute phase has to move at least. */
+    size_t (*bytes_moved)(size_t n);
+
+    /* Returns NULL when there is no memory. The caller owns it. */
+    struct numalab_oracle *(*create)(size_t n);
+    void (*destroy)(struct numalab_oracle *oracle);
+
+    /* The named phase has run once. */
+    void (*advance)(struct numalab_oracle *oracle, const char *phase);
+
+    /* Chooses one input element and its new value by the two random numbers,
+     * notes it in the oracle and fills change. Returns 0 or -ENOMEM. */
+    int (*change)(struct numalab_oracle *oracle, uint64_t random_position,
+                  uint64_t random_value, struct numalab_change *change);
+
+    /* Compares count elements of an array, from element first on, with what
+     * they should be. Returns how many are wrong; if any, fills mismatch with
+     * the first. NaN is always wrong. */
+    size_t (*compare)(const struct numalab_oracle *oracle, size_t array,
+                      size_t first, size_t count, const void *found,
+                      struct numalab_mismatch *mismatch);
+};
+
+extern const struct numalab_driver numalab_driver;
+
+#endif

@@ -1,0 +1,154 @@
+#include <errno.h>
+#include <string.h>
+
+#include "record.h"
+#include "results.h"
+#include "runs.h"
+
+/* One role's process within the generation. */
+struct runner {
+    const struct numalab_role *role;
+    struct numalab_worker worker;
+    struct numalab_oracle *oracle;
+    struct numalab_results results;
+    struct numalab_change changes[NUMALAB_CHANGES];
+    double initialize_s;
+};
+
+struct generation {
+    const struct numalab_run_options *options;
+    struct numalab_random random;
+    struct runner runner[NUMALAB_MAX_ROLES];
+    json_t *samples;
+    size_t n;
+    size_t order; /* compute phases so far, over all roles */
+    double origin_s;
+};
+
+static int start(struct generation *generation, struct runner *runner)
+{
+    const struct numalab_run_options *options = generation->options;
+    const struct numalab_driver *driver = options->driver;
+
+    if (numalab_worker_start(&runner->worker, runner->role->program, &options->limits,
+                             options->cancel_fd) < 0)
+        return -1;
+    runner->oracle = driver->create(generation->n);
+    if (!runner->oracle)
+        return numalab_worker_kit_error(&runner->worker, "make the oracle", -ENOMEM);
+    if (numalab_worker_allocate(&runner->worker, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_worker_run(&runner->worker, driver->initialize_phase, NULL) < 0)
+        return -1;
+    driver->advance(runner->oracle, driver->initialize_phase);
+    runner->initialize_s = runner->worker.elapsed_s;
+    return numalab_worker_stop(&runner->worker);
+}
+
+/* One timed compute phase; the worker stands still before and after it, and the
+ * inputs that it finds are new. */
+static int repeat(struct generation *generation, struct runner *runner, size_t repetition,
+                  bool is_warm_up)
+{
+    const struct numalab_driver *driver = generation->options->driver;
+    struct numalab_worker *worker = &runner->worker;
+
+    if (numalab_results_change_inputs(worker, driver, runner->oracle, &generation->random,
+                                      runner->changes) < 0 ||
+        numalab_worker_continue(worker) < 0 ||
+        numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
+        numalab_worker_stop(worker) < 0)
+        return -1;
+    driver->advance(runner->oracle, driver->compute_phase);
+    json_array_append_new(
+        generation->samples,
+        json_pack("{ss sI sI sb sf sf}", "role", runner->role->name, "repetition",
+                  (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
+                  (int)is_warm_up, "started_s", worker->started_at_s - generation->origin_s,
+                  "elapsed_s", worker->elapsed_s));
+    return numalab_results_spot_check(worker, driver, runner->oracle, &generation->random,
+                                      runner->changes, driver->compute_phase, repetition,
+                                      &runner->results);
+}
+
+static int finish(struct generation *generation, struct runner *runner)
+{
+    const struct numalab_run_options *options = generation->options;
+    return numalab_results_compare_all(&runner->worker, options->driver, runner->oracle,
+                                       options->driver->compute_phase, options->repetitions,
+                                       &runner->results);
+}
+
+/* All roles at once: each round runs every role once, in an order of its own. */
+static int run_interleaved(struct generation *generation)
+{
+    const struct numalab_run_options *options = generation->options;
+    size_t order[NUMALAB_MAX_ROLES];
+
+    numalab_random_order(&generation->random, order, options->role_count);
+    for (size_t i = 0; i < options->role_count; i++)
+        if (start(generation, &generation->runner[order[i]]) < 0) return -1;
+    for (size_t repetition = 0; repetition <= options->repetitions; repetition++) {
+        numalab_random_order(&generation->random, order, options->role_count);
+        for (size_t i = 0; i < options->role_count; i++)
+            if (repeat(generation, &generation->runner[order[i]], repetition,
+                       repetition == 0) < 0)
+                return -1;
+    }
+    for (size_t i = 0; i < options->role_count; i++)
+        if (finish(generation, &generation->runner[i]) < 0) return -1;
+    return 0;
+}
+
+static int run_one_at_a_time(struct generation *generation)
+{
+    const struct numalab_run_options *options = generation->options;
+    size_t order[NUMALAB_MAX_ROLES];
+
+    numalab_random_order(&generation->random, order, options->role_count);
+    for (size_t i = 0; i < options->role_count; i++) {
+        struct runner *runner = &generation->runner[order[i]];
+        if (start(generation, runner) < 0) return -1;
+        for (size_t repetition = 0; repetition <= options->repetitions; repetition++)
+            if (repeat(generation, runner, repetition, repetition == 0) < 0) return -1;
+        if (finish(generation, runner) < 0) return -1;
+        numalab_worker_end(&runner->worker);
+    }
+    return 0;
+}
+
+json_t *numalab_run_generation(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    struct generation generation = {.options = options, .samples = json_array(),
+                                    .origin_s = numalab_now_s()};
+    generation.n = numalab_timed_n(driver, options->node, options->size, options->thread_count);
+    for (size_t i = 0; i < options->role_count; i++) {
+        generation.runner[i].role = &options->role[i];
+        generation.runner[i].worker = (struct numalab_worker){
+            .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
+    }
+    if (numalab_random_open(&generation.random) < 0)
+        numalab_worker_kit_error(&generation.runner[0].worker, "seed the random numbers", -EIO);
+    else if (options->one_at_a_time)
+        run_one_at_a_time(&generation);
+    else
+        run_interleaved(&generation);
+
+    json_t *roles = json_array();
+    for (size_t i = 0; i < options->role_count; i++) {
+        struct runner *runner = &generation.runner[i];
+        numalab_worker_end(&runner->worker);
+        json_array_append_new(
+            roles, json_pack("{ss sf so so}", "role", runner->role->name, "initialize_s",
+                             runner->initialize_s, "results",
+                             numalab_record_results(&runner->results, driver), "outcome",
+                             numalab_record_outcome(&runner->worker, driver)));
+        if (runner->oracle) driver->destroy(runner->oracle);
+    }
+    return json_pack("{ss so sI sI sb so so}", "kind", "generation", "seed",
+                     json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
+                     (json_int_t)generation.n, "bytes_moved",
+                     (json_int_t)driver->bytes_moved(generation.n), "one_at_a_time",
+                     (int)options->one_at_a_time, "roles", roles, "samples",
+                     generation.samples);
+}

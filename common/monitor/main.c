@@ -1,0 +1,189 @@
+/* The monitor of a lab: does one run and prints its record as JSON. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runs.h"
+
+enum { EXIT_RECORDED = 0, EXIT_MISUSE = 2, EXIT_NO_RECORD = 3 };
+
+static const struct run_kind {
+    const char *name;
+    json_t *(*run)(const struct numalab_run_options *options);
+} run_kinds[] = {
+    {"check", numalab_run_check},
+    {"trace", numalab_run_trace},
+    {"placement", numalab_run_placement},
+    {"generation", numalab_run_generation},
+};
+
+static const char usage[] =
+    "usage: LAB-monitor check|trace|placement|generation --worker ROLE=PROGRAM ...\n"
+    "  --threads N         size of the team that the kit asks for (one a core)\n"
+    "  --size NAME         quick, default or published\n"
+    "  --repetitions N     timed repetitions of each role in a generation (3)\n"
+    "  --one-at-a-time     generation: one worker after another, not interleaved\n"
+    "  --order NAME        trace: natural, ascending or descending\n"
+    "  --touch-map METHOD  trace: userfaultfd or in_process\n"
+    "  --limit-s SECONDS   wall time that one phase may take (10)\n"
+    "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
+    "there is no record. SIGINT and SIGTERM end the run; its record is printed.\n";
+
+static int misuse(const char *what, const char *value)
+{
+    fprintf(stderr, "monitor: %s%s%s\n%s", what, value ? ": " : "", value ? value : "", usage);
+    return EXIT_MISUSE;
+}
+
+/* Number of the name in a list that ends with NULL, or -1. */
+static int position(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0) return i;
+    return -1;
+}
+
+static int add_role(struct numalab_run_options *options, char *value)
+{
+    char *equals = strchr(value, '=');
+    if (!equals || options->role_count == NUMALAB_MAX_ROLES) return -EINVAL;
+    *equals = '\0';
+    options->role[options->role_count++] =
+        (struct numalab_role){.name = value, .program = equals + 1};
+    return 0;
+}
+
+/* Whatever the workers' kernels may have started is ours by now: end it. */
+static void end_orphans(void)
+{
+    char path[64], line[4096];
+    for (int round = 0; round < 100; round++) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+        FILE *file = fopen(path, "re");
+        if (!file) return;
+        char *got = fgets(line, sizeof line, file), *rest = NULL;
+        fclose(file);
+        if (!got) return;
+        for (char *pid = strtok_r(line, " ", &rest); pid; pid = strtok_r(NULL, " ", &rest))
+            kill((pid_t)atoi(pid), SIGKILL);
+        while (waitpid(-1, NULL, 0) > 0) continue;
+    }
+}
+
+static int open_cancel_fd(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const orders[] = {"natural", "ascending", "descending", NULL};
+    static const char *const methods[] = {"userfaultfd", "in_process", NULL};
+    static const struct option long_options[] = {
+        {"worker", required_argument, NULL, 'w'},
+        {"threads", required_argument, NULL, 't'},
+        {"size", required_argument, NULL, 's'},
+        {"repetitions", required_argument, NULL, 'r'},
+        {"one-at-a-time", no_argument, NULL, '1'},
+        {"order", required_argument, NULL, 'o'},
+        {"touch-map", required_argument, NULL, 'm'},
+        {"limit-s", required_argument, NULL, 'l'},
+        {0},
+    };
+    struct numalab_run_options options = {
+        .driver = &numalab_driver,
+        .size = NUMALAB_DEFAULT,
+        .repetitions = 3,
+        .limits = {.phase_s = 10.0,
+                   .memory_bytes = (uint64_t)512 << 20,
+                   .output_bytes = (uint64_t)16 << 20},
+    };
+    const struct run_kind *kind = NULL;
+    for (size_t i = 0; argc > 1 && i < sizeof run_kinds / sizeof run_kinds[0]; i++)
+        if (strcmp(argv[1], run_kinds[i].name) == 0) kind = &run_kinds[i];
+    if (!kind) return misuse("unknown run", argc > 1 ? argv[1] : "none given");
+
+    optind = 2;
+    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
+        int chosen = 0;
+        switch (option) {
+        case 'w':
+            chosen = add_role(&options, optarg);
+            break;
+        case 't':
+            options.thread_count = strtoul(optarg, NULL, 10);
+            break;
+        case 's':
+            chosen = numalab_size_parse(optarg, &options.size);
+            break;
+        case 'r':
+            options.repetitions = strtoul(optarg, NULL, 10);
+            break;
+        case '1':
+            options.one_at_a_time = true;
+            break;
+        case 'o':
+            chosen = position(orders, optarg);
+            options.touch_order = (enum numalab_touch_order)chosen;
+            break;
+        case 'm':
+            chosen = position(methods, optarg);
+            options.touch_method = (enum numalab_touch_method)chosen;
+            break;
+        case 'l':
+            options.limits.phase_s = strtod(optarg, NULL);
+            break;
+        default:
+            return misuse("unknown option", NULL);
+        }
+        if (chosen < 0) return misuse("bad value", optarg);
+    }
+    if (options.role_count == 0) return misuse("no --worker given", NULL);
+    if (options.role_count > 1 && kind->run != numalab_run_generation)
+        return misuse("only a generation takes more than one --worker", NULL);
+    if (options.repetitions < 1) return misuse("--repetitions must be at least 1", NULL);
+    if (!(options.limits.phase_s > 0)) return misuse("--limit-s must be above 0", NULL);
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct numalab_node node;
+    int error = numalab_node_open(&node);
+    if (error < 0) {
+        fprintf(stderr, "monitor: can't read the topology: %s\n", strerror(-error));
+        return EXIT_NO_RECORD;
+    }
+    options.node = &node;
+    if (options.thread_count == 0) options.thread_count = node.core_count;
+    options.limits.thread_count = options.thread_count;
+    options.cancel_fd = open_cancel_fd();
+
+    json_t *record = kind->run(&options);
+    end_orphans();
+    if (record) {
+        json_object_set_new(record, "lab", json_string(numalab_driver.lab));
+        json_object_set_new(record, "team", json_integer((json_int_t)options.thread_count));
+    }
+    int written = record ? json_dumpf(record, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER) : -1;
+    if (written == 0) putchar('\n');
+    json_decref(record);
+    numalab_node_close(&node);
+    if (written < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "monitor: no record could be written\n");
+        return EXIT_NO_RECORD;
+    }
+    return EXIT_RECORDED;
+}

@@ -1,0 +1,258 @@
+#define _GNU_SOURCE
+#include "node.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <hwloc/distances.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The first line of a file, without its end; NULL where there is none. */
+static char *first_line(const char *path, char *line, size_t line_bytes)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return NULL;
+    char *got = fgets(line, (int)line_bytes, file);
+    fclose(file);
+    if (got) line[strcspn(line, "\n")] = '\0';
+    return got;
+}
+
+static void set_line(json_t *object, const char *key, const char *path)
+{
+    char line[256];
+    json_object_set_new(object, key,
+                        first_line(path, line, sizeof line) ? json_string(line) : json_null());
+}
+
+/* Path of a file in this process's cgroup, in cgroup v2's unified tree. */
+static void cgroup_path(char *path, size_t path_bytes, const char *file)
+{
+    char line[512];
+    const char *group = "";
+    if (first_line("/proc/self/cgroup", line, sizeof line) && strncmp(line, "0::", 3) == 0)
+        group = line + 3;
+    snprintf(path, path_bytes, "/sys/fs/cgroup%s/%s", group, file);
+}
+
+static uint64_t usable_memory_bytes(hwloc_topology_t topology)
+{
+    /* Memory plugged in later may be missing from the nodes' own totals. */
+    uint64_t installed = hwloc_get_root_obj(topology)->total_memory;
+    uint64_t total = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (total > installed) installed = total;
+    char path[768], line[256];
+    cgroup_path(path, sizeof path, "memory.max");
+    if (first_line(path, line, sizeof line) && isdigit((unsigned char)line[0])) {
+        uint64_t allowed = strtoull(line, NULL, 10);
+        if (allowed < installed) return allowed;
+    }
+    return installed;
+}
+
+static uint64_t cache_bytes(hwloc_topology_t topology)
+{
+    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE,
+                                              HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        uint64_t bytes = 0;
+        hwloc_obj_t cache = NULL;
+        while ((cache = hwloc_get_next_obj_by_type(topology, levels[i], cache)))
+            bytes += cache->attr->cache.size;
+        if (bytes) return bytes;
+    }
+    return 0;
+}
+
+int numalab_node_open(struct numalab_node *node)
+{
+    memset(node, 0, sizeof *node);
+    if (hwloc_topology_init(&node->topology) < 0) return -ENOMEM;
+    if (hwloc_topology_set_flags(node->topology,
+                                 HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
+                                     HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING) < 0 ||
+        hwloc_topology_load(node->topology) < 0) {
+        hwloc_topology_destroy(node->topology);
+        return -EIO;
+    }
+    int cores = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_CORE);
+    int pus = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_PU);
+    int numa_nodes = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_NUMANODE);
+    node->core_count = (size_t)(cores > 0 ? cores : pus);
+    node->numa_node_count = (size_t)(numa_nodes > 0 ? numa_nodes : 1);
+    node->last_level_cache_bytes = cache_bytes(node->topology);
+    node->memory_bytes = usable_memory_bytes(node->topology);
+    return 0;
+}
+
+void numalab_node_close(struct numalab_node *node)
+{
+    if (node->topology) hwloc_topology_destroy(node->topology);
+    node->topology = NULL;
+}
+
+int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t numa_node = NULL;
+    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE,
+                                                   numa_node)))
+        if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, numa_node->cpuset))
+            return (int)numa_node->os_index;
+    return -1;
+}
+
+/* The object of a type that holds every PU of the set, or NULL. */
+static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t type,
+                            hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t object = NULL;
+    while ((object = hwloc_get_next_obj_by_type(node->topology, type, object)))
+        if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, object->cpuset))
+            return object;
+    return NULL;
+}
+
+int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t package = covering(node, HWLOC_OBJ_PACKAGE, pus);
+    return package ? (int)package->logical_index : -1;
+}
+
+int numalab_core_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t core = covering(node, HWLOC_OBJ_CORE, pus);
+    return core ? (int)core->logical_index : -1;
+}
+
+static json_t *describe_pus(const struct numalab_node *node)
+{
+    json_t *list = json_array();
+    hwloc_obj_t pu = NULL;
+    while ((pu = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_PU, pu)))
+        json_array_append_new(
+            list, json_pack("{si si si si}", "pu", (int)pu->os_index, "core",
+                            numalab_core_of_pus(node, pu->cpuset), "package",
+                            numalab_package_of_pus(node, pu->cpuset), "numa_node",
+                            numalab_node_of_pus(node, pu->cpuset)));
+    return list;
+}
+
+static json_t *describe_numa_nodes(const struct numalab_node *node)
+{
+    json_t *list = json_array();
+    hwloc_obj_t numa_node = NULL;
+    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE,
+                                                   numa_node)))
+        json_array_append_new(
+            list, json_pack("{si sI}", "numa_node", (int)numa_node->os_index, "memory_bytes",
+                            (json_int_t)numa_node->attr->numanode.local_memory));
+    return list;
+}
+
+/* The SLIT as rows, in the order of the NUMA node list; null where the system
+ * gives none. */
+static json_t *describe_distances(const struct numalab_node *node)
+{
+    unsigned count = 1;
+    struct hwloc_distances_s *distances;
+    if (hwloc_distances_get_by_name(node->topology, "NUMALatency", &count, &distances, 0) < 0 ||
+        count == 0)
+        return json_null();
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < distances->nbobjs; i++) {
+        json_t *row = json_array();
+        for (unsigned j = 0; j < distances->nbobjs; j++)
+            json_array_append_new(
+                row, json_integer((json_int_t)distances->values[i * distances->nbobjs + j]));
+        json_array_append_new(rows, row);
+    }
+    hwloc_distances_release(node->topology, distances);
+    return rows;
+}
+
+static json_t *describe_caches(const struct numalab_node *node)
+{
+    static const struct {
+        hwloc_obj_type_t type;
+        const char *name;
+    } levels[] = {{HWLOC_OBJ_L1CACHE, "L1d"}, {HWLOC_OBJ_L2CACHE, "L2"},
+                  {HWLOC_OBJ_L3CACHE, "L3"}, {HWLOC_OBJ_L4CACHE, "L4"}};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        hwloc_obj_t cache = hwloc_get_next_obj_by_type(node->topology, levels[i].type, NULL);
+        if (!cache) continue;
+        json_array_append_new(
+            list,
+            json_pack("{ss si sI}", "level", levels[i].name, "count",
+                      hwloc_get_nbobjs_by_type(node->topology, levels[i].type),
+                      "bytes_each", (json_int_t)cache->attr->cache.size));
+    }
+    return list;
+}
+
+static const char *info(hwloc_topology_t topology, hwloc_obj_type_t type, const char *name)
+{
+    hwloc_obj_t object = hwloc_get_next_obj_by_type(topology, type, NULL);
+    return object ? hwloc_obj_get_info_by_name(object, name) : NULL;
+}
+
+/* The word in brackets of a file such as "always [madvise] never". */
+static json_t *chosen_word(const char *path)
+{
+    char line[256];
+    if (!first_line(path, line, sizeof line)) return json_null();
+    char *open = strchr(line, '['), *close = strchr(line, ']');
+    if (!open || !close || close < open) return json_string(line);
+    return json_stringn(open + 1, (size_t)(close - open - 1));
+}
+
+json_t *numalab_node_describe(const struct numalab_node *node)
+{
+    char host[256] = "", line[256], path[768];
+    struct utsname system;
+    double load[3] = {0};
+    json_t *object = json_object();
+    if (!object) return NULL;
+
+    gethostname(host, sizeof host - 1);
+    uname(&system);
+    const char *model = info(node->topology, HWLOC_OBJ_PACKAGE, "CPUModel");
+    int pus = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_PU);
+    int packages = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_PACKAGE);
+
+    json_object_set_new(object, "name", json_string(host));
+    json_object_set_new(object, "kernel", json_string(system.release));
+    json_object_set_new(object, "architecture", json_string(system.machine));
+    json_object_set_new(object, "cpu_model", model ? json_string(model) : json_null());
+    json_object_set_new(object, "packages", json_integer(packages > 0 ? packages : 1));
+    json_object_set_new(object, "numa_nodes", json_integer((json_int_t)node->numa_node_count));
+    json_object_set_new(object, "cores", json_integer((json_int_t)node->core_count));
+    json_object_set_new(object, "pus", json_integer(pus));
+    json_object_set_new(object, "page_bytes", json_integer(sysconf(_SC_PAGESIZE)));
+    json_object_set_new(object, "memory_bytes", json_integer((json_int_t)node->memory_bytes));
+    json_object_set_new(object, "last_level_cache_bytes",
+                        json_integer((json_int_t)node->last_level_cache_bytes));
+    json_object_set_new(object, "caches", describe_caches(node));
+    json_object_set_new(object, "numa_node_list", describe_numa_nodes(node));
+    json_object_set_new(object, "distances", describe_distances(node));
+    json_object_set_new(object, "pu_list", describe_pus(node));
+    json_object_set_new(object, "huge_page_mode",
+                        chosen_word("/sys/kernel/mm/transparent_hugepage/enabled"));
+    set_line(object, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    set_line(object, "clock_source",
+             "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    bool has_balancing = first_line("/proc/sys/kernel/numa_balancing", line, sizeof line);
+    json_object_set_new(object, "numa_balancing",
+                        has_balancing ? json_boolean(strcmp(line, "0") != 0) : json_null());
+    json_object_set_new(object, "load_1min",
+                        getloadavg(load, 3) > 0 ? json_real(load[0]) : json_null());
+    cgroup_path(path, sizeof path, "memory.max");
+    set_line(object, "cgroup_memory_max", path);
+    cgroup_path(path, sizeof path, "cpu.max");
+    set_line(object, "cgroup_cpu_max", path);
+    return object;
+}

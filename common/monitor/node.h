@@ -1,0 +1,34 @@
+/* The node as hwloc sees it, and what of it a run needs. */
+#ifndef NUMALAB_MONITOR_NODE_H
+#define NUMALAB_MONITOR_NODE_H
+
+#include <hwloc.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct numalab_node {
+    hwloc_topology_t topology; /* only what this process may use */
+    size_t core_count;
+    size_t numa_node_count;
+    uint64_t last_level_cache_bytes; /* of all of them together */
+    uint64_t memory_bytes;           /* installed, or the cgroup's limit */
+};
+
+/* Returns 0 or a negative errno. */
+int numalab_node_open(struct numalab_node *node);
+void numalab_node_close(struct numalab_node *node);
+
+/* What a record says of the node; NULL when there is no memory. The caller
+ * owns it. */
+json_t *numalab_node_describe(const struct numalab_node *node);
+
+/* NUMA node (operating system's number) that holds every PU of the set, or -1
+ * when the PUs sit on several. */
+int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
+
+/* The same for package (-1 when several) and core (hwloc's logical number). */
+int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
+int numalab_core_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
+
+#endif

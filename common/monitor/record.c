@@ -1,0 +1,161 @@
+#define _GNU_SOURCE
+#include "record.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+json_t *numalab_record_number(double value)
+{
+    if (isnan(value)) return json_string("NaN");
+    if (isinf(value)) return json_string(value > 0 ? "Infinity" : "-Infinity");
+    return json_real(value);
+}
+
+json_t *numalab_record_runs(const int *value, size_t count)
+{
+    json_t *runs = json_array();
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count && value[next] == value[first];) next++;
+        json_array_append_new(runs,
+                              json_pack("[iI]", value[first], (json_int_t)(next - first)));
+    }
+    return runs;
+}
+
+static json_t *signal_name(int number)
+{
+    const char *abbreviation = sigabbrev_np(number);
+    char name[32];
+    if (!abbreviation) return json_sprintf("signal %d", number);
+    snprintf(name, sizeof name, "SIG%s", abbreviation);
+    return json_string(name);
+}
+
+/* Which array's guard or body an address lies in. */
+static json_t *describe_address(const struct numalab_worker *worker,
+                                const struct numalab_driver *driver, uint64_t address)
+{
+    for (size_t i = 0; i < worker->array_count; i++) {
+        const uint64_t first = worker->address[i], end = first + worker->bytes[i];
+        if (!first || address + NUMALAB_GUARD_BYTES < first ||
+            address >= end + NUMALAB_GUARD_BYTES)
+            continue;
+        int64_t offset = (int64_t)(address - first);
+        int64_t element_bytes = (int64_t)driver->arrays[i].element_bytes;
+        int64_t element = offset >= 0 ? offset / element_bytes
+                                      : -((-offset + element_bytes - 1) / element_bytes);
+        return json_pack("{ss sI}", "array", driver->arrays[i].name, "element",
+                         (json_int_t)element);
+    }
+    return json_null();
+}
+
+static void add_crash_report(json_t *object, const struct numalab_worker *worker,
+                             const struct numalab_driver *driver)
+{
+    const struct numalab_message *report = &worker->outcome.report;
+    json_t *frames = json_array();
+    for (uint32_t i = 0; i < report->frame_count && i < NUMALAB_MAX_FRAMES; i++)
+        json_array_append_new(frames, json_integer((json_int_t)report->frame[i]));
+    json_object_set_new(object, "frames", frames);
+    if (!report->fault_has_address) return;
+    json_object_set_new(object, "address", json_sprintf("0x%llx",
+                        (unsigned long long)report->fault_address));
+    json_object_set_new(object, "access",
+                        report->fault_is_write < 0
+                            ? json_null()
+                            : json_string(report->fault_is_write ? "write" : "read"));
+    json_object_set_new(object, "place",
+                        describe_address(worker, driver, report->fault_address));
+}
+
+/* What was printed first, as text whatever it is. */
+static json_t *printable(const struct numalab_worker *worker)
+{
+    char text[NUMALAB_KEPT_OUTPUT_BYTES];
+    size_t count = worker->printed_bytes < sizeof text ? (size_t)worker->printed_bytes
+                                                       : sizeof text;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char c = (unsigned char)worker->kept_output[i];
+        text[i] = c == '\n' || c == '\t' || (c >= ' ' && c < 127) ? (char)c : '?';
+    }
+    return json_stringn(text, count);
+}
+
+json_t *numalab_record_outcome(const struct numalab_worker *worker,
+                               const struct numalab_driver *driver)
+{
+    static const char *const names[] = {
+        [NUMALAB_OK] = "ok",
+        [NUMALAB_CRASHED] = "crashed",
+        [NUMALAB_EXITED] = "exited",
+        [NUMALAB_TIMED_OUT] = "timed_out",
+        [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
+        [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
+        [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
+        [NUMALAB_CANCELLED] = "cancelled",
+        [NUMALAB_KIT_ERROR] = "kit_error",
+    };
+    const struct numalab_outcome *outcome = &worker->outcome;
+    json_t *object = json_object();
+    json_object_set_new(object, "status", json_string(names[outcome->kind]));
+    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)worker->printed_bytes));
+    if (worker->printed_bytes) json_object_set_new(object, "printed", printable(worker));
+    if (outcome->kind == NUMALAB_OK) return object;
+
+    json_object_set_new(object, "doing", json_string(outcome->doing));
+    json_object_set_new(object, "n", json_integer((json_int_t)outcome->n));
+    switch (outcome->kind) {
+    case NUMALAB_CRASHED:
+        json_object_set_new(object, "signal", signal_name(outcome->signal_number));
+        if (outcome->has_report) add_crash_report(object, worker, driver);
+        break;
+    case NUMALAB_EXITED:
+        json_object_set_new(object, "exit_code", json_integer(outcome->exit_code));
+        break;
+    case NUMALAB_TIMED_OUT:
+        json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
+        break;
+    case NUMALAB_OUT_OF_MEMORY:
+        json_object_set_new(object, "resident_bytes",
+                            json_integer((json_int_t)outcome->resident_bytes));
+        json_object_set_new(object, "limit_bytes",
+                            json_integer((json_int_t)outcome->limit_bytes));
+        break;
+    case NUMALAB_TOO_MUCH_OUTPUT:
+        json_object_set_new(object, "limit_bytes",
+                            json_integer((json_int_t)outcome->limit_bytes));
+        break;
+    case NUMALAB_KIT_ERROR:
+        json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
+        break;
+    case NUMALAB_OK:
+    case NUMALAB_BAD_PROTOCOL:
+    case NUMALAB_CANCELLED:
+        break;
+    }
+    return object;
+}
+
+json_t *numalab_record_results(const struct numalab_results *results,
+                               const struct numalab_driver *driver)
+{
+    json_t *object = json_pack("{sI sI}", "checked", (json_int_t)results->checked, "wrong",
+                               (json_int_t)results->wrong);
+    if (results->wrong) {
+        const struct numalab_mismatch *first = &results->first_wrong;
+        json_object_set_new(
+            object, "first_wrong",
+            json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name,
+                      "element", (json_int_t)first->element, "expected",
+                      numalab_record_number(first->expected), "found",
+                      numalab_record_number(first->found), "phase", results->first_wrong_phase,
+                      "repetition", (json_int_t)results->first_wrong_repetition));
+    }
+    if (results->wrote_before_array)
+        json_object_set_new(object, "wrote_before_array",
+                            json_string(driver->arrays[results->damaged_array].name));
+    return object;
+}

@@ -1,0 +1,25 @@
+/* Pieces of a record that more than one kind of run writes. Each returns a new
+ * JSON value that the caller owns. Observations only: no median, no opinion. */
+#ifndef NUMALAB_MONITOR_RECORD_H
+#define NUMALAB_MONITOR_RECORD_H
+
+#include <jansson.h>
+
+#include "results.h"
+#include "worker_process.h"
+
+/* A number, or "NaN", "Infinity", "-Infinity", which JSON has no numbers for. */
+json_t *numalab_record_number(double value);
+
+/* How a worker's part ended: status, and what is known of it. */
+json_t *numalab_record_outcome(const struct numalab_worker *worker,
+                               const struct numalab_driver *driver);
+
+/* What comparing the results has found. */
+json_t *numalab_record_results(const struct numalab_results *results,
+                               const struct numalab_driver *driver);
+
+/* A page-by-page list of small numbers, run-length coded as [number, count]. */
+json_t *numalab_record_runs(const int *value, size_t count);
+
+#endif

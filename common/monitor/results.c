@@ -1,0 +1,159 @@
+#include "results.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Small enough to stay in the second level cache between the copy out of the
+ * worker and the comparison. */
+enum { CHUNK_BYTES = 512 << 10 };
+enum { BEFORE_PATTERN = 0xa5 };
+
+/* Bytes of the array's first page that lie before the array. */
+static size_t bytes_before(const struct numalab_worker *worker, size_t array)
+{
+    return (size_t)(worker->address[array] % (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+static int fill(struct numalab_worker *worker, uint64_t address, size_t bytes, int value)
+{
+    unsigned char block[65536];
+    memset(block, value, sizeof block);
+    while (bytes > 0) {
+        size_t part = bytes < sizeof block ? bytes : sizeof block;
+        if (numalab_worker_write(worker, address, block, part) < 0) return -1;
+        address += part;
+        bytes -= part;
+    }
+    return 0;
+}
+
+int numalab_results_prepare(struct numalab_worker *worker)
+{
+    for (size_t i = 0; i < worker->array_count; i++) {
+        size_t before = bytes_before(worker, i);
+        if (fill(worker, worker->address[i] - before, before, BEFORE_PATTERN) < 0 ||
+            fill(worker, worker->address[i], worker->bytes[i], 0xff) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int numalab_results_check_before(struct numalab_worker *worker,
+                                 struct numalab_results *results)
+{
+    unsigned char block[65536];
+    for (size_t i = 0; i < worker->array_count; i++) {
+        size_t before = bytes_before(worker, i);
+        if (before > sizeof block) before = sizeof block;
+        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0)
+            return -1;
+        for (size_t k = 0; k < before && !results->wrote_before_array; k++)
+            if (block[k] != BEFORE_PATTERN) {
+                results->wrote_before_array = true;
+                results->damaged_array = i;
+            }
+    }
+    return 0;
+}
+
+int numalab_results_compare(struct numalab_worker *worker,
+                            const struct numalab_driver *driver,
+                            const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const char *phase, size_t repetition,
+                            struct numalab_results *results)
+{
+    static _Alignas(64) unsigned char chunk[CHUNK_BYTES];
+    const size_t element_bytes = driver->arrays[array].element_bytes;
+    const size_t chunk_elements = CHUNK_BYTES / element_bytes;
+
+    while (count > 0) {
+        size_t part = count < chunk_elements ? count : chunk_elements;
+        if (numalab_worker_read(worker, worker->address[array] + first * element_bytes, chunk,
+                                part * element_bytes) < 0)
+            return -1;
+        struct numalab_mismatch mismatch = {0};
+        size_t wrong = driver->compare(oracle, array, first, part, chunk, &mismatch);
+        if (wrong > 0 && results->wrong == 0) {
+            results->first_wrong = mismatch;
+            results->first_wrong_phase = phase;
+            results->first_wrong_repetition = repetition;
+        }
+        results->wrong += wrong;
+        results->checked += part;
+        first += part;
+        count -= part;
+    }
+    return 0;
+}
+
+int numalab_results_compare_all(struct numalab_worker *worker,
+                                const struct numalab_driver *driver,
+                                const struct numalab_oracle *oracle, const char *phase,
+                                size_t repetition, struct numalab_results *results)
+{
+    for (size_t array = 0; array < driver->array_count; array++)
+        if (numalab_results_compare(worker, driver, oracle, array, 0, worker->n, phase,
+                                    repetition, results) < 0)
+            return -1;
+    return 0;
+}
+
+int numalab_results_change_inputs(struct numalab_worker *worker,
+                                  const struct numalab_driver *driver,
+                                  struct numalab_oracle *oracle,
+                                  struct numalab_random *random,
+                                  struct numalab_change changes[NUMALAB_CHANGES])
+{
+    for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
+        struct numalab_change *change = &changes[i];
+        int error = driver->change(oracle, numalab_random_next(random),
+                                   numalab_random_next(random), change);
+        if (error < 0) return numalab_worker_kit_error(worker, "change the inputs", error);
+        size_t element_bytes = driver->arrays[change->array].element_bytes;
+        if (numalab_worker_write(worker,
+                                 worker->address[change->array] +
+                                     change->element * element_bytes,
+                                 change->value, element_bytes) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Compares the page of every array that holds an element. */
+static int compare_page(struct numalab_worker *worker, const struct numalab_driver *driver,
+                        const struct numalab_oracle *oracle, size_t element,
+                        const char *phase, size_t repetition,
+                        struct numalab_results *results)
+{
+    for (size_t array = 0; array < driver->array_count; array++) {
+        size_t per_page =
+            (size_t)sysconf(_SC_PAGESIZE) / driver->arrays[array].element_bytes;
+        size_t first = element / per_page * per_page;
+        size_t count = worker->n - first < per_page ? worker->n - first : per_page;
+        if (numalab_results_compare(worker, driver, oracle, array, first, count, phase,
+                                    repetition, results) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int numalab_results_spot_check(struct numalab_worker *worker,
+                               const struct numalab_driver *driver,
+                               const struct numalab_oracle *oracle,
+                               struct numalab_random *random,
+                               const struct numalab_change changes[NUMALAB_CHANGES],
+                               const char *phase, size_t repetition,
+                               struct numalab_results *results)
+{
+    for (size_t i = 0; i < NUMALAB_CHANGES; i++)
+        if (compare_page(worker, driver, oracle, changes[i].element, phase, repetition,
+                         results) < 0)
+            return -1;
+    for (size_t i = 0; i < NUMALAB_RANDOM_PAGES; i++)
+        if (compare_page(worker, driver, oracle,
+                         (size_t)(numalab_random_next(random) % worker->n), phase, repetition,
+                         results) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* Reads results out of a stopped worker and compares them with the oracle;
+ * changes inputs between repetitions. */
+#ifndef NUMALAB_MONITOR_RESULTS_H
+#define NUMALAB_MONITOR_RESULTS_H
+
+#include <stdbool.h>
+
+#include "random.h"
+#include "worker_process.h"
+
+/* What comparing has found so far. */
+struct numalab_results {
+    uint64_t checked; /* elements compared */
+    uint64_t wrong;
+    struct numalab_mismatch first_wrong; /* if wrong > 0 */
+    const char *first_wrong_phase;
+    size_t first_wrong_repetition; /* compute phases done before, from 0 */
+    bool wrote_before_array;       /* memory before an array was changed ... */
+    size_t damaged_array;          /* ... this one */
+};
+
+/* Fills the arrays with bytes 0xff (NaN for floating point) and the unused
+ * bytes before them with a pattern. */
+int numalab_results_prepare(struct numalab_worker *worker);
+
+/* Looks whether that pattern is still there. */
+int numalab_results_check_before(struct numalab_worker *worker,
+                                 struct numalab_results *results);
+
+/* Compares count elements of one array from element first on. */
+int numalab_results_compare(struct numalab_worker *worker,
+                            const struct numalab_driver *driver,
+                            const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const char *phase, size_t repetition,
+                            struct numalab_results *results);
+
+/* Compares every element of every array. */
+int numalab_results_compare_all(struct numalab_worker *worker,
+                                const struct numalab_driver *driver,
+                                const struct numalab_oracle *oracle, const char *phase,
+                                size_t repetition, struct numalab_results *results);
+
+enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
+
+/* Gives NUMALAB_CHANGES random input elements new values, in the worker and in
+ * the oracle; changes[] says which. */
+int numalab_results_change_inputs(struct numalab_worker *worker,
+                                  const struct numalab_driver *driver,
+                                  struct numalab_oracle *oracle,
+                                  struct numalab_random *random,
+                                  struct numalab_change changes[NUMALAB_CHANGES]);
+
+/* Compares the pages (of every array) that hold those changes, and
+ * NUMALAB_RANDOM_PAGES random ones. */
+int numalab_results_spot_check(struct numalab_worker *worker,
+                               const struct numalab_driver *driver,
+                               const struct numalab_oracle *oracle,
+                               struct numalab_random *random,
+                               const struct numalab_change changes[NUMALAB_CHANGES],
+                               const char *phase, size_t repetition,
+                               struct numalab_results *results);
+
+#endif

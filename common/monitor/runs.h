@@ -1,0 +1,51 @@
+/* The kinds of run a monitor can do. Each starts its own workers, ends them, and
+ * returns the record of what it saw, which the caller owns; NULL only when there
+ * is no memory. */
+#ifndef NUMALAB_MONITOR_RUNS_H
+#define NUMALAB_MONITOR_RUNS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "node.h"
+#include "sizing.h"
+#include "touch_map.h"
+
+enum { NUMALAB_MAX_ROLES = 8 };
+
+struct numalab_role {
+    const char *name;    /* "handout", "solution", "submission", "control" */
+    const char *program; /* path of its worker */
+};
+
+struct numalab_run_options {
+    const struct numalab_driver *driver;
+    const struct numalab_node *node;
+    struct numalab_role role[NUMALAB_MAX_ROLES];
+    size_t role_count; /* 1 for all runs but the generation */
+    size_t thread_count;
+    enum numalab_size size;
+    size_t repetitions;
+    bool one_at_a_time; /* one worker at a time: less memory, no interleaving */
+    enum numalab_touch_order touch_order;
+    enum numalab_touch_method touch_method;
+    struct numalab_limits limits;
+    int cancel_fd;
+};
+
+/* "check": results for small, odd sizes, with guards that end at the last byte,
+ * and inputs that change between repetitions. */
+json_t *numalab_run_check(const struct numalab_run_options *options);
+
+/* "trace": the touch map, and the threads' binding. */
+json_t *numalab_run_trace(const struct numalab_run_options *options);
+
+/* "placement": where the pages of private memory live, the threads' binding, and
+ * the CPU time of each thread in the compute phase. */
+json_t *numalab_run_placement(const struct numalab_run_options *options);
+
+/* "generation": one fresh process for each role, their repetitions interleaved,
+ * every time taken. */
+json_t *numalab_run_generation(const struct numalab_run_options *options);
+
+#endif

@@ -1,0 +1,68 @@
+#include "sizing.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MIN_PAGES_PER_THREAD = 40, MAX_TRACED_PAGES = 16384, QUICK_TRACED_PAGES = 2048 };
+static const uint64_t quick_bytes = (uint64_t)96 << 20;
+
+int numalab_size_parse(const char *name, enum numalab_size *size)
+{
+    static const char *const names[] = {"quick", "default", "published"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *size = (enum numalab_size)i;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+/* The smallest n for which each of thread_count equal shares of every array is
+ * whole pages. Element sizes are powers of two. */
+static size_t share_unit(const struct numalab_driver *driver, size_t thread_count)
+{
+    size_t smallest = NUMALAB_MAX_ELEMENT_BYTES;
+    for (size_t i = 0; i < driver->array_count; i++)
+        if (driver->arrays[i].element_bytes < smallest)
+            smallest = driver->arrays[i].element_bytes;
+    return (size_t)sysconf(_SC_PAGESIZE) / smallest * thread_count;
+}
+
+static size_t bytes_per_n(const struct numalab_driver *driver)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < driver->array_count; i++)
+        bytes += driver->arrays[i].element_bytes;
+    return bytes;
+}
+
+size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab_node *node,
+                       enum numalab_size size, size_t thread_count)
+{
+    if (size == NUMALAB_PUBLISHED) return driver->published_n;
+
+    const size_t unit = share_unit(driver, thread_count);
+    uint64_t bytes = 4 * node->last_level_cache_bytes;
+    if (bytes < quick_bytes) bytes = quick_bytes;
+    if (bytes > node->memory_bytes / 8) bytes = node->memory_bytes / 8;
+    if (size == NUMALAB_QUICK && bytes > quick_bytes) bytes = quick_bytes;
+
+    size_t units = (size_t)(bytes / bytes_per_n(driver)) / unit;
+    return unit * (units < MIN_PAGES_PER_THREAD ? MIN_PAGES_PER_THREAD : units);
+}
+
+size_t numalab_traced_n(const struct numalab_driver *driver, enum numalab_size size,
+                        size_t thread_count)
+{
+    const size_t unit = share_unit(driver, thread_count);
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t pages_per_unit = unit * bytes_per_n(driver) / page_bytes;
+    const size_t most = MAX_TRACED_PAGES / pages_per_unit;
+
+    size_t units = (size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES) /
+                   pages_per_unit;
+    if (units < MIN_PAGES_PER_THREAD) units = MIN_PAGES_PER_THREAD;
+    if (units > most) units = most;
+    return unit * (units < 1 ? 1 : units);
+}

@@ -1,0 +1,27 @@
+/* How large a run is. */
+#ifndef NUMALAB_MONITOR_SIZING_H
+#define NUMALAB_MONITOR_SIZING_H
+
+#include <stddef.h>
+
+#include "node.h"
+#include "numalab/driver.h"
+
+enum numalab_size { NUMALAB_QUICK, NUMALAB_DEFAULT, NUMALAB_PUBLISHED };
+
+/* Returns 0, or -EINVAL for a name that is none of quick, default, published. */
+int numalab_size_parse(const char *name, enum numalab_size *size);
+
+/* Problem size for timing. Default: the arrays together are four times the last
+ * level cache, at most an eighth of memory; quick: at most 96 MiB; published:
+ * the driver's. Except for published, every thread's equal share is whole pages,
+ * at least 40 of each array. */
+size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab_node *node,
+                       enum numalab_size size, size_t thread_count);
+
+/* Problem size for page evidence: at most 16,384 pages in all (quick: 2,048),
+ * in equal whole-page shares; 40 pages a thread and array where that fits. */
+size_t numalab_traced_n(const struct numalab_driver *driver, enum numalab_size size,
+                        size_t thread_count);
+
+#endif

@@ -1,0 +1,146 @@
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void read_stat(pid_t pid, struct numalab_thread *thread)
+{
+    char path[96], line[1024];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)thread->id);
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    if (fgets(line, sizeof line, file)) {
+        /* Field 2 is a name in brackets that may hold anything; field 3 follows
+         * the last bracket, the start time is field 22, the PU field 39. */
+        char *field = strrchr(line, ')');
+        char *rest = NULL;
+        int number = 2;
+        for (field = field ? strtok_r(field + 1, " ", &rest) : NULL; field;
+             field = strtok_r(NULL, " ", &rest)) {
+            number++;
+            if (number == 22) thread->start_ticks = strtoull(field, NULL, 10);
+            if (number == 39) thread->last_pu = atoi(field);
+        }
+    }
+    fclose(file);
+}
+
+static void read_allowed(pid_t pid, struct numalab_thread *thread)
+{
+    char path[96], *line = NULL;
+    size_t room = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread->id);
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    static const char key[] = "Cpus_allowed_list:";
+    while (getline(&line, &room, file) > 0)
+        if (strncmp(line, key, sizeof key - 1) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            thread->allowed = hwloc_bitmap_alloc();
+            if (thread->allowed)
+                hwloc_bitmap_list_sscanf(thread->allowed,
+                                         line + sizeof key - 1 + strspn(line + sizeof key - 1, " \t"));
+            break;
+        }
+    free(line);
+    fclose(file);
+}
+
+static void read_cpu_time(pid_t pid, struct numalab_thread *thread)
+{
+    char path[96];
+    unsigned long long on_cpu_ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread->id);
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    if (fscanf(file, "%llu", &on_cpu_ns) == 1) thread->cpu_s = 1e-9 * (double)on_cpu_ns;
+    fclose(file);
+}
+
+static int by_creation(const void *left, const void *right)
+{
+    const struct numalab_thread *a = left, *b = right;
+    if (a->start_ticks != b->start_ticks) return a->start_ticks < b->start_ticks ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
+{
+    char path[64];
+    *threads = (struct numalab_threads){0};
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder) return -errno;
+    size_t room = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        pid_t id = (pid_t)atoi(entry->d_name);
+        if (id <= 0) continue;
+        if (threads->count == room) {
+            room = room ? 2 * room : 64;
+            struct numalab_thread *list = realloc(threads->list, room * sizeof *list);
+            if (!list) {
+                closedir(folder);
+                numalab_threads_free(threads);
+                return -ENOMEM;
+            }
+            threads->list = list;
+        }
+        struct numalab_thread *thread = &threads->list[threads->count++];
+        *thread = (struct numalab_thread){.id = id, .last_pu = -1};
+        read_stat(pid, thread);
+        read_allowed(pid, thread);
+        read_cpu_time(pid, thread);
+    }
+    closedir(folder);
+    if (threads->count)
+        qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
+    return 0;
+}
+
+void numalab_threads_free(struct numalab_threads *threads)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->list[i].allowed) hwloc_bitmap_free(threads->list[i].allowed);
+    free(threads->list);
+    *threads = (struct numalab_threads){0};
+}
+
+int numalab_threads_number(const struct numalab_threads *threads, pid_t id)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->list[i].id == id) return (int)i;
+    return -1;
+}
+
+json_t *numalab_threads_describe(const struct numalab_threads *threads,
+                                 const struct numalab_node *node)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < threads->count; i++) {
+        const struct numalab_thread *thread = &threads->list[i];
+        json_t *allowed = json_array();
+        int pu;
+        if (thread->allowed) {
+            /* Restrict to what exists: an unbound thread may use "all". */
+            hwloc_bitmap_and(thread->allowed, thread->allowed,
+                             hwloc_topology_get_topology_cpuset(node->topology));
+            hwloc_bitmap_foreach_begin(pu, thread->allowed)
+                json_array_append_new(allowed, json_integer(pu));
+            hwloc_bitmap_foreach_end();
+        }
+        bool known = thread->allowed != NULL;
+        json_array_append_new(
+            list, json_pack("{si so si si si si}", "thread", (int)i, "allowed_pus", allowed,
+                            "last_pu", thread->last_pu, "core",
+                            known ? numalab_core_of_pus(node, thread->allowed) : -1, "package",
+                            known ? numalab_package_of_pus(node, thread->allowed) : -1,
+                            "numa_node",
+                            known ? numalab_node_of_pus(node, thread->allowed) : -1));
+    }
+    return list;
+}

@@ -1,0 +1,36 @@
+/* A worker's threads, seen from outside. */
+#ifndef NUMALAB_MONITOR_THREADS_H
+#define NUMALAB_MONITOR_THREADS_H
+
+#include <hwloc.h>
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "node.h"
+
+struct numalab_thread {
+    pid_t id;
+    unsigned long long start_ticks;
+    hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */
+    int last_pu;            /* PU it ran on last; -1 if it has ended */
+    double cpu_s;           /* CPU time so far */
+};
+
+struct numalab_threads {
+    struct numalab_thread *list; /* in order of creation, the main thread first */
+    size_t count;
+};
+
+/* Reads /proc/PID/task. Returns 0 or a negative errno; the caller frees. */
+int numalab_threads_read(pid_t pid, struct numalab_threads *threads);
+void numalab_threads_free(struct numalab_threads *threads);
+
+/* Number of the thread in the list (0 is the main thread), or -1. */
+int numalab_threads_number(const struct numalab_threads *threads, pid_t id);
+
+/* What a record says of them: number, PUs allowed and seen, core, package and
+ * NUMA node of the allowed PUs (-1: they span several). */
+json_t *numalab_threads_describe(const struct numalab_threads *threads,
+                                 const struct numalab_node *node);
+
+#endif

@@ -1,0 +1,487 @@
+#define _GNU_SOURCE
+#include "touch_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Each thread that faults gets a small number, in order of appearance. */
+enum { MAX_THREADS = 2048, WORD_BITS = 64 };
+
+/* A thread that has not faulted again for this long after its last answer is
+ * taken to be at a barrier, and others may go on. */
+static const double grace_s = 2e-3;
+
+struct page_record {
+    int first_writer; /* thread number here, or -1 */
+    uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit a thread number here */
+};
+
+struct traced_array {
+    const char *name;
+    uint64_t address;
+    uint64_t bytes;
+    size_t page_count;
+    struct page_record *page;
+};
+
+struct pending_fault {
+    uint64_t page_address;
+    size_t thread;
+    uint64_t flags;
+};
+
+struct numalab_touch_map {
+    enum numalab_touch_method method;
+    enum numalab_touch_order order;
+    int fd; /* userfaultfd of the worker, or -1 */
+    bool in_compute;
+    bool sees_write_after_read; /* write protection of shared memory works */
+    uint64_t page_bytes;
+    void *zero_page;
+
+    size_t array_count;
+    struct traced_array array[NUMALAB_MAX_ARRAYS];
+
+    pid_t thread_id[MAX_THREADS];
+    double answered_at_s[MAX_THREADS];
+    size_t thread_count;
+
+    struct pending_fault *pending;
+    size_t pending_count, pending_room;
+    double hold_until_s; /* start of a phase: let every thread arrive */
+    bool has_arrival;
+};
+
+/* ---- what has been seen ---------------------------------------------------- */
+
+static int thread_of_id(struct numalab_touch_map *map, pid_t id)
+{
+    for (size_t i = 0; i < map->thread_count; i++)
+        if (map->thread_id[i] == id) return (int)i;
+    if (map->thread_count == MAX_THREADS) return -ENOSPC;
+    map->thread_id[map->thread_count] = id;
+    return (int)map->thread_count++;
+}
+
+static struct page_record *page_at(struct numalab_touch_map *map, uint64_t address)
+{
+    for (size_t i = 0; i < map->array_count; i++) {
+        struct traced_array *array = &map->array[i];
+        if (address >= array->address && address < array->address + array->bytes)
+            return &array->page[(address - array->address) / map->page_bytes];
+    }
+    return NULL;
+}
+
+static void note_access(struct numalab_touch_map *map, uint64_t address, size_t thread,
+                        bool is_write)
+{
+    struct page_record *page = page_at(map, address);
+    if (!page) return;
+    if (is_write && page->first_writer < 0) page->first_writer = (int)thread;
+    if (map->in_compute)
+        page->users[thread / WORD_BITS] |= (uint64_t)1 << (thread % WORD_BITS);
+}
+
+/* ---- answering page faults ------------------------------------------------- */
+
+static int wake(struct numalab_touch_map *map, uint64_t page_address)
+{
+    struct uffdio_range range = {.start = page_address, .len = map->page_bytes};
+    return ioctl(map->fd, UFFDIO_WAKE, &range) < 0 ? -errno : 0;
+}
+
+static int answer(struct numalab_touch_map *map, const struct pending_fault *fault)
+{
+    const bool is_write = fault->flags & UFFD_PAGEFAULT_FLAG_WRITE;
+    int failed;
+
+    if (fault->flags & UFFD_PAGEFAULT_FLAG_WP) {
+        note_access(map, fault->page_address, fault->thread, true);
+        struct uffdio_writeprotect unprotect = {
+            .range = {.start = fault->page_address, .len = map->page_bytes}};
+        failed = ioctl(map->fd, UFFDIO_WRITEPROTECT, &unprotect) < 0;
+    } else if (fault->flags & UFFD_PAGEFAULT_FLAG_MINOR) {
+        note_access(map, fault->page_address, fault->thread, is_write);
+        struct uffdio_continue map_it = {
+            .range = {.start = fault->page_address, .len = map->page_bytes}};
+        failed = ioctl(map->fd, UFFDIO_CONTINUE, &map_it) < 0;
+    } else {
+        note_access(map, fault->page_address, fault->thread, is_write);
+        struct uffdio_copy zero = {.dst = fault->page_address,
+                                   .src = (uint64_t)(uintptr_t)map->zero_page,
+                                   .len = map->page_bytes};
+        if (!is_write && !map->in_compute && map->sees_write_after_read)
+            zero.mode = UFFDIO_COPY_MODE_WP;
+        failed = ioctl(map->fd, UFFDIO_COPY, &zero) < 0;
+    }
+    map->answered_at_s[fault->thread] = numalab_now_s();
+    /* EEXIST: another thread's fault on this page was answered just before;
+     * ESRCH, ENOENT: the worker is gone, which its own descriptor will tell. */
+    if (failed && errno != EEXIST && errno != ESRCH && errno != ENOENT) return -errno;
+    return failed && errno == EEXIST ? wake(map, fault->page_address) : 0;
+}
+
+/* Of two threads, whether the first goes before the second. */
+static bool goes_first(const struct numalab_touch_map *map, size_t a, size_t b)
+{
+    if (map->order == NUMALAB_ORDER_ASCENDING) return map->thread_id[a] < map->thread_id[b];
+    if (map->order == NUMALAB_ORDER_DESCENDING) return map->thread_id[a] > map->thread_id[b];
+    return false;
+}
+
+/* Until when the fault has to wait for threads that go before its own. */
+static double held_until_s(const struct numalab_touch_map *map,
+                           const struct pending_fault *fault)
+{
+    if (map->order == NUMALAB_ORDER_NATURAL) return 0.0;
+    double until_s = map->hold_until_s;
+    for (size_t i = 0; i < map->thread_count; i++)
+        if (goes_first(map, i, fault->thread) && map->answered_at_s[i] + grace_s > until_s)
+            until_s = map->answered_at_s[i] + grace_s;
+    return until_s;
+}
+
+/* Index of the pending fault that goes first. */
+static size_t next_pending(const struct numalab_touch_map *map)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < map->pending_count; i++)
+        if (goes_first(map, map->pending[i].thread, map->pending[best].thread)) best = i;
+    return best;
+}
+
+static int take_messages(struct numalab_touch_map *map)
+{
+    for (;;) {
+        struct uffd_msg message[16];
+        ssize_t got = read(map->fd, message, sizeof message);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno == EAGAIN ? 0 : -errno;
+        if (got == 0) return 0;
+        for (size_t i = 0; i < (size_t)got / sizeof message[0]; i++) {
+            if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
+            int thread = thread_of_id(map, (pid_t)message[i].arg.pagefault.feat.ptid);
+            if (thread < 0) return thread;
+            if (map->pending_count == map->pending_room) {
+                size_t room = map->pending_room ? 2 * map->pending_room : 64;
+                void *list = realloc(map->pending, room * sizeof *map->pending);
+                if (!list) return -ENOMEM;
+                map->pending = list;
+                map->pending_room = room;
+            }
+            map->pending[map->pending_count++] = (struct pending_fault){
+                .page_address = message[i].arg.pagefault.address & ~(map->page_bytes - 1),
+                .thread = (size_t)thread,
+                .flags = message[i].arg.pagefault.flags,
+            };
+        }
+        if (!map->has_arrival && map->pending_count) {
+            map->has_arrival = true;
+            map->hold_until_s = numalab_now_s() + grace_s;
+        }
+    }
+}
+
+static int serve_faults(void *context)
+{
+    struct numalab_touch_map *map = context;
+    int error = take_messages(map);
+    while (error == 0 && map->pending_count) {
+        size_t i = next_pending(map);
+        if (held_until_s(map, &map->pending[i]) > numalab_now_s()) break;
+        struct pending_fault fault = map->pending[i];
+        memmove(&map->pending[i], &map->pending[i + 1],
+                (--map->pending_count - i) * sizeof map->pending[0]);
+        error = answer(map, &fault);
+    }
+    return error;
+}
+
+static int until_next_answer_ms(void *context)
+{
+    const struct numalab_touch_map *map = context;
+    if (!map->pending_count) return -1;
+    double wait_s = held_until_s(map, &map->pending[next_pending(map)]) - numalab_now_s();
+    return wait_s <= 0 ? 0 : 1 + (int)(1e3 * wait_s);
+}
+
+/* ---- userfaultfd: arming ----------------------------------------------------- */
+
+static int enable(struct numalab_touch_map *map)
+{
+    const uint64_t wanted[] = {
+        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+#ifdef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+            UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM
+#else
+            0
+#endif
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        struct uffdio_api api = {.api = UFFD_API, .features = wanted[i]};
+        if (ioctl(map->fd, UFFDIO_API, &api) == 0) {
+            map->sees_write_after_read = wanted[i] & UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+            return 0;
+        }
+    }
+    return -errno;
+}
+
+static int register_arrays(struct numalab_touch_map *map, uint64_t mode)
+{
+    for (size_t i = 0; i < map->array_count; i++) {
+        struct uffdio_register range = {
+            .range = {.start = map->array[i].address, .len = map->array[i].bytes},
+            .mode = mode};
+        if (ioctl(map->fd, UFFDIO_REGISTER, &range) < 0) return -errno;
+    }
+    return 0;
+}
+
+static void unregister_arrays(struct numalab_touch_map *map)
+{
+    for (size_t i = 0; i < map->array_count; i++) {
+        struct uffdio_range range = {.start = map->array[i].address,
+                                     .len = map->array[i].bytes};
+        ioctl(map->fd, UFFDIO_UNREGISTER, &range);
+    }
+}
+
+/* ---- open and close ---------------------------------------------------------- */
+
+void numalab_touch_map_close(struct numalab_touch_map *map)
+{
+    if (!map) return;
+    for (size_t i = 0; i < map->array_count; i++) free(map->array[i].page);
+    if (map->fd >= 0) close(map->fd);
+    free(map->pending);
+    free(map->zero_page);
+    free(map);
+}
+
+static struct numalab_touch_map *create(const struct numalab_worker *worker,
+                                        const struct numalab_driver *driver,
+                                        enum numalab_touch_order order,
+                                        enum numalab_touch_method method)
+{
+    struct numalab_touch_map *map = calloc(1, sizeof *map);
+    if (!map) return NULL;
+    map->method = method;
+    map->order = order;
+    map->fd = -1;
+    map->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    map->zero_page = aligned_alloc(map->page_bytes, map->page_bytes);
+    if (!map->zero_page) goto no_memory;
+    memset(map->zero_page, 0, map->page_bytes);
+    for (size_t i = 0; i < driver->array_count; i++) {
+        struct traced_array *array = &map->array[map->array_count++];
+        array->name = driver->arrays[i].name;
+        array->address = worker->address[i];
+        array->bytes = worker->bytes[i];
+        array->page_count = (size_t)(array->bytes / map->page_bytes);
+        array->page = calloc(array->page_count, sizeof *array->page);
+        if (!array->page) goto no_memory;
+        for (size_t k = 0; k < array->page_count; k++) array->page[k].first_writer = -1;
+    }
+    return map;
+no_memory:
+    numalab_touch_map_close(map);
+    return NULL;
+}
+
+struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
+                                                 const struct numalab_driver *driver,
+                                                 enum numalab_touch_order order,
+                                                 enum numalab_touch_method method)
+{
+    struct numalab_touch_map *map = create(worker, driver, order, method);
+    if (!map) {
+        numalab_worker_kit_error(worker, "make the touch map", -ENOMEM);
+        return NULL;
+    }
+    if (method == NUMALAB_TOUCH_IN_PROCESS) return map;
+
+    struct numalab_message reply;
+    if (numalab_worker_ask(worker, NUMALAB_OPEN_USERFAULTFD, &reply, &map->fd) < 0) {
+        numalab_touch_map_close(map);
+        return NULL;
+    }
+    if (reply.error == 0 && map->fd >= 0 && enable(map) == 0) return map;
+    map->method = NUMALAB_TOUCH_IN_PROCESS;
+    return map;
+}
+
+/* ---- the in-process way -------------------------------------------------------- */
+
+static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *worker,
+                         uint64_t log, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        struct numalab_trap_entry entry;
+        if (numalab_worker_read(worker, log + i * sizeof entry, &entry, sizeof entry) < 0)
+            return -1;
+        int thread = thread_of_id(map, entry.thread_id);
+        if (thread < 0) return numalab_worker_kit_error(worker, "make the touch map", thread);
+        note_access(map, entry.address, (size_t)thread, entry.is_write);
+    }
+    return 0;
+}
+
+static int run_trapped(struct numalab_touch_map *map, struct numalab_worker *worker,
+                       const char *phase)
+{
+    struct numalab_message armed, disarmed;
+    if (numalab_worker_ask(worker,
+                           map->in_compute ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
+                           &armed, NULL) < 0)
+        return -1;
+    if (armed.error < 0) return numalab_worker_kit_error(worker, "trap page faults", armed.error);
+    if (numalab_worker_run(worker, phase, NULL) < 0 ||
+        numalab_worker_ask(worker, NUMALAB_UNTRAP, &disarmed, NULL) < 0)
+        return -1;
+    return take_trap_log(map, worker, armed.trap_log, disarmed.trap_count);
+}
+
+/* ---- running a phase ------------------------------------------------------------ */
+
+static int run_watched(struct numalab_touch_map *map, struct numalab_worker *worker,
+                       const char *phase, uint64_t mode)
+{
+    struct numalab_watch watch = {.fd = map->fd, .serve = serve_faults,
+                                  .timeout_ms = until_next_answer_ms, .context = map};
+    int error = register_arrays(map, mode);
+    if (error < 0) return numalab_worker_kit_error(worker, "watch the pages", error);
+    map->pending_count = 0;
+    map->has_arrival = false;
+    int failed = numalab_worker_run(worker, phase, &watch);
+    unregister_arrays(map);
+    return failed;
+}
+
+int numalab_touch_map_run_initialize(struct numalab_touch_map *map,
+                                     struct numalab_worker *worker, const char *phase)
+{
+    map->in_compute = false;
+    if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
+    return run_watched(map, worker, phase,
+                       UFFDIO_REGISTER_MODE_MISSING |
+                           (map->sees_write_after_read ? UFFDIO_REGISTER_MODE_WP : 0u));
+}
+
+int numalab_touch_map_run_compute(struct numalab_touch_map *map,
+                                  struct numalab_worker *worker, const char *phase)
+{
+    struct numalab_message reply;
+    map->in_compute = true;
+    if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
+    if (numalab_worker_ask(worker, NUMALAB_UNMAP_PAGES, &reply, NULL) < 0) return -1;
+    if (reply.error < 0) return numalab_worker_kit_error(worker, "unmap the pages", reply.error);
+    return run_watched(map, worker, phase,
+                       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+}
+
+/* ---- what a record says ----------------------------------------------------------- */
+
+static json_t *user_list(const struct numalab_touch_map *map, const struct page_record *page,
+                         const int *number)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < map->thread_count; i++)
+        if (page->users[i / WORD_BITS] >> (i % WORD_BITS) & 1)
+            json_array_append_new(list, json_integer(number[i]));
+    return list;
+}
+
+static bool same_users(const struct page_record *a, const struct page_record *b)
+{
+    return memcmp(a->users, b->users, sizeof a->users) == 0;
+}
+
+static json_t *describe_array(const struct numalab_touch_map *map,
+                              const struct traced_array *array, const int *number)
+{
+    json_t *writers = json_array(), *users = json_array();
+    for (size_t first = 0, next; first < array->page_count; first = next) {
+        for (next = first + 1; next < array->page_count &&
+                               array->page[next].first_writer == array->page[first].first_writer;)
+            next++;
+        int writer = array->page[first].first_writer;
+        json_array_append_new(writers, json_pack("[iI]", writer < 0 ? -1 : number[writer],
+                                                 (json_int_t)(next - first)));
+    }
+    for (size_t first = 0, next; first < array->page_count; first = next) {
+        for (next = first + 1; next < array->page_count &&
+                               same_users(&array->page[next], &array->page[first]);)
+            next++;
+        json_array_append_new(
+            users, json_pack("[oI]", user_list(map, &array->page[first], number),
+                             (json_int_t)(next - first)));
+    }
+    return json_pack("{ss so so}", "array", array->name, "first_writer", writers, "users",
+                     users);
+}
+
+json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
+                                   const struct numalab_threads *threads)
+{
+    static const char *const orders[] = {"natural", "ascending", "descending"};
+    static const char *const methods[] = {"userfaultfd", "in_process"};
+    int number[MAX_THREADS];
+
+    /* Threads that have ended get numbers after those that are still there. */
+    int next_number = (int)threads->count;
+    for (size_t i = 0; i < map->thread_count; i++) {
+        number[i] = numalab_threads_number(threads, map->thread_id[i]);
+        if (number[i] < 0) number[i] = next_number++;
+    }
+    json_t *arrays = json_array();
+    for (size_t i = 0; i < map->array_count; i++)
+        json_array_append_new(arrays, describe_array(map, &map->array[i], number));
+    return json_pack("{ss ss sb so}", "method", methods[map->method], "order",
+                     orders[map->order], "sees_write_after_read",
+                     (int)(map->sees_write_after_read ||
+                           map->method == NUMALAB_TOUCH_IN_PROCESS),
+                     "arrays", arrays);
+}
+
+/* ---- probe --------------------------------------------------------------------- */
+
+int numalab_touch_map_probe(void)
+{
+    struct numalab_touch_map map = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+                                    .array_count = 1};
+    int error = 0;
+    void *memory = MAP_FAILED;
+
+    long fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (fd < 0) return -errno;
+    map.fd = (int)fd;
+    int file = memfd_create("numalab", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)map.page_bytes) < 0) error = -errno;
+    if (error == 0) {
+        memory = mmap(NULL, map.page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory == MAP_FAILED) error = -errno;
+    }
+    if (error == 0) error = enable(&map);
+    if (error == 0) {
+        map.array[0] = (struct traced_array){.address = (uint64_t)(uintptr_t)memory,
+                                             .bytes = map.page_bytes};
+        error = register_arrays(&map,
+                                UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+    }
+    if (memory != MAP_FAILED) munmap(memory, map.page_bytes);
+    if (file >= 0) close(file);
+    close(map.fd);
+    return error;
+}

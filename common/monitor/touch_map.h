@@ -1,0 +1,66 @@
+/* The touch map: which thread first wrote each page, and which threads use it.
+ *
+ * The arrays lie in shared memory whose pages are missing. The worker opens a
+ * userfaultfd and hands it over; every page fault then comes to the monitor,
+ * with the thread and the kind of access, and the faulting thread waits for the
+ * monitor's answer. So the map is made outside the student's process. A read
+ * maps a page of zeros that is still write-protected: only a write is a touch.
+ *
+ * The monitor also decides who goes first. Where two threads work on one page,
+ * plain order of arrival would show only the first of them; holding back one
+ * thread's faults for as long as another is busy brings both orders to light
+ * that a scheduler could produce, in two runs.
+ *
+ * Where userfaultfd is refused, the worker traps its own faults (trap.h); that
+ * map is made inside the student's process and says so. */
+#ifndef NUMALAB_MONITOR_TOUCH_MAP_H
+#define NUMALAB_MONITOR_TOUCH_MAP_H
+
+#include <jansson.h>
+
+#include "threads.h"
+#include "worker_process.h"
+
+enum numalab_touch_order {
+    NUMALAB_ORDER_NATURAL,   /* faults are answered as they come */
+    NUMALAB_ORDER_ASCENDING, /* threads created early go first */
+    NUMALAB_ORDER_DESCENDING /* threads created late go first */
+};
+
+enum numalab_touch_method {
+    NUMALAB_TOUCH_USERFAULTFD, /* "userfaultfd" */
+    NUMALAB_TOUCH_IN_PROCESS   /* "in_process" */
+};
+
+struct numalab_touch_map;
+
+/* For a worker whose arrays are NUMALAB_SHARED and untouched. Uses in_process
+ * where userfaultfd is refused, or when asked to. Returns NULL with
+ * worker->outcome set. */
+struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
+                                                 const struct numalab_driver *driver,
+                                                 enum numalab_touch_order order,
+                                                 enum numalab_touch_method method);
+void numalab_touch_map_close(struct numalab_touch_map *map);
+
+/* Runs the phase that initialises, recording first writes. Returns 0, or -1 with
+ * worker->outcome set. */
+int numalab_touch_map_run_initialize(struct numalab_touch_map *map,
+                                     struct numalab_worker *worker, const char *phase);
+
+/* Runs the phase that computes, recording who uses each page; repeated runs are
+ * united. Returns as above. */
+int numalab_touch_map_run_compute(struct numalab_touch_map *map,
+                                  struct numalab_worker *worker, const char *phase);
+
+/* What a record says: method, order, and for each array run-length codes of the
+ * first writer's number (-1: nobody) and of the set of users. threads: the
+ * worker's, read while it still had them all. */
+json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
+                                   const struct numalab_threads *threads);
+
+/* Whether this system lets an ordinary process use what the map needs: returns
+ * 0, or a negative errno from the step that was refused. */
+int numalab_touch_map_probe(void);
+
+#endif

@@ -1,0 +1,431 @@
+#define _GNU_SOURCE
+#include "worker_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Often enough to end a worker that eats memory at page fault speed before the
+ * machine swaps, rarely enough not to be seen in a timing. */
+enum { LOOK_MS = 50 };
+
+/* A thread's stack and its allocator's arena reserve this much address space. */
+static const uint64_t thread_reserve_bytes = (uint64_t)256 << 20;
+static const uint64_t process_reserve_bytes = (uint64_t)8 << 30;
+
+double numalab_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error)
+{
+    worker->outcome.kind = NUMALAB_KIT_ERROR;
+    worker->outcome.doing = doing;
+    worker->outcome.error = error;
+    return -1;
+}
+
+static int fail(struct numalab_worker *worker, enum numalab_outcome_kind kind)
+{
+    worker->outcome.kind = kind;
+    return -1;
+}
+
+/* ---- start ------------------------------------------------------------- */
+
+static void limit(int resource, uint64_t value)
+{
+    struct rlimit old;
+    if (getrlimit(resource, &old) == 0 && old.rlim_max < value) value = old.rlim_max;
+    setrlimit(resource, &(struct rlimit){value, value});
+}
+
+static void become_worker(const char *program, int channel, int output,
+                          const struct numalab_limits *limits, pid_t parent)
+{
+    sigset_t none;
+    int input = open("/dev/null", O_RDONLY);
+
+    setsid(); /* Ctrl-C reaches the monitor, which decides */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(126);
+    /* dup2 clears close-on-exec, except where both are the same descriptor. */
+    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+        _exit(126);
+    if (channel == NUMALAB_CHANNEL_FD)
+        fcntl(channel, F_SETFD, 0);
+    else if (dup2(channel, NUMALAB_CHANNEL_FD) < 0)
+        _exit(126);
+
+    limit(RLIMIT_CORE, 0);
+    if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execl(program, program, (char *)NULL);
+    _exit(127);
+}
+
+int numalab_worker_start(struct numalab_worker *worker, const char *program,
+                         const struct numalab_limits *limits, int cancel_fd)
+{
+    *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
+                                      .output = -1, .cancel_fd = cancel_fd,
+                                      .limits = *limits};
+    worker->outcome.doing = "start";
+
+    int channel[2], output[2];
+    if (access(program, X_OK) < 0) return numalab_worker_kit_error(worker, "find the worker", -errno);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+        return numalab_worker_kit_error(worker, "open the channel", -errno);
+    worker->channel = channel[0];
+    if (pipe2(output, O_CLOEXEC) < 0) {
+        int error = -errno;
+        close(channel[1]);
+        return numalab_worker_kit_error(worker, "open the output", error);
+    }
+    worker->output = output[0];
+    fcntl(output[0], F_SETFL, O_NONBLOCK);
+
+    pid_t parent = getpid();
+    worker->pid = fork();
+    if (worker->pid == 0) become_worker(program, channel[1], output[1], limits, parent);
+    int error = -errno;
+    close(channel[1]);
+    close(output[1]);
+    if (worker->pid < 0) return numalab_worker_kit_error(worker, "start the worker", error);
+
+    worker->pid_fd = (int)syscall(SYS_pidfd_open, worker->pid, 0);
+    if (worker->pid_fd < 0)
+        return numalab_worker_kit_error(worker, "watch the worker", -errno);
+    return 0;
+}
+
+/* ---- what happens while it runs ------------------------------------------ */
+
+static void drain_output(struct numalab_worker *worker)
+{
+    char buffer[65536];
+    for (;;) {
+        ssize_t got = read(worker->output, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) {
+            close(worker->output);
+            worker->output = -1;
+        }
+        if (got <= 0) return;
+        if (worker->printed_bytes < NUMALAB_KEPT_OUTPUT_BYTES) {
+            size_t room = NUMALAB_KEPT_OUTPUT_BYTES - (size_t)worker->printed_bytes;
+            memcpy(worker->kept_output + worker->printed_bytes, buffer,
+                   (size_t)got < room ? (size_t)got : room);
+        }
+        worker->printed_bytes += (uint64_t)got;
+        if (worker->printed_bytes > worker->limits.output_bytes) return;
+    }
+}
+
+static int check_output(struct numalab_worker *worker)
+{
+    if (worker->output < 0) return 0;
+    drain_output(worker);
+    if (worker->printed_bytes <= worker->limits.output_bytes) return 0;
+    worker->outcome.limit_bytes = worker->limits.output_bytes;
+    return fail(worker, NUMALAB_TOO_MUCH_OUTPUT);
+}
+
+static uint64_t resident_bytes(pid_t pid)
+{
+    char path[64];
+    unsigned long long total = 0, resident = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    if (fscanf(file, "%llu %llu", &total, &resident) != 2) resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int check_memory(struct numalab_worker *worker)
+{
+    uint64_t allowed = worker->array_bytes + worker->limits.memory_bytes;
+    uint64_t resident = resident_bytes(worker->pid);
+    if (resident <= allowed) return 0;
+    worker->outcome.resident_bytes = resident;
+    worker->outcome.limit_bytes = allowed;
+    return fail(worker, NUMALAB_OUT_OF_MEMORY);
+}
+
+/* The worker has ended by itself: find out how. */
+static int note_death(struct numalab_worker *worker)
+{
+    siginfo_t info = {0};
+    struct numalab_message report;
+    int status;
+
+    /* A report it sent before it died is still in the channel. */
+    while (recv(worker->channel, &report, sizeof report, MSG_DONTWAIT) ==
+           (ssize_t)sizeof report)
+        if (report.kind == NUMALAB_FAULT) {
+            worker->outcome.has_report = true;
+            worker->outcome.report = report;
+        }
+    if (worker->output >= 0) drain_output(worker);
+    if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0 ||
+        waitpid(worker->pid, &status, 0) < 0)
+        return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
+    worker->is_reaped = true;
+    if (info.si_code == CLD_EXITED) {
+        worker->outcome.exit_code = info.si_status;
+        return fail(worker, NUMALAB_EXITED);
+    }
+    worker->outcome.signal_number = info.si_status;
+    return fail(worker, NUMALAB_CRASHED);
+}
+
+/* Takes one message; *descriptor is set to what came beside it, or -1.
+ * Returns 1 for a message, 0 for none, -1 with the outcome set. */
+static int receive(struct numalab_worker *worker, struct numalab_message *message,
+                   int *descriptor)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(worker->channel, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got <= 0) return 0; /* closed: the process descriptor tells the rest */
+
+    int received = -1;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&envelope); header;
+         header = CMSG_NXTHDR(&envelope, header))
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+            memcpy(&received, CMSG_DATA(header), sizeof received);
+    if (descriptor)
+        *descriptor = received;
+    else if (received >= 0)
+        close(received);
+
+    if (got != (ssize_t)sizeof *message) return fail(worker, NUMALAB_BAD_PROTOCOL);
+    return 1;
+}
+
+static int exchange(struct numalab_worker *worker, struct numalab_request *request,
+                    struct numalab_message *reply, int *descriptor,
+                    const struct numalab_watch *watch)
+{
+    request->ticket = ++worker->ticket;
+    if (descriptor) *descriptor = -1;
+
+    /* Nothing may be waiting: a reply before the request is a forgery. */
+    int early = receive(worker, reply, NULL);
+    if (early != 0) return early < 0 ? -1 : fail(worker, NUMALAB_BAD_PROTOCOL);
+
+    const double start_s = numalab_now_s();
+    const double deadline_s = start_s + worker->limits.phase_s;
+    double next_look_s = start_s + 1e-3 * LOOK_MS;
+    /* A dead worker's channel refuses; the loop below then sees its end. */
+    send(worker->channel, request, sizeof *request, MSG_NOSIGNAL);
+    bool channel_open = true;
+
+    for (;;) {
+        struct pollfd fds[] = {
+            {.fd = channel_open ? worker->channel : -1, .events = POLLIN},
+            {.fd = worker->pid_fd, .events = POLLIN},
+            {.fd = worker->output, .events = POLLIN},
+            {.fd = worker->cancel_fd, .events = POLLIN},
+            {.fd = watch ? watch->fd : -1, .events = POLLIN},
+        };
+        int timeout_ms = LOOK_MS;
+        if (watch) {
+            int wanted_ms = watch->timeout_ms(watch->context);
+            if (wanted_ms >= 0 && wanted_ms < timeout_ms) timeout_ms = wanted_ms;
+        }
+        int ready = poll(fds, sizeof fds / sizeof fds[0], timeout_ms);
+        double now_s = numalab_now_s();
+        if (ready < 0 && errno != EINTR)
+            return numalab_worker_kit_error(worker, "wait for the worker", -errno);
+
+        if (ready > 0 && fds[0].revents) {
+            int got = receive(worker, reply, descriptor);
+            if (got < 0) return -1;
+            if (got > 0 && reply->kind == NUMALAB_REPLY) {
+                if (reply->ticket != request->ticket)
+                    return fail(worker, NUMALAB_BAD_PROTOCOL);
+                worker->started_at_s = start_s;
+                worker->elapsed_s = now_s - start_s;
+                return check_output(worker);
+            }
+            if (got > 0 && reply->kind == NUMALAB_FAULT) {
+                worker->outcome.has_report = true;
+                worker->outcome.report = *reply;
+            } else if (got > 0) {
+                return fail(worker, NUMALAB_BAD_PROTOCOL);
+            } else if (fds[0].revents & POLLHUP) {
+                channel_open = false; /* until the process descriptor tells */
+            }
+        }
+        if (ready > 0 && fds[3].revents) return fail(worker, NUMALAB_CANCELLED);
+        if (watch && (fds[4].revents || ready == 0)) {
+            int error = watch->serve(watch->context);
+            if (error < 0) return numalab_worker_kit_error(worker, "trace page faults", error);
+        }
+        if (ready > 0 && fds[2].revents && check_output(worker) < 0) return -1;
+        if (ready > 0 && fds[1].revents) return note_death(worker);
+        if (now_s > deadline_s) {
+            worker->outcome.limit_s = worker->limits.phase_s;
+            return fail(worker, NUMALAB_TIMED_OUT);
+        }
+        if (now_s > next_look_s) {
+            next_look_s = now_s + 1e-3 * LOOK_MS;
+            if (check_memory(worker) < 0) return -1;
+        }
+    }
+}
+
+/* ---- requests ---------------------------------------------------------- */
+
+static int set_address_space_limit(struct numalab_worker *worker)
+{
+    /* On top of the resident limit, which is what is usually met: asking for
+     * absurd amounts gets a null pointer and not the machine's last page. */
+    uint64_t bytes = 2 * worker->array_bytes + worker->limits.memory_bytes +
+                     process_reserve_bytes +
+                     worker->limits.thread_count * thread_reserve_bytes;
+    struct rlimit64 old, new;
+    if (prlimit64(worker->pid, RLIMIT_AS, NULL, &old) < 0) return -errno;
+    new = (struct rlimit64){bytes < old.rlim_max ? bytes : old.rlim_max, old.rlim_max};
+    return prlimit64(worker->pid, RLIMIT_AS, &new, NULL) < 0 ? -errno : 0;
+}
+
+int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
+                            const struct numalab_driver *driver,
+                            enum numalab_memory_kind kind)
+{
+    struct numalab_request request = {.kind = NUMALAB_ALLOCATE,
+                                      .memory_kind = kind,
+                                      .array_count = (uint32_t)driver->array_count,
+                                      .n = n};
+    struct numalab_message reply;
+
+    worker->outcome.doing = "allocate the arrays";
+    worker->outcome.n = worker->n = n;
+    worker->array_count = driver->array_count;
+    worker->array_bytes = 0;
+    for (size_t i = 0; i < driver->array_count; i++) {
+        request.bytes[i] = worker->bytes[i] = n * driver->arrays[i].element_bytes;
+        worker->array_bytes += worker->bytes[i];
+    }
+    int error = set_address_space_limit(worker);
+    if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
+    if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
+    if (reply.error < 0) return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
+    memcpy(worker->address, reply.address, sizeof worker->address);
+    return 0;
+}
+
+int numalab_worker_run(struct numalab_worker *worker, const char *phase,
+                       const struct numalab_watch *watch)
+{
+    struct numalab_request request = {.kind = NUMALAB_RUN_PHASE, .n = worker->n};
+    struct numalab_message reply;
+
+    worker->outcome.doing = phase;
+    snprintf(request.phase, sizeof request.phase, "%s", phase);
+    if (exchange(worker, &request, &reply, NULL, watch) < 0) return -1;
+    if (reply.error < 0) return numalab_worker_kit_error(worker, phase, reply.error);
+    return 0;
+}
+
+int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,
+                       struct numalab_message *reply, int *descriptor)
+{
+    struct numalab_request request = {.kind = kind, .n = worker->n};
+    worker->outcome.doing = "prepare the evidence";
+    return exchange(worker, &request, reply, descriptor, NULL);
+}
+
+/* ---- stop, continue, memory ---------------------------------------------- */
+
+int numalab_worker_stop(struct numalab_worker *worker)
+{
+    siginfo_t info = {0};
+    if (worker->is_stopped) return 0;
+    if (kill(worker->pid, SIGSTOP) < 0)
+        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+    while (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
+        if (errno != EINTR) return numalab_worker_kit_error(worker, "stop the worker", -errno);
+    if (info.si_code != CLD_STOPPED) return note_death(worker);
+    waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED);
+    worker->is_stopped = true;
+    return 0;
+}
+
+int numalab_worker_continue(struct numalab_worker *worker)
+{
+    if (!worker->is_stopped) return 0;
+    if (kill(worker->pid, SIGCONT) < 0)
+        return numalab_worker_kit_error(worker, "continue the worker", -errno);
+    worker->is_stopped = false;
+    return 0;
+}
+
+int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
+                        size_t bytes)
+{
+    struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
+    ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
+    if (got == (ssize_t)bytes) return 0;
+    return numalab_worker_kit_error(worker, "read the results", got < 0 ? -errno : -EFAULT);
+}
+
+int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
+                         const void *buffer, size_t bytes)
+{
+    struct iovec here = {(void *)(uintptr_t)buffer, bytes};
+    struct iovec there = {(void *)(uintptr_t)address, bytes};
+    ssize_t put = process_vm_writev(worker->pid, &here, 1, &there, 1, 0);
+    if (put == (ssize_t)bytes) return 0;
+    return numalab_worker_kit_error(worker, "change the inputs", put < 0 ? -errno : -EFAULT);
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+void numalab_worker_end(struct numalab_worker *worker)
+{
+    if (worker->pid > 0) {
+        kill(-worker->pid, SIGKILL); /* its whole session */
+        if (!worker->is_reaped) {
+            kill(worker->pid, SIGKILL);
+            while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
+        }
+        /* LLVM's runtime registers itself in a file that a killed process
+         * leaves behind. */
+        char path[96];
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d",
+                 (int)worker->pid, (int)getuid());
+        unlink(path);
+    }
+    if (worker->output >= 0) drain_output(worker);
+    const int descriptors[] = {worker->pid_fd, worker->channel, worker->output};
+    for (size_t i = 0; i < sizeof descriptors / sizeof descriptors[0]; i++)
+        if (descriptors[i] >= 0) close(descriptors[i]);
+    worker->pid = worker->pid_fd = worker->channel = worker->output = -1;
+}

@@ -1,0 +1,73 @@
+/* Messages between monitor and worker, one a datagram on a SOCK_SEQPACKET
+ * socket pair. The worker answers each request with one reply that repeats the
+ * request's ticket, and may send one fault report before it dies. */
+#ifndef NUMALAB_PROTOCOL_H
+#define NUMALAB_PROTOCOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "numalab/driver.h"
+
+/* The worker finds its end of the socket pair at this descriptor. */
+enum { NUMALAB_CHANNEL_FD = 3 };
+
+enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
+
+/* Untouchable memory before and after every array. */
+#define NUMALAB_GUARD_BYTES ((size_t)16 << 20)
+
+enum numalab_request_kind {
+    NUMALAB_ALLOCATE = 1, /* arrays of `bytes`, replacing any before */
+    NUMALAB_RUN_PHASE,
+    NUMALAB_OPEN_USERFAULTFD, /* the reply carries the descriptor */
+    NUMALAB_TRAP_INITIALIZE,  /* arm the in-process trace for first writes */
+    NUMALAB_TRAP_COMPUTE,     /* arm it for the first access */
+    NUMALAB_UNTRAP,
+    NUMALAB_UNMAP_PAGES, /* drop page table entries, keep the contents */
+    NUMALAB_QUIT
+};
+
+enum numalab_memory_kind {
+    NUMALAB_ANONYMOUS = 0, /* private memory, as malloc would give */
+    NUMALAB_SHARED         /* a memory file: can be traced, keeps its contents
+                              when its pages are unmapped */
+};
+
+struct numalab_request {
+    uint32_t kind;
+    uint32_t ticket;
+    uint32_t memory_kind; /* NUMALAB_ALLOCATE */
+    uint32_t array_count; /* NUMALAB_ALLOCATE */
+    uint64_t n;
+    uint64_t bytes[NUMALAB_MAX_ARRAYS];   /* NUMALAB_ALLOCATE */
+    char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */
+};
+
+enum numalab_message_kind { NUMALAB_REPLY = 1, NUMALAB_FAULT };
+
+/* One entry of the in-process trace: which thread touched a page, in order. */
+struct numalab_trap_entry {
+    uint64_t address;
+    int32_t thread_id;
+    int32_t is_write;
+};
+
+struct numalab_message {
+    uint32_t kind;
+    uint32_t ticket;
+    int32_t error; /* 0 or a negative errno */
+    int32_t signal_number;
+    uint64_t address[NUMALAB_MAX_ARRAYS]; /* NUMALAB_ALLOCATE: the arrays */
+    uint64_t trap_log;                    /* NUMALAB_TRAP_*: entries ... */
+    uint64_t trap_count;                  /* ... and NUMALAB_UNTRAP: their number */
+    uint64_t fault_address;               /* NUMALAB_FAULT */
+    int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
+    int32_t fault_has_address;            /* 0 when the signal carries none */
+    uint32_t frame_count;
+    uint32_t padding;
+    uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
+                                           innermost first; 0 if elsewhere */
+};
+
+#endif

@@ -1,0 +1,12 @@
+/* Tells the monitor where the kernel crashed, before the process dies. */
+#ifndef NUMALAB_WORKER_FAULT_REPORT_H
+#define NUMALAB_WORKER_FAULT_REPORT_H
+
+struct numalab_trap;
+
+/* Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack
+ * of their own on the main thread. A SIGSEGV that belongs to an armed trap is
+ * handed to it and execution goes on. Returns 0 or a negative errno. */
+int numalab_fault_report_install(struct numalab_trap *trap);
+
+#endif

@@ -1,0 +1,103 @@
+/* The worker: the process that holds the student's kernel. It allocates the
+ * arrays, runs a phase when told, and is trusted with nothing: time, results
+ * and evidence are taken by the monitor, from outside. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "arrays.h"
+#include "fault_report.h"
+#include "numalab/phases.h"
+#include "trap.h"
+#include "userfault.h"
+
+static int run_phase(const struct numalab_request *request, void *const *arrays)
+{
+    for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
+        if (strncmp(phase->name, request->phase, sizeof request->phase) == 0) {
+            phase->run(request->n, arrays);
+            return 0;
+        }
+    return -ENOENT;
+}
+
+/* Sends message, with descriptor beside it unless that is negative. */
+static int send_message(const struct numalab_message *message, int descriptor)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof *message};
+    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (descriptor >= 0) {
+        envelope.msg_control = control.bytes;
+        envelope.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    }
+    return sendmsg(NUMALAB_CHANNEL_FD, &envelope, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int main(void)
+{
+    static struct numalab_arrays arrays;
+    static struct numalab_trap trap;
+
+    /* Whole lines, so that a crash loses nothing of what the kernel printed. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (numalab_fault_report_install(&trap) < 0) return EXIT_FAILURE;
+
+    for (;;) {
+        struct numalab_request request;
+        ssize_t received = recv(NUMALAB_CHANNEL_FD, &request, sizeof request, 0);
+        if (received < 0 && errno == EINTR) continue;
+        if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
+
+        struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
+        int descriptor = -1;
+
+        switch (request.kind) {
+        case NUMALAB_ALLOCATE:
+            reply.error = numalab_arrays_allocate(&arrays, &request);
+            for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
+                reply.address[i] = (uint64_t)(uintptr_t)arrays.start[i];
+            break;
+        case NUMALAB_RUN_PHASE:
+            reply.error = run_phase(&request, arrays.start);
+            fflush(stdout);
+            break;
+        case NUMALAB_OPEN_USERFAULTFD:
+            descriptor = numalab_userfault_open();
+            if (descriptor < 0) reply.error = descriptor;
+            break;
+        case NUMALAB_TRAP_INITIALIZE:
+        case NUMALAB_TRAP_COMPUTE:
+            reply.error = numalab_trap_arm(&trap, &arrays,
+                                           request.kind == NUMALAB_TRAP_INITIALIZE);
+            reply.trap_log = (uint64_t)(uintptr_t)trap.log;
+            break;
+        case NUMALAB_UNTRAP:
+            reply.trap_count = numalab_trap_disarm(&trap, &arrays);
+            break;
+        case NUMALAB_UNMAP_PAGES:
+            reply.error = numalab_arrays_unmap_pages(&arrays);
+            break;
+        case NUMALAB_QUIT:
+            /* _exit: what the kernel registered with atexit is not ours to run. */
+            _exit(EXIT_SUCCESS);
+        default:
+            reply.error = -EINVAL;
+        }
+        int sent = send_message(&reply, descriptor);
+        if (descriptor >= 0) close(descriptor);
+        if (sent < 0) return EXIT_FAILURE;
+    }
+}
