@@ -4,9 +4,14 @@
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
 # of the default target, so a kernel that does not compile breaks nothing else.
 #
-# The handout's kernel is beside the lab's CMakeLists.txt, the solution's in
-# solutions/<name>/, the submission's wherever the grader has put it:
-# <build>/submissions/<name>/.
+# The solution's kernel is in solutions/<name>/. The submission's is where the grader
+# puts it, <build>/submissions/<name>/, whether it grades a student's, the kit's own or the
+# handout as it lies in labs/. The handout's is a copy taken at the first configuration,
+# <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
+# are compared with what they were given.
+#
+# For CTest: the test <name>-<language>-measure grades the submission, and one test for each
+# criterion of lab.toml reads the verdict (77: not gradable here, shown as skipped).
 
 # Fast enough for the labs' loops, and the same on this machine, on another node
 # of the cluster and in a virtual machine.
@@ -52,7 +57,8 @@ function(add_lab name)
     set(submission ${PROJECT_BINARY_DIR}/submissions/${name}/${file})
     # It may be missing now, and no rule makes it: the grader does.
     set_source_files_properties(${submission} PROPERTIES GENERATED TRUE)
-    numalab_add_worker(${name} ${short} handout ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    numalab_keep_handout(${name} ${file} handout)
+    numalab_add_worker(${name} ${short} handout ${handout})
     numalab_add_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
     numalab_add_worker(${name} ${short} submission ${submission})
     numalab_add_lab_tests(${name} ${short})
@@ -87,5 +93,43 @@ function(numalab_add_worker lab language variant kernel)
   endif()
 endfunction()
 
+# Copies the handout's kernel unless this version's is there: as git has it, so that an
+# edit made before the first configuration is no harm; without git, as it is.
+function(numalab_keep_handout lab file result)
+  set(kept ${PROJECT_BINARY_DIR}/handouts/${PROJECT_VERSION}/${lab}/${file})
+  set(${result} ${kept} PARENT_SCOPE)
+  if(EXISTS ${kept})
+    return()
+  endif()
+  cmake_path(GET kept PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${folder})
+  execute_process(
+    COMMAND git show HEAD:labs/${lab}/${file}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    OUTPUT_FILE ${kept} ERROR_QUIET RESULT_VARIABLE failed)
+  if(failed)
+    file(COPY_FILE ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${kept})
+  endif()
+endfunction()
+
 function(numalab_add_lab_tests lab language)
+  set(launcher ${PROJECT_SOURCE_DIR}/numalab)
+  set(measure ${lab}-${language}-measure)
+  add_test(NAME ${measure} COMMAND ${launcher} measure ${lab} --lang ${language})
+  set_tests_properties(${measure} PROPERTIES
+    FIXTURES_SETUP ${measure} RUN_SERIAL TRUE TIMEOUT 1500
+    ENVIRONMENT NUMALAB_PRESET=${NUMALAB_PRESET} LABELS "grade;${lab};${language};measure")
+
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS lab.toml)
+  file(STRINGS lab.toml names REGEX "^name = ")
+  file(STRINGS lab.toml kinds REGEX "^kind = ")
+  foreach(name kind IN ZIP_LISTS names kinds)
+    string(REGEX REPLACE "^name = \"(.*)\"" "\\1" name "${name}")
+    string(REGEX REPLACE "^kind = \"(.*)\"" "\\1" kind "${kind}")
+    add_test(NAME ${lab}-${language}-${name}
+      COMMAND ${launcher} criterion ${lab} ${name} --lang ${language})
+    set_tests_properties(${lab}-${language}-${name} PROPERTIES
+      FIXTURES_REQUIRED ${measure} RUN_SERIAL TRUE SKIP_RETURN_CODE 77
+      ENVIRONMENT NUMALAB_PRESET=${NUMALAB_PRESET} LABELS "grade;${lab};${language};${kind}")
+  endforeach()
 endfunction()

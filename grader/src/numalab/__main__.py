@@ -1,0 +1,3 @@
+from numalab.cli import main
+
+main()

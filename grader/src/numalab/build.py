@@ -1,0 +1,183 @@
+"""Builds the kit's programs and a student's kernel. A kernel that does not build is a
+result, with a sentence and the compiler's own words; anything else is a KitError."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.interface import interface_complaint
+from numalab.kit import Kit
+from numalab.lab import KERNEL_FILES, Lab
+from numalab.record import Build
+
+MAX_OUTPUT_LINES = 24
+BUILD_LIMIT_S = 300
+
+
+def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=cwd,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=BUILD_LIMIT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise KitError(f"{command[0]} is missing; run ./numalab setup") from error
+    except subprocess.TimeoutExpired as error:
+        raise KitError(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
+
+
+def configure(kit: Kit) -> None:
+    """Configures the build folder unless that is done. Raises KitError."""
+    if (kit.build / "build.ninja").is_file():
+        return
+    done = _run(["cmake", "--preset", kit.preset], kit.root)
+    if done.returncode != 0:
+        raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
+
+
+def _tail(output: str) -> str:
+    return "\n".join(output.strip().splitlines()[-MAX_OUTPUT_LINES:])
+
+
+def _ninja(kit: Kit, targets: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root)
+
+
+def build_kit(kit: Kit, targets: Sequence[str]) -> None:
+    """Builds targets that are the kit's own. Raises KitError with the compiler's output."""
+    done = _ninja(kit, targets)
+    if done.returncode != 0:
+        raise KitError(
+            f"the kit's own {', '.join(targets)} can't be built:\n"
+            f"{compiler_output(done.stdout, {}) or _tail(done.stdout)}"
+        )
+
+
+def stage(source: Path, staged: Path) -> bool:
+    """Copies a file to where the build looks for it, if it differs. False: no such file."""
+    try:
+        content = source.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        staged.unlink(missing_ok=True)
+        return False
+    except OSError as error:
+        raise KitError(f"can't read {source}: {error.strerror}") from error
+    if not staged.is_file() or staged.read_bytes() != content:
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        staged.write_bytes(content)
+    return True
+
+
+def compiler_output(output: str, rename: dict[str, str]) -> str:
+    """What the compiler and the linker said, without ninja's lines and the command
+    lines, short, with paths of the build replaced by the student's."""
+    kept: list[str] = []
+    skip_command = False
+    for line in output.splitlines():
+        if skip_command:
+            skip_command = False
+            continue
+        if line.startswith("FAILED:"):
+            skip_command = True
+            continue
+        if line.startswith(("ninja:", "[")) or not line.strip():
+            continue
+        for path, name in rename.items():
+            line = line.replace(path, name)
+        kept.append(line)
+    if len(kept) > MAX_OUTPUT_LINES:
+        left = len(kept) - MAX_OUTPUT_LINES
+        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]
+    return "\n".join(kept)
+
+
+def _missing(lab: Lab, folder: Path, file: str) -> Build:
+    message = f"{file} was not handed in: there is no {folder / file}."
+    # A near miss deserves to be named.
+    stem = file.split(".")[0]
+    near = sorted(
+        path.name
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if path.suffix.lower() in (".c", ".f90", ".f", ".f95", ".for")
+        and path.name not in KERNEL_FILES.values()
+        and (path.suffix.lower()[:2] == Path(file).suffix[:2] or path.stem == stem)
+    )
+    if near:
+        message += f" The folder has {', '.join(near)}: rename the kernel to {file}."
+    elif not folder.is_dir():
+        message = (
+            f"{file} was not handed in: there is no folder {folder}. The files of a lab are "
+            f"looked for in DIR/{lab.name}/."
+        )
+    return Build("missing", message, "")
+
+
+def _undefined(output: str, lab: Lab) -> list[str]:
+    found = re.findall(r"undefined (?:reference to|symbol:) [`'\"]?(\w+)", output)
+    return [name for name in lab.functions if name in found]
+
+
+def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: Path) -> Build:
+    missing = _undefined(output, lab)
+    file = KERNEL_FILES[language]
+    if missing:
+        names = " and ".join(missing)
+        message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
+        symbols = _run(["nm", "-g", "--defined-only", str(object_file)], Path.cwd()).stdout
+        if language == "fortran" and any(
+            re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
+        ):
+            message += " A subroutine of that name is there, but without bind(c)."
+        elif language == "c" and any(
+            re.search(rf" [a-z] {name}$", symbols, re.MULTILINE) for name in missing
+        ):
+            message += " It is there, but static, so nobody else can call it."
+        else:
+            message += " Is the name spelt as in the contract?"
+        return Build("does_not_link", message, text)
+    return Build("does_not_link", f"{file} compiles but can't be linked.", text)
+
+
+def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
+    """Builds the worker of the kernel in folder; the result says how that went."""
+    file = KERNEL_FILES[language]
+    staged = kit.staged_folder(lab.name) / file
+    if not stage(folder / file, staged):
+        return _missing(lab, folder, file)
+    worker = kit.worker(lab.name, language, "submission")
+    done = _ninja(kit, [worker.name])
+    rename = {str(staged): file, f"submissions/{lab.name}/{file}": file}
+    text = compiler_output(done.stdout, rename)
+    object_file = next(
+        worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None
+    )
+    if language == "fortran" and object_file is not None:
+        complaint = interface_complaint(staged, kit.lab_folder(lab.name) / lab.contract, lab)
+        if complaint:
+            return Build("wrong_interface", complaint, "")
+    if done.returncode == 0:
+        return Build("ok", "", text)
+    if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
+        return _link_failure(done.stdout, text, lab, language, object_file)
+    if "conflicting types for" in done.stdout:
+        names = [n for n in lab.functions if f"conflicting types for ‘{n}’" in done.stdout
+                 or f"conflicting types for '{n}'" in done.stdout]
+        if names:
+            return Build(
+                "wrong_interface",
+                f"{' and '.join(names)} in {file} has another interface than the contract "
+                f"({lab.contract}) asks for.",
+                text,
+            )
+    return Build("does_not_compile", f"{file} does not compile.", text)

@@ -1,0 +1,537 @@
+"""The command line. Input and output live here and in report; decisions do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+import numalab
+from numalab.errors import Interrupted, KitError, UserError
+from numalab.kit import Kit, find_kit
+from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
+
+EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Runs a command; the one place that turns errors into messages and exit codes."""
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    try:
+        code = cli.main(prog_name="numalab", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_MISUSE
+    except UserError as error:
+        code = _complain(error, EXIT_MISUSE)
+    except KitError as error:
+        code = _complain(error, EXIT_KIT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_PASSED
+    except (click.Abort, KeyboardInterrupt, Interrupted):
+        click.echo("numalab: interrupted", err=True)
+        code = EXIT_INTERRUPTED
+    sys.exit(code if isinstance(code, int) else EXIT_PASSED)
+
+
+def _complain(error: Exception, code: int) -> int:
+    click.echo(f"numalab: {error}", err=True)
+    return code
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.version_option(numalab.__version__)
+@click.option(
+    "--preset",
+    default=lambda: os.environ.get("NUMALAB_PRESET", "gnu"),
+    show_default="gnu",
+    help="CMake preset to build with: gnu (gcc, gfortran) or llvm (clang, gfortran).",
+)
+@click.pass_context
+def cli(context: click.Context, preset: str) -> None:
+    """Labs on NUMA, OpenMP and MPI performance, and their grader.
+
+    \b
+    Start here:
+      ./numalab doctor             what this node can show
+      ./numalab grade 01           grade your kernels of lab 01
+      ./numalab hint 01            the next hint
+    """
+    context.obj = find_kit(preset)
+
+
+def _labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("names", metavar="[LAB]...", nargs=-1)(function)
+
+
+# ---- progress ------------------------------------------------------------------
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what is going on: live at a terminal, else one line a step."""
+    from numalab.report import make_console
+
+    console = make_console(to_stderr=True)
+    if console.is_terminal:
+        start = time.monotonic()
+        with console.status(f"{title}: starting") as status:
+            yield lambda step: status.update(
+                f"{title}: {step} ({time.monotonic() - start:.0f} s)"
+            )
+        return
+    said: list[str] = []
+
+    def say(step: str) -> None:
+        step = step.split(",")[0]  # not one line a generation
+        if step not in said:
+            said.append(step)
+            click.echo(f"{title}: {step}", err=True)
+
+    yield say
+
+
+# ---- setup and test ----------------------------------------------------------------
+
+
+@cli.command()
+@click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.pass_obj
+def setup(kit: Kit, yes: bool) -> None:
+    """Install what is missing and build the kit; safe to repeat."""
+    del yes  # the launcher has acted on it before this program could start
+    from numalab.build import build_kit, configure
+
+    with kit.lock(), _progress("setup") as progress:
+        progress("configuring")
+        configure(kit)
+        progress("building")
+        workers = [
+            kit.worker(lab.name, language, "solution").name
+            for lab in load_labs(kit.root).values()
+            for language in lab.languages
+        ]
+        build_kit(kit, ["all", *workers])
+    click.echo(f"numalab is ready ({kit.build}). Next: ./numalab doctor")
+
+
+@cli.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Run the whole test suite.",
+)
+@click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
+    """Run the whole test suite: unit tests in C, then the grader's in Python.
+
+    \b
+    Examples:
+      ./numalab test
+      ./numalab test -k judge        only the Python tests whose name fits
+    """
+    from numalab.build import build_kit, configure
+
+    configure(kit)
+    build_kit(kit, ["all"])
+    code = 0
+    if not pytest_arguments:
+        code = subprocess.call(
+            ["ctest", "--test-dir", str(kit.build), "-L", "unit", "--output-on-failure"]
+        )
+    python_code = subprocess.call(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *pytest_arguments],
+        cwd=kit.root / "grader",
+        env=os.environ | {"NUMALAB_PRESET": kit.preset},
+    )
+    return EXIT_FAILED if code or python_code else EXIT_PASSED
+
+
+# ---- grade ---------------------------------------------------------------------------
+
+
+def _source(kit: Kit, lab: Lab, variant: str, submission: Path | None) -> Path:
+    if variant == "solution":
+        return kit.solution_folder(lab.name)
+    if variant == "submission" and submission is not None:
+        return submission / lab.name
+    return kit.lab_folder(lab.name)
+
+
+def _check_json_target(path: Path | None) -> None:
+    """Finds out before the measuring whether the result can be written after it."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise UserError(f"--json {path}: that is a folder; name a file in it")
+    if not folder.is_dir():
+        raise UserError(f"--json {path}: there is no folder {folder}; make it first")
+    target = path if path.exists() else folder
+    if not os.access(target, os.W_OK):
+        raise UserError(f"--json {path}: {target} is not writable; choose another place")
+
+
+def _on_login_node() -> bool:
+    return bool(shutil.which("sinfo")) and "SLURM_JOB_ID" not in os.environ
+
+
+LOGIN_NODE = (
+    "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
+    "on it; grade inside a job (srun --exclusive -N1 ./numalab grade), or use --force."
+)
+
+
+def _chosen_languages(lab: Lab, choice: str) -> list[str]:
+    return [language for language in lab.languages if choice in ("all", language)]
+
+
+def _grade_all(
+    kit: Kit,
+    labs: Sequence[Lab],
+    language: str,
+    variants: Sequence[str],
+    submission: Path | None,
+    size: str,
+    quick: bool,
+    force: bool,
+    json_path: Path | None,
+    show: bool = True,
+) -> tuple[list[Any], bool, dict[str, Any]]:
+    """Grades labs x languages x variants. Returns the verdicts in order, whether it was
+    interrupted, and the node."""
+    from numalab import grade, measure, report
+    from numalab.build import build_kit, configure
+
+    console = report.make_console()
+    configure(kit)
+    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in labs)])
+    node = measure.describe_node(kit)
+    refused = LOGIN_NODE if _on_login_node() and not force else None
+    started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
+    before_s = max(0.0, time.time() - started) if started else 0.0
+    results: list[dict[str, Any]] = []
+    verdicts = []
+    interrupted = False
+    for lab in labs:
+        for variant in variants:
+            for one in _chosen_languages(lab, language):
+                folder = _source(kit, lab, variant, submission)
+                title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {variant}"
+                with _progress(title) as progress:
+                    session = grade.Session(
+                        kit, lab, one, variant, folder, grade.effort_for(size, quick), node,
+                        progress, timing_refused=refused,
+                    )  # fmt: skip
+                    session.spent_s["set-up check"] = before_s
+                    before_s = 0.0
+                    try:
+                        verdict = grade.grade(session)
+                    except Interrupted:
+                        interrupted = True
+                        verdict = session.verdict()
+                verdicts.append(verdict)
+                results.append(
+                    verdict.to_json()
+                    | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
+                )
+                if show:
+                    unchanged = variant == "submission" and grade.is_pristine(
+                        kit, lab, one, folder
+                    )
+                    report.show_verdict(console, lab, verdict, session.evidence, unchanged)
+                if interrupted:
+                    break
+            if interrupted:
+                break
+        if interrupted:
+            break
+    if show:
+        report.show_summary(console, verdicts)
+    data = {
+        "schema": 1,
+        "kit_version": numalab.__version__,
+        "interrupted": interrupted,
+        "node": {key: value for key, value in node.items() if key != "pu_list"},
+        "results": results,
+    }
+    if json_path is not None:
+        try:
+            grade.write_json(json_path, data)
+        except OSError as error:
+            raise KitError(f"the results can't be written to {json_path}: {error}") from error
+    if interrupted:
+        click.echo("numalab: interrupted; what was found so far is above", err=True)
+    return verdicts, interrupted, node
+
+
+@cli.command(name="grade", short_help="Grade kernels on this node.")
+@_labs_argument
+@click.option("--lang", "language", type=click.Choice([*LANGUAGES, "all"]), default="all")
+@click.option("--solutions", is_flag=True, help="Grade the kit's solutions.")
+@click.option("--handouts", is_flag=True, help="Grade the handouts as they lie in labs/.")
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Grade DIR/NN_name/kernel.* instead of the files in labs/.",
+    metavar="DIR",
+)
+@click.option("--here-only", is_flag=True, help="Grade on this node only.")
+@click.option(
+    "--size",
+    type=click.Choice(["quick", "default", "published"]),
+    default="default",
+    help="Size of the arrays; published takes the memory of the published run.",
+)
+@click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
+@click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.pass_obj
+def grade_command(
+    kit: Kit,
+    names: Sequence[str],
+    language: str,
+    solutions: bool,
+    handouts: bool,
+    submission: Path | None,
+    here_only: bool,
+    size: str,
+    quick: bool,
+    json_path: Path | None,
+    force: bool,
+) -> int:
+    """Grade your kernels (those in labs/, unless you say otherwise).
+
+    Exit code 0: nothing failed; 1: a criterion failed; 2: wrong use; 3: the kit could
+    not grade.
+
+    \b
+    Examples:
+      ./numalab grade 01 --quick             your kernels of lab 01, in seconds
+      ./numalab grade 01 --lang fortran      only kernel.f90
+      ./numalab grade --submission ~/work    ~/work/01_first_touch/kernel.c ...
+      ./numalab grade --solutions --json out.json
+    """
+    del here_only  # every criterion is graded on this node
+    if solutions + handouts + (submission is not None) > 1:
+        raise UserError("--solutions, --handouts and --submission exclude each other")
+    if quick and size == "published":
+        raise UserError("--quick and --size published exclude each other")
+    if submission is not None and not submission.is_dir():
+        raise UserError(f"--submission {submission}: there is no such folder")
+    if submission is not None:
+        submission = submission.resolve()
+    _check_json_target(json_path)
+    variant = "solution" if solutions else "handout" if handouts else "submission"
+    labs = choose_labs(load_labs(kit.root), names)
+    with kit.lock():
+        verdicts, interrupted, _ = _grade_all(
+            kit, labs, language, [variant], submission, size, quick, force, json_path
+        )
+    if interrupted:
+        return EXIT_INTERRUPTED
+    statuses = {verdict.status for verdict in verdicts}
+    if "fail" in statuses:
+        return EXIT_FAILED
+    return EXIT_KIT if "error" in statuses else EXIT_PASSED
+
+
+@cli.command(short_help="Prove the labs: handouts fail as declared, solutions pass.")
+@_labs_argument
+@click.option("--lang", "language", type=click.Choice([*LANGUAGES, "all"]), default="all")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
+@click.pass_obj
+def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None) -> int:
+    """Check that each handout fails exactly the criteria that lab.toml names on this
+    node, and that each solution passes all.
+
+    \b
+    Examples:
+      ./numalab audit
+      ./numalab audit 01 --lang c
+    """
+    from numalab.audit import complaints
+
+    _check_json_target(json_path)
+    labs = choose_labs(load_labs(kit.root), names)
+    with kit.lock():
+        verdicts, interrupted, node = _grade_all(
+            kit, labs, language, ["handout", "solution"], None, "quick", True, True, json_path,
+            show=False,
+        )  # fmt: skip
+    if interrupted:
+        return EXIT_INTERRUPTED
+    by_name = {lab.name: lab for lab in labs}
+    wrong = 0
+    for verdict in verdicts:
+        found = complaints(by_name[verdict.lab], verdict, node["numa_nodes"])
+        unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
+        mark = "FAIL" if found else "ok  "
+        click.echo(f"{mark}  {verdict.lab}  {verdict.language:<8} {verdict.variant}")
+        for line in found:
+            click.echo(click.wrap_text(line, 78, "        ", "        "))
+        if unproven and not found:
+            click.echo(f"        not shown on this node: {', '.join(unproven)}")
+        wrong += bool(found)
+    click.echo(f"{len(verdicts) - wrong} of {len(verdicts)} as declared")
+    return EXIT_FAILED if wrong else EXIT_PASSED
+
+
+# ---- doctor and hint --------------------------------------------------------------------
+
+
+@cli.command(short_help="What this node can show, and what disturbs timing here.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings.")
+@click.pass_obj
+def doctor(kit: Kit, json_path: Path | None) -> None:
+    """What this node can show, what disturbs timing, and which evidence is available.
+
+    \b
+    Examples:
+      ./numalab doctor
+      ./numalab doctor --json node.json
+    """
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from numalab import measure, report
+    from numalab.build import build_kit, configure
+    from numalab.doctor import examine, gradable
+    from numalab.grade import write_json
+
+    _check_json_target(json_path)
+    with kit.lock():
+        configure(kit)
+        build_kit(kit, ["describe_node"])
+        node = measure.describe_node(kit)
+    findings = examine(node)
+    labs = load_labs(kit.root).values()
+    if json_path is not None:
+        write_json(
+            json_path,
+            {
+                "schema": 1,
+                "node": node,
+                "findings": [finding.to_json() for finding in findings],
+                "labs": {
+                    lab.name: dict(
+                        zip(("gradable", "not_gradable"), gradable(node, lab), strict=True)
+                    )
+                    for lab in labs
+                },
+            },
+        )
+    console = report.make_console()
+    console.print(Text(f"{node['name']}: {node['cpu_model'] or node['architecture']}", "bold"))
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=4)
+    table.add_column(width=24)
+    table.add_column(ratio=1)
+    styles = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
+    for finding in findings:
+        word, style = styles[finding.level]
+        text = Text(finding.found, style="bold")
+        text.append(f": {finding.means}", style="not bold")
+        if finding.remedy and finding.level != "good":
+            text.append(f". To change it: {finding.remedy}", style="not bold dim")
+        table.add_row(Text(word, style=style), finding.topic, text)
+    console.print(Padding(table, (0, 0, 0, 2)))
+    for lab in labs:
+        can, cannot = gradable(node, lab)
+        console.print(Text(f"{lab.name}", style="bold"))
+        console.print(Padding(f"gradable here: {', '.join(can) or 'nothing'}", (0, 0, 0, 2)))
+        if cannot:
+            console.print(Padding(f"not here: {', '.join(cannot)}", (0, 0, 0, 2)))
+
+
+@cli.command()
+@click.argument("name", metavar="LAB")
+@click.option("--level", type=click.IntRange(min=1), help="Show this hint; 1 is the weakest.")
+@click.pass_obj
+def hint(kit: Kit, name: str, level: int | None) -> None:
+    """Show the next hint of a lab, a stronger one each time.
+
+    \b
+    Examples:
+      ./numalab hint 01
+      ./numalab hint 01 --level 1     the first one again
+    """
+    from numalab.hints import next_level, remember
+
+    (lab,) = choose_labs(load_labs(kit.root), [name])
+    if not lab.hints:
+        raise UserError(f"lab {lab.name} has no hints")
+    if level is not None and level > len(lab.hints):
+        raise UserError(f"lab {lab.name} has {len(lab.hints)} hints, there is no number {level}")
+    store = kit.root / "build" / "hints.json"
+    shown = level or next_level(store, lab)
+    remember(store, lab, shown)
+    left = len(lab.hints) - shown
+    click.echo(f"Hint {shown} of {len(lab.hints)} for {lab.name}:\n")
+    click.echo(click.wrap_text(lab.hints[shown - 1], 78, preserve_paragraphs=True))
+    if left:
+        click.echo(f"\n{left} stronger left: ./numalab hint {name} again.")
+    else:
+        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
+
+
+# ---- for CTest ---------------------------------------------------------------------------
+
+
+@cli.command(hidden=True)
+@click.argument("name", metavar="LAB")
+@click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
+@click.pass_obj
+def measure(kit: Kit, name: str, language: str) -> int:
+    """CTest's fixture: grade one kernel and keep the verdict. NUMALAB_SUBMISSION names the
+    folder to grade instead of labs/, NUMALAB_QUICK=1 does it quickly."""
+    (lab,) = choose_labs(load_labs(kit.root), [name])
+    folder = os.environ.get("NUMALAB_SUBMISSION")
+    quick = os.environ.get("NUMALAB_QUICK") == "1"
+    with kit.lock():
+        _, interrupted, _ = _grade_all(
+            kit, [lab], language, ["submission"], Path(folder).resolve() if folder else None,
+            "default", quick, False, None,
+        )  # fmt: skip
+    return EXIT_INTERRUPTED if interrupted else EXIT_PASSED
+
+
+@cli.command(hidden=True)
+@click.argument("name", metavar="LAB")
+@click.argument("criterion")
+@click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
+@click.pass_obj
+def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
+    """CTest's test of one criterion: reads the kept verdict."""
+    path = kit.results_folder(name, language, "submission") / "verdict.json"
+    try:
+        verdict = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"there is no verdict yet ({path}): {error}") from error
+    for entry in verdict["criteria"]:
+        if entry["name"] == criterion:
+            click.echo(f"{entry['status']}: {entry['why']}")
+            codes = {"pass": EXIT_PASSED, "fail": EXIT_FAILED, "error": EXIT_KIT}
+            return codes.get(entry["status"], EXIT_SKIPPED)
+    raise KitError(f"the verdict of {name} has no criterion {criterion}")
+
+

@@ -1,0 +1,154 @@
+"""Sentences for a student about what a run saw. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numalab.record import Mismatch, Outcome, Results
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that never rounds to 0 or 100 unless it is."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def amount(size_bytes: float) -> str:
+    """Bytes in the unit that reads best."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.1f} {unit}"
+    return f"{size_bytes:.0f} bytes"
+
+
+def _value(number: float) -> str:
+    return "NaN" if math.isnan(number) else f"{number:g}"
+
+
+def indexed(array: str, element: int, language: str) -> str:
+    """An element as the language writes it; element counts from 0."""
+    return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
+
+
+def mismatch(first: Mismatch, language: str) -> str:
+    where = indexed(first.array, first.element, language)
+    after = (
+        f"after {first.phase}"
+        if first.repetition == 0
+        else f"after call {first.repetition + 1} of {first.phase}"
+    )
+    return f"{where} is {_value(first.found)} {after}, it should be {_value(first.expected)}"
+
+
+def results(found: Results, n: int | None, language: str) -> str | None:
+    """What is wrong with the results, or None."""
+    if found.wrong:
+        assert found.first_wrong is not None
+        size = f" with n = {n:,}" if n is not None else ""
+        return (
+            f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
+            f"first: {mismatch(found.first_wrong, language)}."
+        )
+    if found.wrote_before_array is not None:
+        name = found.wrote_before_array
+        return (
+            f"The memory just before {name} was changed: something writes to "
+            f"{indexed(name, -1, language)} or before."
+        )
+    return None
+
+
+def _crash(outcome: Outcome, phase: str, language: str) -> str:
+    detail = outcome.detail
+    signal = detail["signal"]
+    at = f" at {detail['line']}" if detail.get("line") else ""
+    text = f"The kernel crashed with {signal} in {phase}{at} (n = {detail['n']:,})."
+    place, access = detail.get("place"), detail.get("access") or "touch"
+    if place:
+        element, n = place["element"], detail["n"]
+        outside = "before the first" if element < 0 else "past the last"
+        verb = {"read": "read", "write": "wrote", "touch": "touched"}[access]
+        distance = -element if element < 0 else element - n + 1
+        text += (
+            f" It {verb} {indexed(place['array'], element, language)}, {distance:,} "
+            f"{outside} element of {place['array']}."
+        )
+    elif signal == "SIGSEGV" and detail.get("address"):
+        if int(detail["address"], 16) < 4096:
+            text += (
+                " It followed a null pointer: an array that was never allocated, or an "
+                "allocation that was refused because it was too large."
+            )
+        else:
+            text += (
+                f" It touched {detail['address']}, which belongs to no array: a wrong index, "
+                "a wrong pointer, or a local array too large for the stack."
+            )
+    elif signal == "SIGKILL":
+        text += " The system ended it, most likely because memory ran out."
+    elif signal == "SIGFPE":
+        text += " That is most often an integer division by zero."
+    elif signal == "SIGABRT":
+        text += " It called abort, or a library did after an error."
+    elif signal == "SIGILL":
+        text += " This processor does not know the instruction: was it compiled for another?"
+    return text
+
+
+def _printed(outcome: Outcome) -> str:
+    lines: Sequence[str] = str(outcome.detail.get("printed", "")).strip().splitlines()
+    if not lines:
+        return ""
+    # The last line of a short text says most: a runtime's error message ends it.
+    return f" It printed: {lines[-1][:160]}"
+
+
+def outcome(ended: Outcome, language: str) -> str | None:
+    """Why a run did not come to its end, or None if it did."""
+    if ended.ok:
+        return None
+    detail = ended.detail
+    phase = detail.get("doing", "")
+    size = f" (n = {detail.get('n', 0):,})"
+    match ended.status:
+        case "crashed":
+            return _crash(ended, phase, language) + _printed(ended)
+        case "exited":
+            return (
+                f"The kernel ended the whole program in {phase}{size}, exit code "
+                f"{detail['exit_code']}. It has to return to its caller: no exit, no stop."
+                + _printed(ended)
+            )
+        case "timed_out":
+            return (
+                f"{phase} did not return within {detail['limit_s']:g} s{size}; it was stopped. "
+                "Look for a loop that never ends, or threads that wait for each other."
+            )
+        case "out_of_memory":
+            return (
+                f"The kernel's process grew to {amount(detail['resident_bytes'])} in {phase}"
+                f"{size} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
+                "The kernel needs no memory of its own beyond the arrays it is given."
+            )
+        case "too_much_output":
+            return (
+                f"The kernel printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
+                "it was stopped. Take the print statements out of the loops." + _printed(ended)
+            )
+        case "bad_protocol":
+            return (
+                f"Something in the kernel wrote to file descriptor 3 in {phase}, where the "
+                "monitor and its worker talk. Leave descriptors alone that you did not open."
+            )
+        case "cancelled":
+            return "Interrupted before it was graded."
+        case _:
+            return f"The kit could not {phase}: {detail.get('error', 'unknown error')}."

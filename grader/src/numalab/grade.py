@@ -1,0 +1,270 @@
+"""One submission from file to verdict: build, evidence, timing, judgement."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numalab
+from numalab import judge, measure, record
+from numalab.build import build_kernel, build_kit
+from numalab.errors import Interrupted, KitError
+from numalab.kit import Kit
+from numalab.lab import KERNEL_FILES, Lab
+from numalab.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.verdict import Verdict
+
+TRACE_ORDERS = ("natural", "ascending", "descending")
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a session measures. repetitions: of each process in a generation."""
+
+    size: str
+    quick: bool
+    repetitions: int
+    most_generations: int
+    budget_s: float  # of timing
+    check_limit_s: float  # wall time of one phase
+    phase_limit_s: float
+    one_at_a_time: bool = False
+
+
+def effort_for(size: str, quick: bool) -> Effort:
+    """--quick means the quick size and the quick thresholds; the published size runs one
+    worker at a time, since its arrays fill most machines."""
+    if quick:
+        return Effort("quick", True, 5, 24, 12.0, 5.0, 20.0)
+    if size == "published":
+        return Effort(size, False, 3, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
+    if size == "quick":
+        return Effort(size, False, 5, 60, 60.0, 10.0, 20.0)
+    return Effort(size, False, 3, 60, 240.0, 10.0, 60.0)
+
+
+@dataclass
+class Session:
+    """What one grading has seen so far; kept when it is interrupted."""
+
+    kit: Kit
+    lab: Lab
+    language: str
+    variant: str
+    folder: Path  # of the kernel that is graded
+    effort: Effort
+    node: Json
+    progress: Progress
+    timing_refused: str | None = None  # why nothing may be timed on this node
+    data: Json = field(default_factory=dict)
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        environment = measure.worker_environment(self.lab, self.threads)
+        self.data = {
+            "schema": record.SCHEMA_VERSION,
+            "kit_version": numalab.__version__,
+            "lab": self.lab.name,
+            "language": self.language,
+            "variant": self.variant,
+            "size": self.effort.size,
+            "quick": self.effort.quick,
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "node": {key: value for key, value in self.node.items() if key != "evidence"},
+            "environment": measure.recorded_environment(environment),
+            "timing_refused": self.timing_refused,
+            "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
+            "runs": [],
+        }
+
+    @property
+    def threads(self) -> int:
+        return int(self.node["cores"])
+
+    @property
+    def evidence(self) -> Evidence:
+        return record.parse(self.data)
+
+    @contextlib.contextmanager
+    def spending(self, on: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_s[on] = self.spent_s.get(on, 0.0) + time.monotonic() - start
+
+    def verdict(self) -> Verdict:
+        with self.spending("judging"):
+            return judge.judge(self.lab, self.evidence)
+
+    # ---- build -------------------------------------------------------------
+
+    def build(self) -> bool:
+        self.progress("building")
+        with self.spending("build"):
+            built = build_kernel(self.kit, self.lab, self.language, self.folder)
+            self.data["build"] = {
+                "kernel": {
+                    "status": built.status, "message": built.message, "output": built.output
+                },
+                **_build_facts(self.kit),
+            }  # fmt: skip
+        return built.status == "ok"
+
+    def _program(self, role: str) -> Path:
+        variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
+        return self.kit.worker(self.lab.name, self.language, variant)
+
+    def _build_own(self, *roles: str) -> None:
+        with self.spending("build"):
+            build_kit(self.kit, sorted({self._program(role).name for role in roles}))
+
+    # ---- evidence ----------------------------------------------------------
+
+    def _run(self, run: str, role: str, limit_s: float, *more: str, passive: bool = False) -> bool:
+        """One evidence run of a role; True if the worker came to its end."""
+        options = [
+            *measure.worker_option(role, self._program(role)),
+            *measure.common_options(self.threads, self.effort.size, limit_s),
+            *more,
+        ]
+        environment = measure.worker_environment(self.lab, self.threads, passive)
+        done = measure.run_monitor(self.kit, self.lab, run, options, environment)
+        self.data["runs"].append(done)
+        return bool(done["outcome"]["status"] == "ok")
+
+    def _trace(self, role: str) -> bool:
+        size = ["--size", "quick" if self.effort.quick else "default"]
+        for order in TRACE_ORDERS:
+            if not self._run("trace", role, self.effort.phase_limit_s, "--order", order, *size):
+                return False
+        return self._run("placement", role, self.effort.phase_limit_s, *size, passive=True)
+
+    def gather_evidence(self) -> None:
+        with self.spending("evidence"):
+            self.progress("checking results")
+            if not self._run("check", SUBMISSION, self.effort.check_limit_s):
+                return
+            self.progress("tracing who touches which page")
+            self._trace(SUBMISSION)
+        if judge.needs_control(self.lab, self.evidence):
+            self._build_own(SOLUTION)
+            self.progress("tracing the solution, to compare")
+            with self.spending("evidence"):
+                self._trace(SOLUTION)
+
+    # ---- timing ------------------------------------------------------------
+
+    def _generation(self, roles: tuple[str, ...]) -> None:
+        options = [
+            *(part for role in roles for part in measure.worker_option(role, self._program(role))),
+            *measure.common_options(self.threads, self.effort.size, self.effort.phase_limit_s),
+            "--repetitions", str(self.effort.repetitions),
+            *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
+        ]  # fmt: skip
+        environment = measure.worker_environment(self.lab, self.threads)
+        done = measure.run_monitor(self.kit, self.lab, "generation", options, environment)
+        self.data["runs"].append(done)
+
+    def take_times(self) -> None:
+        roles = judge.timing_roles(self.lab, self.evidence)
+        if not roles:
+            return
+        self._build_own(*(role for role in roles if role != SUBMISSION))
+        self._continue_earlier()
+        start = time.monotonic()
+        with self.spending("timing"):
+            for number in range(1, self.effort.most_generations + 1):
+                self.progress(f"timing, generation {number}")
+                self._generation(roles)
+                if judge.timing_is_decided(self.lab, self.evidence):
+                    return
+                if time.monotonic() - start > self.effort.budget_s:
+                    return
+
+    # ---- keeping -----------------------------------------------------------
+
+    @property
+    def _results(self) -> Path:
+        return self.kit.results_folder(self.lab.name, self.language, self.variant)
+
+    def _fingerprint(self) -> str:
+        """Changes with anything that makes earlier generations no longer count."""
+        digest = hashlib.sha256()
+        programs = {self._program(role) for role in (SUBMISSION, SOLUTION, HANDOUT)}
+        for path in sorted(programs | {self.kit.monitor(self.lab.name)}):
+            digest.update(path.read_bytes() if path.is_file() else b"-")
+        facts = (self.effort, self.threads, self.node["name"], numalab.__version__)
+        digest.update(repr(facts).encode())
+        return digest.hexdigest()
+
+    def _continue_earlier(self) -> None:
+        """A session that ended undecided is taken up again where it stopped."""
+        self.data["fingerprint"] = self._fingerprint()
+        try:
+            verdict = json.loads((self._results / "verdict.json").read_text(encoding="utf-8"))
+            earlier = json.loads((self._results / "evidence.json").read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError):
+            return
+        is_open = any(c["status"] == "inconclusive" for c in verdict["criteria"])
+        if is_open and earlier.get("fingerprint") == self.data["fingerprint"]:
+            self.data["runs"] += [r for r in earlier["runs"] if r["kind"] == "generation"]
+
+    def keep(self, verdict: Verdict) -> None:
+        """Stores evidence and verdict, each renamed into place. Raises KitError."""
+        try:
+            self._results.mkdir(parents=True, exist_ok=True)
+            write_json(self._results / "evidence.json", self.data, indent=None)
+            write_json(self._results / "verdict.json", verdict.to_json())
+        except OSError as error:
+            raise KitError(
+                f"the results can't be kept in {self._results}: {error.strerror}"
+            ) from error
+
+
+def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
+    """Writes a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _build_facts(kit: Kit) -> Json:
+    try:
+        facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"{kit.build}/build.json is missing; run ./numalab setup") from error
+    return facts
+
+
+def grade(session: Session) -> Verdict:
+    """Does what is left to do and judges. Raises Interrupted with what was seen kept in
+    the session."""
+    try:
+        if session.build():
+            session.gather_evidence()
+            session.take_times()
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
+    verdict = session.verdict()
+    session.keep(verdict)
+    return verdict
+
+
+def is_pristine(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
+    """Whether the kernel is still the handout, byte for byte."""
+    file = KERNEL_FILES[language]
+    try:
+        return (folder / file).read_bytes() == (kit.pristine_folder(lab.name) / file).read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,523 @@
+"""The judge: criteria and evidence in, verdict out. Pure functions over records.
+
+Any verdict can be computed again from stored evidence; nothing here measures, reads a
+file or knows the time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from numalab import explain, touch
+from numalab.lab import Criterion, Lab
+from numalab.record import (
+    CONTROL,
+    HANDOUT,
+    SOLUTION,
+    SUBMISSION,
+    Evidence,
+    Generation,
+    Outcome,
+    Placement,
+    Results,
+    Trace,
+)
+from numalab.sequential import CAREFUL, QUICK, Decision, Thresholds, decide, e_value
+from numalab.verdict import CriterionVerdict, Verdict, verdict_on
+
+# The handout must take at least this many times the solution's time, or the node does
+# not show the effect.
+LEAST_HANDOUT_RATIO = 1.15
+
+# e-value at which each end of an interval excludes a ratio: 95 % in all.
+INTERVAL_E_VALUE = 40.0
+
+# ---- what can be looked at -------------------------------------------------
+
+
+def _outcomes(evidence: Evidence) -> Iterator[Outcome]:
+    for run in (*evidence.checks, *evidence.traces, *evidence.placements):
+        yield run.outcome
+    for generation in evidence.generations:
+        if SUBMISSION in generation.roles:
+            yield generation.roles[SUBMISSION].outcome
+
+
+def _first_bad(outcomes: Iterator[Outcome]) -> Outcome | None:
+    return next((outcome for outcome in outcomes if not outcome.ok), None)
+
+
+def _results(evidence: Evidence) -> Iterator[tuple[Results, int | None]]:
+    for check in evidence.checks:
+        for n, found in check.results:
+            yield found, n
+    for run in (*evidence.traces, *evidence.placements):
+        yield run.results, None
+    for generation in evidence.generations:
+        if SUBMISSION in generation.roles:
+            yield generation.roles[SUBMISSION].results, generation.n
+
+
+def _wrong(results: Results) -> bool:
+    return results.wrong > 0 or results.wrote_before_array is not None
+
+
+def is_sound(evidence: Evidence) -> bool:
+    """Built, ran to its end every time, and every result was right so far."""
+    return (
+        evidence.build.status == "ok"
+        and _first_bad(_outcomes(evidence)) is None
+        and not any(_wrong(found) for found, _ in _results(evidence))
+    )
+
+
+def _unusable(criterion: Criterion, outcome: Outcome, language: str) -> CriterionVerdict:
+    """The verdict where a run that the criterion needs did not come to its end."""
+    why = explain.outcome(outcome, language) or ""
+    ours = outcome.status in ("kit_error", "cancelled")
+    return verdict_on(criterion, "error" if ours else "fail", why)
+
+
+def _not_looked_at(criterion: Criterion) -> CriterionVerdict:
+    return verdict_on(criterion, "error", "Interrupted before it was graded.")
+
+
+# ---- correctness -----------------------------------------------------------
+
+
+def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    bad = _first_bad(_outcomes(evidence))
+    wrong = sum(found.wrong for found, _ in _results(evidence))
+    checked = sum(found.checked for found, _ in _results(evidence))
+    for found, n in _results(evidence):
+        why = explain.results(found, n, evidence.language)
+        if why is not None:
+            if bad is not None:
+                why += " " + (explain.outcome(bad, evidence.language) or "")
+            return verdict_on(criterion, "fail", why, value=float(wrong), unit="elements")
+    if bad is not None:
+        return _unusable(criterion, bad, evidence.language)
+    if not evidence.checks:
+        return _not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        f"All {checked:,} elements looked at are right, in odd sizes too.",
+        value=0.0,
+        unit="elements",
+    )
+
+
+# ---- evidence --------------------------------------------------------------
+
+
+def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    if evidence.node["cores"] >= 2:
+        return None
+    return verdict_on(
+        criterion,
+        "not_gradable",
+        "This node offers one core, so there is one thread and nothing to share out.",
+    )
+
+
+def _missing_traces(
+    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement]
+) -> CriterionVerdict | None:
+    bad = _first_bad(run.outcome for run in runs)
+    if bad is None and not runs:
+        bad = _first_bad(_outcomes(evidence))
+        if bad is None:
+            return _not_looked_at(criterion)
+    return None if bad is None else _unusable(criterion, bad, evidence.language)
+
+
+def _shared_out(
+    criterion: Criterion, evidence: Evidence, traces: Sequence[Trace]
+) -> CriterionVerdict:
+    missing = _needs_team(criterion, evidence) or _missing_traces(criterion, evidence, traces)
+    if missing:
+        return missing
+    assert criterion.at_most is not None
+    ratios = touch.equal_share_ratios(touch.united_users(traces), traces[0].team)
+    off = max(range(len(ratios)), key=lambda thread: abs(ratios[thread] - 1))
+    value = abs(ratios[off] - 1)
+    idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
+    if value <= criterion.at_most:
+        why = (
+            f"Each of the {len(ratios)} threads uses between {min(ratios):.2f} and "
+            f"{max(ratios):.2f} times an equal share of the pages."
+        )
+    elif len(idle) == len(ratios) - 1:
+        why = (
+            f"One thread of {len(ratios)} does all the work of compute. Is there a parallel "
+            "loop, and does it take the threads that the kit asks for?"
+        )
+    else:
+        why = (
+            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
+            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
+        )
+    return _by_value(criterion, value, why, unit="off an equal share")
+
+
+def _touched_where_used(
+    criterion: Criterion, evidence: Evidence, traces: Sequence[Trace]
+) -> CriterionVerdict:
+    missing = _needs_team(criterion, evidence) or _missing_traces(criterion, evidence, traces)
+    if missing:
+        return missing
+    users = touch.united_users(traces)
+    worst = min(
+        (touch.touch_share(trace, users, evidence.numa_nodes) for trace in traces),
+        key=lambda found: found.share,
+    )
+    assert criterion.at_least is not None
+    why = _touch_sentence(worst, evidence.numa_nodes)
+    if traces[0].method == "in_process":
+        why += " (Traced inside the process: this system refuses userfaultfd.)"
+    return _by_value(criterion, worst.share, why, unit="share")
+
+
+def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+    if found.share == 1:
+        return "Every page was first written by a thread that sits where it is used."
+    array = found.worst_array
+    if found.writer < 0:
+        who = f"{_pages(found.writer_share)} of {array} was written by nobody in initialize"
+    else:
+        who = f"{_pages(found.writer_share)} of {array} was first written by thread {found.writer}"
+    if found.contested_share > 0.5:
+        together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+        return (
+            f"{explain.percent(found.contested_share)} of the pages of {array} are used by "
+            f"{together} and belong to none of them; {who}."
+        )
+    users = [(user, share) for user, share in found.stray_users if user != found.writer]
+    if not users:
+        return f"{who}; {explain.percent(1 - found.array_share[array])} of them sit elsewhere."
+    user, share = users[0]
+    others = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    if others:
+        share = min(1.0, sum(part for _, part in users))
+    return f"{who}, and {explain.percent(share)} of them are used by thread {user}{others}."
+
+
+def _pages(share: float) -> str:
+    return "Every page" if share == 1 else f"{explain.percent(share)} of the pages"
+
+
+def _local_pages(
+    criterion: Criterion,
+    evidence: Evidence,
+    traces: Sequence[Trace],
+    placements: Sequence[Placement],
+) -> CriterionVerdict:
+    missing = _missing_traces(criterion, evidence, traces) or _missing_traces(
+        criterion, evidence, placements
+    )
+    if missing:
+        return missing
+    found = touch.local_share(placements[0], touch.united_users(traces))
+    if found is None:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "This system refuses move_pages, so nobody can see where pages live "
+            "(a container's seccomp profile, most often).",
+        )
+    why = (
+        f"{explain.percent(found.share)} of the pages live on the NUMA node of the thread that "
+        "uses them"
+    )
+    if found.share < 1:
+        why += (
+            f"; {explain.percent(found.crowded_share)} of {found.worst_array} "
+            + ("are absent" if found.crowded_node < 0 else f"sit on node {found.crowded_node}")
+        )
+    return _by_value(criterion, found.share, why + ".", unit="share")
+
+
+def _by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
+    """Passes or fails by the criterion's bounds; written so that NaN fails."""
+    passed = (criterion.at_least is None or value >= criterion.at_least) and (
+        criterion.at_most is None or value <= criterion.at_most
+    )
+    return verdict_on(criterion, "pass" if passed else "fail", why, value=value, unit=unit)
+
+
+# ---- timing ----------------------------------------------------------------
+
+
+def best_s(generation: Generation, role: str) -> float:
+    """The minimum of a role's repetitions: what a repetition takes undisturbed."""
+    return min(generation.elapsed_s[role])
+
+
+def _ratios(
+    generations: Sequence[Generation], slow: Callable[[Generation], float], fast: str
+) -> list[float]:
+    return [slow(generation) / best_s(generation, fast) for generation in generations]
+
+
+def interval(ratios: Sequence[float]) -> tuple[float | None, float | None]:
+    """95 % interval for the median ratio of a generation, valid when one stops at will:
+    the ratios that the e-process rejects on neither side. None: not bounded yet."""
+    ordered = sorted(ratios)
+    size = len(ordered)
+    low = high = None
+    for i, ratio in enumerate(ordered):
+        if e_value(size - i, size) >= INTERVAL_E_VALUE:
+            low = ratio
+        if high is None and e_value(i + 1, size) >= INTERVAL_E_VALUE:
+            high = ratio
+    return low, high
+
+
+@dataclass(frozen=True)
+class TimingState:
+    """How far the generations have decided a timing criterion. gradable: whether the node
+    shows the effect at all; control: the same claim about the kit's own processes."""
+
+    claim: Decision
+    gradable: Decision | None
+    control: Decision
+
+    @property
+    def decided(self) -> bool:
+        if self.gradable is not None and self.gradable.status != "pass":
+            return self.gradable.status == "fail"
+        return self.claim.status != "undecided"
+
+
+def _complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
+    return [
+        generation
+        for generation in evidence.generations
+        if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
+    ]
+
+
+def thresholds(evidence: Evidence) -> Thresholds:
+    return QUICK if evidence.quick else CAREFUL
+
+
+def _efficiency_state(criterion: Criterion, evidence: Evidence) -> TimingState:
+    assert criterion.at_least is not None
+    limit = 1 / criterion.at_least
+    generations = _complete(evidence, (SOLUTION, SUBMISSION, CONTROL))
+    levels = thresholds(evidence)
+
+    def faster(role: str) -> list[bool]:
+        return [best_s(g, role) < limit * best_s(g, SOLUTION) for g in generations]
+
+    return TimingState(
+        claim=decide(faster(SUBMISSION), levels),
+        gradable=None,
+        control=decide(faster(CONTROL), levels),
+    )
+
+
+def _speedup_state(criterion: Criterion, evidence: Evidence) -> TimingState:
+    generations = _complete(evidence, (HANDOUT, SOLUTION, SUBMISSION, CONTROL))
+    levels = thresholds(evidence)
+
+    def beats_middle(role: str) -> list[bool]:
+        return [
+            best_s(g, role) < math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION))
+            for g in generations
+        ]
+
+    shows = [best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations]
+    return TimingState(
+        claim=decide(beats_middle(SUBMISSION), levels),
+        gradable=decide(shows, levels),
+        control=decide(beats_middle(CONTROL), levels),
+    )
+
+
+TIMING_STATES: dict[str, Callable[[Criterion, Evidence], TimingState]] = {
+    "efficiency": _efficiency_state,
+    "speedup": _speedup_state,
+}
+
+
+def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    bad = _first_bad(_outcomes(evidence))
+    if bad is not None and bad.status in ("kit_error", "cancelled"):
+        return _unusable(criterion, bad, evidence.language)
+    if not is_sound(evidence):
+        return verdict_on(
+            criterion, "fail", "Not timed, since the kernel does not yet give the right results."
+        )
+    for generation in evidence.generations:
+        for role, part in generation.roles.items():
+            if not part.outcome.ok:
+                why = explain.outcome(part.outcome, evidence.language)
+                return verdict_on(criterion, "error", f"While timing the {role}: {why}")
+
+    state = TIMING_STATES[criterion.name](criterion, evidence)
+    roles = (SOLUTION, SUBMISSION, CONTROL)
+    if criterion.name == "speedup":
+        roles += (HANDOUT,)
+    generations = _complete(evidence, roles)
+    if not generations:
+        return _not_looked_at(criterion)
+    if criterion.name == "speedup":
+        ratios = _ratios(generations, lambda g: best_s(g, HANDOUT), SUBMISSION)
+        middle = math.sqrt(
+            statistics.median(_ratios(generations, lambda g: best_s(g, HANDOUT), SOLUTION))
+        )
+        named = f"{statistics.median(ratios):.2f} times the handout's speed"
+    else:
+        ratios = _ratios(generations, lambda g: best_s(g, SOLUTION), SUBMISSION)
+        assert criterion.at_least is not None
+        middle = criterion.at_least
+        named = f"{statistics.median(ratios):.2f} times the solution's speed"
+    low, high = interval(ratios)
+    span = (
+        f", 95 % interval {low:.2f} to {high:.2f}" if low is not None and high is not None else ""
+    )
+    measured = f"{named} (median of {explain.count(len(ratios), 'generation')}{span})"
+    facts = {
+        "value": statistics.median(ratios),
+        "unit": "ratio",
+        "interval": (low, high),
+    }
+
+    if state.gradable is not None and state.gradable.status != "pass":
+        if state.gradable.status == "fail":
+            return verdict_on(
+                criterion,
+                "not_gradable",
+                f"The handout is not {LEAST_HANDOUT_RATIO:g} times slower than the solution on "
+                "this node, so there is no speedup to earn here.",
+                **facts,
+            )
+        return verdict_on(criterion, "inconclusive", _noisy(measured), **facts)
+    if state.claim.status == "pass":
+        return verdict_on(
+            criterion, "pass", f"{_first_upper(measured)}; {middle:.2f} is asked for.", **facts
+        )
+    if state.claim.status == "fail":
+        return verdict_on(
+            criterion, "fail", f"{_first_upper(measured)}; {middle:.2f} is asked for.", **facts
+        )
+    if state.control.status == "pass":
+        return verdict_on(
+            criterion,
+            "fail",
+            f"Unstable: {measured}, while the kit's own solution was steady on this node; "
+            f"{middle:.2f} is asked for.",
+            **facts,
+        )
+    return verdict_on(criterion, "inconclusive", _noisy(measured), **facts)
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _noisy(measured: str) -> str:
+    return (
+        f"The node is too noisy to tell: {measured}. Grade again when it is quieter; the new "
+        "generations are added to these."
+    )
+
+
+# ---- all of it -------------------------------------------------------------
+
+EvidenceJudge = Callable[
+    [Criterion, Evidence, Sequence[Trace], Sequence[Placement]], CriterionVerdict
+]
+EVIDENCE_JUDGES: dict[str, EvidenceJudge] = {
+    "shared_out": lambda criterion, evidence, traces, _: _shared_out(criterion, evidence, traces),
+    "touched_where_used": lambda criterion, evidence, traces, _: _touched_where_used(
+        criterion, evidence, traces
+    ),
+    "local_pages": _local_pages,
+}
+
+
+def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Not gradable on this node, whatever was handed in."""
+    if criterion.kind == "timing" and evidence.timing_refused is not None:
+        return verdict_on(criterion, "not_gradable", evidence.timing_refused)
+    if evidence.numa_nodes >= criterion.needs_numa_nodes:
+        return None
+    return verdict_on(
+        criterion,
+        "not_gradable",
+        f"This node has {explain.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
+        f"{criterion.needs_numa_nodes} or more.",
+    )
+
+
+def _judge_one(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    gate = _gate(criterion, evidence)
+    if gate is not None:
+        return gate
+    if evidence.build.status != "ok":
+        return verdict_on(criterion, "fail", evidence.build.message)
+    if criterion.kind == "correctness":
+        return _correct(criterion, evidence)
+    if criterion.kind == "timing":
+        return _judge_timing(criterion, evidence)
+    judge = EVIDENCE_JUDGES[criterion.name]
+    verdict = judge(criterion, evidence, evidence.traces, evidence.placements)
+    if verdict.status == "fail" and evidence.control_traces:
+        own = judge(criterion, evidence, evidence.control_traces, evidence.control_placements)
+        if own.status != "pass":
+            return verdict_on(
+                criterion,
+                "not_gradable",
+                f"The kit's own solution misses it on this node just now: {own.why}",
+                value=verdict.value,
+                unit=verdict.unit,
+            )
+    return verdict
+
+
+def judge(lab: Lab, evidence: Evidence) -> Verdict:
+    """The verdict that the evidence deserves by the lab's criteria."""
+    return Verdict(
+        lab=evidence.lab,
+        language=evidence.language,
+        variant=evidence.variant,
+        criteria=tuple(_judge_one(criterion, evidence) for criterion in lab.criteria),
+    )
+
+
+def needs_control(lab: Lab, evidence: Evidence) -> bool:
+    """Whether an evidence criterion failed that the kit's solution has not been held
+    against yet. The solution itself is not its own excuse."""
+    if evidence.variant == SOLUTION or evidence.control_traces or not evidence.traces:
+        return False
+    return any(
+        verdict.status == "fail" and verdict.kind == "evidence" and verdict.value is not None
+        for verdict in judge(lab, evidence).criteria
+    )
+
+
+def timing_roles(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
+    """The processes that a generation needs; none when no timing criterion is gradable
+    on this node or the kernel is not sound."""
+    criteria = _gradable_timing(lab, evidence)
+    if not criteria or not is_sound(evidence):
+        return ()
+    roles = (SOLUTION, SUBMISSION, CONTROL)
+    return (HANDOUT, *roles) if any(c.name == "speedup" for c in criteria) else roles
+
+
+def _gradable_timing(lab: Lab, evidence: Evidence) -> list[Criterion]:
+    return [c for c in lab.criteria if c.kind == "timing" and _gate(c, evidence) is None]
+
+
+def timing_is_decided(lab: Lab, evidence: Evidence) -> bool:
+    """Whether further generations would change no timing criterion."""
+    return not is_sound(evidence) or all(
+        TIMING_STATES[c.name](c, evidence).decided for c in _gradable_timing(lab, evidence)
+    )

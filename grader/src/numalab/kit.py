@@ -1,0 +1,85 @@
+"""Where things are: the kit's folders, and the one build folder in use."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab import __version__
+from numalab.errors import KitError, UserError
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A checkout of the kit, and the CMake preset it is built with."""
+
+    root: Path
+    preset: str = "gnu"
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build" / self.preset
+
+    def lab_folder(self, lab: str) -> Path:
+        return self.root / "labs" / lab
+
+    def solution_folder(self, lab: str) -> Path:
+        return self.root / "solutions" / lab
+
+    def staged_folder(self, lab: str) -> Path:
+        """Where the build looks for the submission's files."""
+        return self.build / "submissions" / lab
+
+    def pristine_folder(self, lab: str) -> Path:
+        """The handout as it was when the kit was set up."""
+        return self.build / "handouts" / __version__ / lab
+
+    def results_folder(self, lab: str, language: str, variant: str) -> Path:
+        return self.build / "results" / lab / language / variant
+
+    def worker(self, lab: str, language: str, variant: str) -> Path:
+        return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
+
+    def monitor(self, lab: str) -> Path:
+        return self.build / "labs" / lab / f"{lab}-monitor"
+
+    @property
+    def describe_node(self) -> Path:
+        return self.build / "common" / "describe_node"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps a second command out of the build folder, and off the cores.
+
+        Raises UserError when another one holds it.
+        """
+        path = self.build / "lock"
+        try:
+            self.build.mkdir(parents=True, exist_ok=True)
+            file = path.open("a")
+        except OSError as error:
+            raise UserError(
+                f"can't write to {self.build}: {error.strerror}. The kit builds there; "
+                "copy the kit to a folder that you may write to."
+            ) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise UserError(
+                    "another numalab command is measuring with this copy of the kit; two at "
+                    "once would disturb each other's times. Wait for it, then try again."
+                ) from error
+            yield
+
+
+def find_kit(preset: str) -> Kit:
+    """The kit that this file belongs to, or the one that NUMALAB_ROOT names."""
+    root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
+    if not (root / "labs").is_dir():
+        raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
+    return Kit(root, preset)

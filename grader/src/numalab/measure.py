@@ -1,0 +1,127 @@
+"""Runs the monitor, which runs the workers, and brings back its records."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import Interrupted, KitError
+from numalab.kit import Kit
+from numalab.lab import Lab
+from numalab.record import Json
+
+# What would let the caller's surroundings into a measurement.
+_STRIPPED = re.compile(r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_)")
+
+
+def describe_node(kit: Kit) -> Json:
+    """What this node is and which evidence it allows. Raises KitError."""
+    done = subprocess.run([kit.describe_node], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise KitError(f"this node can't be described: {done.stderr.strip()}")
+    data: Json = json.loads(done.stdout)
+    return data
+
+
+def worker_environment(lab: Lab, threads: int, passive: bool = False) -> dict[str, str]:
+    """The environment that workers get: the lab's, one thread a core, nothing inherited
+    that steers OpenMP. passive: waiting threads sleep, so that CPU time is work."""
+    environment = {
+        key: value for key, value in os.environ.items() if not _STRIPPED.match(key)
+    }
+    environment |= lab.environment
+    environment["OMP_NUM_THREADS"] = str(threads)
+    environment["OMP_DYNAMIC"] = "false"
+    environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
+    if passive:
+        environment["OMP_WAIT_POLICY"] = "passive"
+    return environment
+
+
+def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
+    """The part of it that a record keeps."""
+    return {
+        key: value
+        for key, value in sorted(environment.items())
+        if key.startswith(("OMP_", "KMP_", "GOMP_"))
+    }
+
+
+def run_monitor(
+    kit: Kit, lab: Lab, run: str, options: Sequence[str], environment: dict[str, str]
+) -> Json:
+    """One run and its record. Raises KitError when there is none, and Interrupted after
+    Ctrl-C once the monitor has ended its workers."""
+    command = [str(kit.monitor(lab.name)), run, *options]
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, errors="replace",
+    )  # fmt: skip
+    try:
+        output, complaint = process.communicate()
+    except KeyboardInterrupt as error:
+        _end(process)
+        raise Interrupted from error
+    try:
+        record: Json = json.loads(output)
+    except json.JSONDecodeError as error:
+        raise KitError(
+            f"the monitor gave no record for '{run}' (exit code {process.returncode}): "
+            f"{complaint.strip() or 'it said nothing'}"
+        ) from error
+    for outcome in _outcomes(record):
+        if outcome["status"] == "cancelled":
+            raise Interrupted
+        if outcome.get("frames"):
+            _add_source_line(outcome, options)
+    return record
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Lets the monitor end its workers, then makes sure that it is gone itself."""
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.terminate()
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def _outcomes(record: Json) -> list[Json]:
+    return [record["outcome"]] if "outcome" in record else [r["outcome"] for r in record["roles"]]
+
+
+def _add_source_line(outcome: Json, options: Sequence[str]) -> None:
+    """Finds the innermost frame that lies in a kernel file, as file:line."""
+    programs = [option.split("=", 1)[1] for option in options if "=/" in option]
+    tool = shutil.which("addr2line")
+    if not tool or len(programs) != 1:
+        return
+    done = subprocess.run(
+        [tool, "-e", programs[0], *(hex(frame) for frame in outcome["frames"])],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    for line in done.stdout.splitlines():
+        path, _, number = line.split(" (")[0].rpartition(":")
+        if Path(path).name in ("kernel.c", "kernel.f90") and number.isdigit():
+            outcome["line"] = f"{Path(path).name}:{number}"
+            return
+
+
+def worker_option(role: str, program: Path) -> list[str]:
+    return ["--worker", f"{role}={program}"]
+
+
+def common_options(threads: int, size: str, limit_s: float) -> list[Any]:
+    return ["--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}"]

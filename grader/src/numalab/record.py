@@ -1,0 +1,314 @@
+"""Evidence records: what the monitor saw, read into frozen values.
+
+The format is common/schema/evidence.schema.json. A session's record holds the node, the
+build, the environment, and a list of runs; the graded kernel has the role "submission"
+in every run, whatever it is, and the kit's own kernels the roles "solution", "control" (a
+second process of the solution) and "handout".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import KitError
+
+SCHEMA_VERSION = 1
+SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one worker's part of a run ended; detail holds what else is known."""
+
+    status: str
+    detail: Json = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first wrong element: index from 0, the values, and when it was seen."""
+
+    array: str
+    element: int
+    expected: float
+    found: float
+    phase: str
+    repetition: int
+
+
+@dataclass(frozen=True)
+class Results:
+    checked: int
+    wrong: int
+    first_wrong: Mismatch | None
+    wrote_before_array: str | None
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread of the worker; core, package, numa_node: -1 when its PUs span several."""
+
+    number: int
+    allowed_pus: tuple[int, ...]
+    core: int
+    package: int
+    numa_node: int
+
+
+@dataclass(frozen=True)
+class TracedArray:
+    """One entry a page: who wrote it first (-1: nobody), and who used it."""
+
+    name: str
+    first_writer: tuple[int, ...]
+    users: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    outcome: Outcome
+    results: tuple[tuple[int, Results], ...]  # (n, what was found)
+
+
+@dataclass(frozen=True)
+class Trace:
+    outcome: Outcome
+    results: Results
+    threads: tuple[Thread, ...]
+    method: str
+    order: str
+    sees_write_after_read: bool
+    arrays: tuple[TracedArray, ...]
+    team: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    outcome: Outcome
+    results: Results
+    threads: tuple[Thread, ...]
+    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
+    cpu_s: tuple[float, ...]  # of each thread in the compute phases
+    team: int
+
+
+@dataclass(frozen=True)
+class RolePart:
+    outcome: Outcome
+    results: Results
+    initialize_s: float
+
+
+@dataclass(frozen=True)
+class Generation:
+    n: int
+    bytes_moved: int
+    roles: dict[str, RolePart]
+    elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
+
+    @property
+    def ok(self) -> bool:
+        return all(part.outcome.ok for part in self.roles.values())
+
+
+@dataclass(frozen=True)
+class Build:
+    """status: ok, missing, does_not_compile, wrong_interface, does_not_link."""
+
+    status: str
+    message: str  # one or more sentences for the student
+    output: str  # the compiler's or linker's, short
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A session's record. runs: as the monitor wrote them; the rest is parsed from it."""
+
+    lab: str
+    language: str
+    variant: str
+    size: str
+    quick: bool
+    node: Json
+    timing_refused: str | None  # why nothing was timed on this node
+    build: Build
+    checks: tuple[Check, ...]
+    traces: tuple[Trace, ...]
+    placements: tuple[Placement, ...]
+    control_traces: tuple[Trace, ...]  # the kit's solution in the same session
+    control_placements: tuple[Placement, ...]
+    generations: tuple[Generation, ...]
+
+    @property
+    def numa_nodes(self) -> int:
+        return int(self.node["numa_nodes"])
+
+
+# ---- reading ---------------------------------------------------------------
+
+
+def _number(value: float | str) -> float:
+    return float(value)  # "NaN", "Infinity" and "-Infinity" included
+
+
+def _outcome(data: Json) -> Outcome:
+    detail = {key: value for key, value in data.items() if key != "status"}
+    return Outcome(data["status"], detail)
+
+
+def _results(data: Json) -> Results:
+    first = data.get("first_wrong")
+    return Results(
+        checked=data["checked"],
+        wrong=data["wrong"],
+        first_wrong=first
+        and Mismatch(
+            array=first["array"],
+            element=first["element"],
+            expected=_number(first["expected"]),
+            found=_number(first["found"]),
+            phase=first["phase"],
+            repetition=first["repetition"],
+        ),
+        wrote_before_array=data.get("wrote_before_array"),
+    )
+
+
+def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
+    return tuple(
+        Thread(
+            number=entry["thread"],
+            allowed_pus=tuple(entry["allowed_pus"]),
+            core=entry["core"],
+            package=entry["package"],
+            numa_node=entry["numa_node"],
+        )
+        for entry in data
+    )
+
+
+def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    return tuple(value for value, count in runs for _ in range(count))
+
+
+def _trace(data: Json) -> Trace:
+    touch_map = data.get("touch_map") or {}
+    return Trace(
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        threads=_threads(data["threads"]),
+        method=touch_map.get("method", ""),
+        order=touch_map.get("order", ""),
+        sees_write_after_read=touch_map.get("sees_write_after_read", False),
+        arrays=tuple(
+            TracedArray(
+                name=entry["array"],
+                first_writer=_expand(entry["first_writer"]),
+                users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
+            )
+            for entry in touch_map.get("arrays", ())
+        ),
+        team=data["team"],
+    )
+
+
+def _placement(data: Json) -> Placement:
+    residency = data.get("residency")
+    return Placement(
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        threads=_threads(data["threads"]),
+        residency=None
+        if residency is None
+        else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
+        cpu_s=tuple(entry["cpu_s"] for entry in data.get("cpu_time", ())),
+        team=data["team"],
+    )
+
+
+def _check(data: Json) -> Check:
+    return Check(
+        outcome=_outcome(data["outcome"]),
+        results=tuple((entry["n"], _results(entry["results"])) for entry in data["checks"]),
+    )
+
+
+def _generation(data: Json) -> Generation:
+    elapsed: dict[str, list[float]] = {}
+    for sample in data["samples"]:
+        if not sample["warm_up"]:
+            elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
+    return Generation(
+        n=data["n"],
+        bytes_moved=data["bytes_moved"],
+        roles={
+            entry["role"]: RolePart(
+                _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
+            )
+            for entry in data["roles"]
+        },
+        elapsed_s={role: tuple(times) for role, times in elapsed.items()},
+    )
+
+
+def parse(data: Json) -> Evidence:
+    """Reads a session's record. Raises KitError for another version of the format."""
+    if data.get("schema") != SCHEMA_VERSION:
+        raise KitError(
+            f"the evidence has schema version {data.get('schema')}, this kit reads "
+            f"version {SCHEMA_VERSION}"
+        )
+
+    def of(kind: str, role: str | None = None) -> list[Json]:
+        return [
+            run
+            for run in data["runs"]
+            if run["kind"] == kind and (role is None or run["role"] == role)
+        ]
+
+    return Evidence(
+        lab=data["lab"],
+        language=data["language"],
+        variant=data["variant"],
+        size=data["size"],
+        quick=data["quick"],
+        node=data["node"],
+        timing_refused=data["timing_refused"],
+        build=Build(**data["build"]["kernel"]),
+        checks=tuple(map(_check, of("check", SUBMISSION))),
+        traces=tuple(map(_trace, of("trace", SUBMISSION))),
+        placements=tuple(map(_placement, of("placement", SUBMISSION))),
+        control_traces=tuple(map(_trace, of("trace", SOLUTION))),
+        control_placements=tuple(map(_placement, of("placement", SOLUTION))),
+        generations=tuple(map(_generation, of("generation"))),
+    )
+
+
+def load(path: Path, schema: Path) -> Evidence:
+    """Reads a stored record after validating it. Raises KitError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"can't read the evidence {path}: {error}") from error
+    validate(data, schema)
+    return parse(data)
+
+
+def validate(data: Json, schema: Path) -> None:
+    """Raises KitError, naming the place, when a record does not follow the schema."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    error = jsonschema.exceptions.best_match(validator.iter_errors(data))
+    if error is not None:
+        raise KitError(f"not a valid evidence record: {error.json_path}: {error.message}")

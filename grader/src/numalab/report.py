@@ -1,0 +1,232 @@
+"""Verdicts for a person at a terminal: 80 columns, in colour where there is a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from numalab.lab import Lab
+from numalab.record import Build, Evidence
+from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
+from numalab.verdict import CriterionVerdict, Verdict
+
+WIDTH = 80
+LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
+VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}
+STATUS_STYLE = {
+    "pass": ("pass", "bold green"),
+    "fail": ("FAIL", "bold red"),
+    "not_gradable": ("n/a", "cyan"),
+    "inconclusive": ("open", "yellow"),
+    "error": ("error", "magenta"),
+}
+# Okabe and Ito's colours, which the colour-blind can tell apart.
+THREAD_COLOURS = (
+    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#999999",
+)  # fmt: skip
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+NOBODY, SEVERAL = ".", "*"
+
+
+def make_console(to_stderr: bool = False) -> Console:
+    """At most 80 columns, whatever the terminal; no colour into files."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    width = WIDTH
+    if stream.isatty():
+        width = min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
+    return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
+
+
+# ---- the touch map -----------------------------------------------------------
+
+
+def _symbol(place: int) -> tuple[str, str]:
+    if place < 0:
+        return NOBODY, "dim"
+    digit = DIGITS[place] if place < len(DIGITS) else "+"
+    return digit, THREAD_COLOURS[place % len(THREAD_COLOURS)]
+
+
+def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
+    """One character a stretch of pages: its place, '*' where there are several."""
+    text = Text()
+    columns = min(columns, len(places))
+    for column in range(columns):
+        first = column * len(places) // columns
+        last = max(first + 1, (column + 1) * len(places) // columns)
+        found = frozenset().union(*places[first:last])
+        if len(found) == 1:
+            symbol, style = _symbol(next(iter(found)))
+            text.append(symbol, style=f"{style} reverse" if symbol != NOBODY else style)
+        else:
+            text.append(SEVERAL if found else NOBODY, style="bold" if found else "dim")
+    return text
+
+
+def touch_map_picture(evidence: Evidence, columns: int) -> list[Text]:
+    """The tracing that judges worst, drawn; nothing where there is none."""
+    traces = [trace for trace in evidence.traces if trace.arrays]
+    if not traces:
+        return []
+    users = united_users(traces)
+    worst = min(traces, key=lambda t: touch_share(t, users, evidence.numa_nodes).share)
+    by_node = evidence.numa_nodes > 1
+    show: Callable[[int], int] = (
+        numa_nodes_of(worst.threads) if by_node else place_of(worst, evidence.numa_nodes)
+    )
+    pages = len(worst.arrays[0].first_writer)
+    label = "first written by"
+    strip_columns = columns - len(label) - 6
+    per_symbol = max(1, round(pages / min(strip_columns, pages)))
+    meaning = "NUMA node of the thread" if by_node else "thread"
+    lines = [
+        Text(
+            f"Touch map: {pages} pages an array, {per_symbol} a character; digit: {meaning}",
+            style="bold",
+        )
+    ]
+    for array in worst.arrays:
+        rows = (
+            ("first written by", [frozenset({show(w) if w >= 0 else -1}) for w in array.first_writer]),
+            ("used by", [frozenset(show(user) for user in using) for using in users[array.name]]),
+        )
+        for number, (name, places) in enumerate(rows):
+            line = Text(f"{array.name if number == 0 else '':<3}{name:<{len(label) + 1}}")
+            line.append_text(_strip(places, strip_columns))
+            lines.append(line)
+    shown = "".join(line.plain[len(label) + 4 :] for line in lines[1:])
+    notes = [
+        text
+        for symbol, text in ((NOBODY, f"{NOBODY} nobody"), (SEVERAL, f"{SEVERAL} several"))
+        if symbol in shown
+    ]
+    if notes:
+        lines.append(Text(f"   {', '.join(notes)}", style="dim"))
+    return lines
+
+
+# ---- a verdict -----------------------------------------------------------------
+
+
+def _bound(criterion: CriterionVerdict) -> str:
+    """Value and threshold of what failed; what passed says enough in its sentence."""
+    if criterion.value is None or criterion.status not in ("fail", "inconclusive"):
+        return ""
+    if criterion.kind != "evidence":
+        return ""  # the sentence names both
+    text = f"{criterion.value:.2f}"
+    if criterion.at_least is not None:
+        return f"{text}, asked for: {criterion.at_least:g} or more"
+    return f"{text} {criterion.unit}, at most {criterion.at_most:g}"
+
+
+def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=5)
+    table.add_column(width=18)
+    table.add_column(width=4, justify="right")
+    table.add_column(ratio=1, overflow="fold")
+    shared: dict[str, str] = {}  # a reason told once
+    for criterion in criteria:
+        word, style = STATUS_STYLE[criterion.status]
+        why = criterion.why
+        if why in shared and len(why) > 40:
+            why = f"(as for {shared[why]})"
+        else:
+            shared[why] = criterion.name
+        bound = _bound(criterion)
+        text = Text(f"{bound}. " if bound else "", style="bold" if bound else "")
+        text.append(why, style="not bold")
+        points = (
+            f"{criterion.points}/{criterion.max_points}"
+            if criterion.status in ("pass", "fail")
+            else f"-/{criterion.max_points}"
+        )
+        table.add_row(Text(word, style=style), criterion.name, points, text)
+    return table
+
+
+def _heading(verdict: Verdict) -> Text:
+    gradable = verdict.max_points - verdict.ungraded_points
+    style = STATUS_STYLE[verdict.status][1]
+    text = Text(f"{verdict.lab}  {LANGUAGE_NAMES[verdict.language]}  ", style="bold")
+    text.append(VARIANT_NAMES[verdict.variant])
+    text.append(f"  {verdict.points} of {gradable} points", style=style)
+    if verdict.ungraded_points:
+        text.append(f" ({verdict.ungraded_points} more can't be graded here)", style="dim")
+    return text
+
+
+def _next_step(verdict: Verdict, unchanged: bool) -> str | None:
+    if verdict.variant != "submission":
+        return None
+    failed = verdict.failed()
+    number = verdict.lab.split("_")[0]
+    if unchanged and failed:
+        return (
+            f"This is still the handout. Read labs/{verdict.lab}/README.md, edit the kernel, "
+            "then grade again."
+        )
+    if failed:
+        return (
+            f"Next: mend {failed[0].name}. A hint: ./numalab hint {number}; the text: "
+            f"labs/{verdict.lab}/README.md"
+        )
+    if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
+        return f"Next: ./numalab grade {number} again; it goes on where this stopped."
+    if verdict.status == "error":
+        return None
+    return f"Done. Compare with solutions/{verdict.lab}/, then take the next lab."
+
+
+def _show_build(console: Console, build: Build) -> None:
+    if not build.output or build.status == "ok":
+        return
+    console.print(Padding(Text("The compiler says:", style="bold"), (1, 0, 0, 2)))
+    for line in build.output.splitlines():
+        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 4)))
+
+
+def show_verdict(
+    console: Console, lab: Lab, verdict: Verdict, evidence: Evidence, unchanged: bool
+) -> None:
+    """The whole report of one graded kernel."""
+    console.print()
+    console.print(_heading(verdict))
+    console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
+    _show_build(console, evidence.build)
+    picture = touch_map_picture(evidence, console.width - 2)
+    if picture and any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+        console.print()
+        for line in picture:
+            console.print(Padding(line, (0, 0, 0, 2)))
+    step = _next_step(verdict, unchanged)
+    if step:
+        console.print()
+        console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))
+
+
+def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:
+    """One line each, when there are several."""
+    if len(verdicts) < 2:
+        return
+    console.print()
+    table = Table.grid(padding=(0, 2))
+    for verdict in verdicts:
+        word, style = STATUS_STYLE[verdict.status]
+        gradable = verdict.max_points - verdict.ungraded_points
+        table.add_row(
+            Text(word, style=style),
+            verdict.lab,
+            LANGUAGE_NAMES[verdict.language],
+            VARIANT_NAMES[verdict.variant],
+            f"{verdict.points} of {gradable} points",
+        )
+    console.print(table)
+

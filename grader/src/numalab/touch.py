@@ -1,0 +1,146 @@
+"""What touch maps and residency say, as shares of pages. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from numalab.record import Placement, Thread, Trace
+
+Users = dict[str, tuple[frozenset[int], ...]]
+
+
+def united_users(traces: Sequence[Trace]) -> Users:
+    """For each array the threads seen to use each page in any of the tracings."""
+    united: Users = {}
+    for trace in traces:
+        for array in trace.arrays:
+            before = united.get(array.name, (frozenset(),) * len(array.users))
+            united[array.name] = tuple(a | b for a, b in zip(before, array.users, strict=True))
+    return united
+
+
+def numa_nodes_of(threads: Sequence[Thread]) -> Callable[[int], int]:
+    """NUMA node that a thread is bound to; -1 when it may run on several or is unknown."""
+    node = {thread.number: thread.numa_node for thread in threads}
+    return lambda number: node.get(number, -1)
+
+
+def place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
+    """What has to agree between writer and user: the NUMA node, or with one NUMA node
+    the very thread. -1 is nowhere and agrees with nothing."""
+    if numa_nodes > 1:
+        return numa_nodes_of(trace.threads)
+    return lambda number: number
+
+
+@dataclass(frozen=True)
+class TouchShare:
+    """share: pages first written where they are used, of all traced pages.
+
+    worst_array: the array with the smallest share, of which writer is the most frequent
+    first writer (-1: nobody), writer_share its share of the pages, and stray_users the
+    threads that use pages of it from elsewhere with their shares, largest first.
+    """
+
+    share: float
+    worst_array: str
+    array_share: dict[str, float]
+    writer: int
+    writer_share: float
+    stray_users: tuple[tuple[int, float], ...]
+    contested_share: float  # pages of the worst array that several places use
+
+
+def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
+    """Judges one tracing's first writers against the users seen in all tracings.
+
+    A page that threads at several places use belongs to none of them.
+    """
+    place = place_of(trace, numa_nodes)
+    good: Counter[str] = Counter()
+    contested: Counter[str] = Counter()
+    writers: dict[str, Counter[int]] = {}
+    strays: dict[str, Counter[int]] = {}
+    pages = {array.name: len(array.first_writer) for array in trace.arrays}
+    for array in trace.arrays:
+        writers[array.name], strays[array.name] = Counter(), Counter()
+        for writer, using in zip(array.first_writer, users[array.name], strict=True):
+            writers[array.name][writer] += 1
+            home = place(writer) if writer >= 0 else -1
+            places = {place(user) for user in using}
+            if len(places) > 1:
+                contested[array.name] += 1
+            if home >= 0 and places == {home}:
+                good[array.name] += 1
+                continue
+            for user in using:
+                if home < 0 or place(user) != home:
+                    strays[array.name][user] += 1
+    share = {name: good[name] / pages[name] for name in pages}
+    worst = min(share, key=lambda name: share[name])
+    writer, count = writers[worst].most_common(1)[0]
+    return TouchShare(
+        share=sum(good.values()) / sum(pages.values()),
+        worst_array=worst,
+        array_share=share,
+        writer=writer,
+        writer_share=count / pages[worst],
+        stray_users=tuple(
+            (user, stray / pages[worst]) for user, stray in strays[worst].most_common()
+        ),
+        contested_share=contested[worst] / pages[worst],
+    )
+
+
+def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
+    """For each thread of the team its share of the used pages over an equal share.
+
+    A page with several users is divided among them.
+    """
+    used = [0.0] * team
+    total = 0
+    for pages in users.values():
+        for using in pages:
+            total += 1
+            for user in using:
+                if user < team:
+                    used[user] += 1 / len(using)
+    return tuple(share * team / total for share in used) if total else (0.0,) * team
+
+
+@dataclass(frozen=True)
+class LocalShare:
+    """share: pages that live on the NUMA node of their user; the worst array's own share,
+    the NUMA node that holds most of it, and the share of its pages there."""
+
+    share: float
+    worst_array: str
+    worst_share: float
+    crowded_node: int
+    crowded_share: float
+    absent: int
+
+
+def local_share(placement: Placement, users: Users) -> LocalShare | None:
+    """None when the system told nothing of residency. Absent pages are not local."""
+    if placement.residency is None:
+        return None
+    node_of = numa_nodes_of(placement.threads)
+    good: Counter[str] = Counter()
+    for name, homes in placement.residency.items():
+        for home, using in zip(homes, users[name], strict=True):
+            places = {node_of(user) for user in using}
+            good[name] += home >= 0 and places == {home}
+    pages = {name: len(homes) for name, homes in placement.residency.items()}
+    worst = min(pages, key=lambda name: good[name] / pages[name])
+    node, count = Counter(placement.residency[worst]).most_common(1)[0]
+    return LocalShare(
+        share=sum(good.values()) / sum(pages.values()),
+        worst_array=worst,
+        worst_share=good[worst] / pages[worst],
+        crowded_node=node,
+        crowded_share=count / pages[worst],
+        absent=sum(homes.count(-1) for homes in placement.residency.values()),
+    )
