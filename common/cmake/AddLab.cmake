@@ -1,6 +1,6 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>...)
 #
-# Declares the lab in the current folder: its monitor, and for each language the
+# Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
 # of the default target, so a kernel that does not compile breaks nothing else.
 #
@@ -43,6 +43,11 @@ function(add_lab name)
 
   add_library(${name}-phases OBJECT phases.c)
   target_link_libraries(${name}-phases PRIVATE numalab::harness_flags)
+
+  add_executable(${name}-test_driver test_driver.c driver.c)
+  target_link_libraries(${name}-test_driver PRIVATE numalab::harness_flags m)
+  add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
+  set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
 
   foreach(language IN LISTS lab_LANGUAGES)
     if(language STREQUAL "C")

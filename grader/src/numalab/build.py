@@ -3,6 +3,7 @@ result, with a sentence and the compiler's own words; anything else is a KitErro
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
             stderr=subprocess.STDOUT,
             timeout=BUILD_LIMIT_S,
             check=False,
+            env=os.environ | {"LC_ALL": "C"},  # messages that can be searched
         )
     except FileNotFoundError as error:
         raise KitError(f"{command[0]} is missing; run ./numalab setup") from error
@@ -159,9 +161,7 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
     done = _ninja(kit, [worker.name])
     rename = {str(staged): file, f"submissions/{lab.name}/{file}": file}
     text = compiler_output(done.stdout, rename)
-    object_file = next(
-        worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None
-    )
+    object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)
     if language == "fortran" and object_file is not None:
         complaint = interface_complaint(staged, kit.lab_folder(lab.name) / lab.contract, lab)
         if complaint:
@@ -171,8 +171,7 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
     if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
         return _link_failure(done.stdout, text, lab, language, object_file)
     if "conflicting types for" in done.stdout:
-        names = [n for n in lab.functions if f"conflicting types for ‘{n}’" in done.stdout
-                 or f"conflicting types for '{n}'" in done.stdout]
+        names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]
         if names:
             return Build(
                 "wrong_interface",

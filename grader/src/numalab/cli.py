@@ -95,9 +95,7 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
     if console.is_terminal:
         start = time.monotonic()
         with console.status(f"{title}: starting") as status:
-            yield lambda step: status.update(
-                f"{title}: {step} ({time.monotonic() - start:.0f} s)"
-            )
+            yield lambda step: status.update(f"{title}: {step} ({time.monotonic() - start:.0f} s)")
         return
     said: list[str] = []
 
@@ -254,9 +252,7 @@ def _grade_all(
                     | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
                 )
                 if show:
-                    unchanged = variant == "submission" and grade.is_pristine(
-                        kit, lab, one, folder
-                    )
+                    unchanged = variant == "submission" and grade.is_pristine(kit, lab, one, folder)
                     report.show_verdict(console, lab, verdict, session.evidence, unchanged)
                 if interrupted:
                     break
@@ -533,5 +529,3 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
             codes = {"pass": EXIT_PASSED, "fail": EXIT_FAILED, "error": EXIT_KIT}
             return codes.get(entry["status"], EXIT_SKIPPED)
     raise KitError(f"the verdict of {name} has no criterion {criterion}")
-
-

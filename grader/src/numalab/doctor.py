@@ -194,7 +194,8 @@ def examine(node: Json) -> list[Finding]:
 
 def gradable(node: Json, lab: Lab) -> tuple[list[str], list[str]]:
     """Names of the lab's criteria that this node can and can't show."""
-    can, cannot = [], []
+    can: list[str] = []
+    cannot: list[str] = []
     for criterion in lab.criteria:
         enough = node["numa_nodes"] >= criterion.needs_numa_nodes
         if criterion.kind == "evidence" and node["cores"] < 2:

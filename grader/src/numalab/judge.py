@@ -38,9 +38,13 @@ INTERVAL_E_VALUE = 40.0
 # ---- what can be looked at -------------------------------------------------
 
 
+def _evidence_runs(evidence: Evidence) -> tuple[Trace | Placement, ...]:
+    return (*evidence.traces, *evidence.placements)
+
+
 def _outcomes(evidence: Evidence) -> Iterator[Outcome]:
-    for run in (*evidence.checks, *evidence.traces, *evidence.placements):
-        yield run.outcome
+    yield from (check.outcome for check in evidence.checks)
+    yield from (run.outcome for run in _evidence_runs(evidence))
     for generation in evidence.generations:
         if SUBMISSION in generation.roles:
             yield generation.roles[SUBMISSION].outcome
@@ -54,7 +58,7 @@ def _results(evidence: Evidence) -> Iterator[tuple[Results, int | None]]:
     for check in evidence.checks:
         for n, found in check.results:
             yield found, n
-    for run in (*evidence.traces, *evidence.placements):
+    for run in _evidence_runs(evidence):
         yield run.results, None
     for generation in evidence.generations:
         if SUBMISSION in generation.roles:
@@ -147,9 +151,11 @@ def _shared_out(
     value = abs(ratios[off] - 1)
     idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
     if value <= criterion.at_most:
+        span = f"{min(ratios):.2f} to {max(ratios):.2f} times"
         why = (
-            f"Each of the {len(ratios)} threads uses between {min(ratios):.2f} and "
-            f"{max(ratios):.2f} times an equal share of the pages."
+            f"Each of the {len(ratios)} threads uses "
+            f"{'' if max(ratios) - min(ratios) < 0.01 else span + ' '}"
+            "an equal share of the pages."
         )
     elif len(idle) == len(ratios) - 1:
         why = (
@@ -186,28 +192,32 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     if found.share == 1:
         return "Every page was first written by a thread that sits where it is used."
     array = found.worst_array
-    if found.writer < 0:
-        who = f"{_pages(found.writer_share)} of {array} was written by nobody in initialize"
-    else:
-        who = f"{_pages(found.writer_share)} of {array} was first written by thread {found.writer}"
+    by = "nobody" if found.writer < 0 else f"thread {found.writer}"
+    written = f"{_pages(found.writer_share, array, 'was', 'were')} first written by {by}"
     if found.contested_share > 0.5:
         together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
         return (
-            f"{explain.percent(found.contested_share)} of the pages of {array} are used by "
-            f"{together} and belong to none of them; {who}."
+            f"{_pages(found.contested_share, array, 'is', 'are')} used by {together}, so no "
+            f"first touch is right for them; {written}."
         )
-    users = [(user, share) for user, share in found.stray_users if user != found.writer]
-    if not users:
-        return f"{who}; {explain.percent(1 - found.array_share[array])} of them sit elsewhere."
-    user, share = users[0]
-    others = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    if others:
-        share = min(1.0, sum(part for _, part in users))
-    return f"{who}, and {explain.percent(share)} of them are used by thread {user}{others}."
+    if found.writer < 0:
+        return f"{written} in initialize."
+    strays = [(user, share) for user, share in found.stray_users if user != found.writer]
+    share = explain.percent(min(1.0, sum(part for _, part in strays)))
+    if not strays:
+        share = explain.percent(1 - found.array_share[array])
+        return f"{written}; {share} of {array} is used elsewhere than where it was written."
+    if len(strays) == 1:
+        return f"{written}, and {share} of them are used by thread {strays[0][0]}."
+    others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(strays)} other threads"
+    return f"{written}, and {share} of them are used by {others}."
 
 
-def _pages(share: float) -> str:
-    return "Every page" if share == 1 else f"{explain.percent(share)} of the pages"
+def _pages(share: float, array: str, one: str, many: str) -> str:
+    """The subject of a sentence about some pages of an array, with its verb."""
+    if share == 1:
+        return f"Every page of {array} {one}"
+    return f"{explain.percent(share)} of the pages of {array} {many}"
 
 
 def _local_pages(
@@ -233,11 +243,11 @@ def _local_pages(
         f"{explain.percent(found.share)} of the pages live on the NUMA node of the thread that "
         "uses them"
     )
-    if found.share < 1:
-        why += (
-            f"; {explain.percent(found.crowded_share)} of {found.worst_array} "
-            + ("are absent" if found.crowded_node < 0 else f"sit on node {found.crowded_node}")
-        )
+    if found.absent:
+        why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
+    elif found.share < 1:
+        share = explain.percent(found.crowded_share)
+        why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
     return _by_value(criterion, found.share, why + ".", unit="share")
 
 
@@ -360,9 +370,9 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 return verdict_on(criterion, "error", f"While timing the {role}: {why}")
 
     state = TIMING_STATES[criterion.name](criterion, evidence)
-    roles = (SOLUTION, SUBMISSION, CONTROL)
+    roles: tuple[str, ...] = (SOLUTION, SUBMISSION, CONTROL)
     if criterion.name == "speedup":
-        roles += (HANDOUT,)
+        roles = (HANDOUT, *roles)
     generations = _complete(evidence, roles)
     if not generations:
         return _not_looked_at(criterion)

@@ -115,7 +115,9 @@ def load_lab(folder: Path) -> Lab:
         contract=_take(table, "contract", str, where),
         functions=tuple(_take(table, "functions", list, where)),
         environment=dict(_take(table, "environment", dict, where, {})),
-        criteria=tuple(_criterion(entry, where) for entry in _take(table, "criterion", list, where)),
+        criteria=tuple(
+            _criterion(entry, where) for entry in _take(table, "criterion", list, where)
+        ),
         hints=tuple(part.strip() for part in hints.split("\n---\n") if part.strip()),
     )
     _no_leftovers(table, where)

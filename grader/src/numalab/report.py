@@ -93,7 +93,10 @@ def touch_map_picture(evidence: Evidence, columns: int) -> list[Text]:
     ]
     for array in worst.arrays:
         rows = (
-            ("first written by", [frozenset({show(w) if w >= 0 else -1}) for w in array.first_writer]),
+            (
+                "first written by",
+                [frozenset({show(w) if w >= 0 else -1}) for w in array.first_writer],
+            ),
             ("used by", [frozenset(show(user) for user in using) for using in users[array.name]]),
         )
         for number, (name, places) in enumerate(rows):
@@ -136,7 +139,7 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     for criterion in criteria:
         word, style = STATUS_STYLE[criterion.status]
         why = criterion.why
-        if why in shared and len(why) > 40:
+        if why in shared and len(why) > 20:
             why = f"(as for {shared[why]})"
         else:
             shared[why] = criterion.name
@@ -159,7 +162,7 @@ def _heading(verdict: Verdict) -> Text:
     text.append(VARIANT_NAMES[verdict.variant])
     text.append(f"  {verdict.points} of {gradable} points", style=style)
     if verdict.ungraded_points:
-        text.append(f" ({verdict.ungraded_points} more can't be graded here)", style="dim")
+        text.append(f" ({verdict.ungraded_points} not gradable here)", style="dim")
     return text
 
 
@@ -229,4 +232,3 @@ def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:
             f"{verdict.points} of {gradable} points",
         )
     console.print(table)
-

@@ -1,0 +1,154 @@
+/* A worker that does what students' kernels do by mistake, and a little worse. */
+#define _GNU_SOURCE
+#include "numalab/phases.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void well_behaved_initialize(size_t n, void *const *arrays)
+{
+    double *x = arrays[0];
+    for (size_t i = 0; i < n; i++) x[i] = (double)i;
+}
+
+static void well_behaved_compute(size_t n, void *const *arrays)
+{
+    double *x = arrays[0];
+    for (size_t i = 0; i < n; i++) x[i] += 1.0;
+}
+
+static void past_end(size_t n, void *const *arrays)
+{
+    ((volatile double *)arrays[0])[n] = 1.0;
+}
+
+static void before_start(size_t n, void *const *arrays)
+{
+    (void)n;
+    volatile double *x = arrays[0];
+    x[-1] = 1.0;
+}
+
+static void leave(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    exit(7);
+}
+
+static void hang(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    for (;;) pause();
+}
+
+static void print_endlessly(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    for (;;) puts("still here");
+}
+
+static void grow(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    for (;;) {
+        void *block = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block != MAP_FAILED) memset(block, 1, 16 << 20);
+    }
+}
+
+/* A child that holds every descriptor open and outlives the worker. */
+static void leave_child(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    if (fork() == 0)
+        for (;;) pause();
+    _exit(0);
+}
+
+static void forge_reply(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    static const char reply[600];
+    if (write(3, reply, sizeof reply) < 0) abort();
+    for (;;) pause();
+}
+
+/* ---- pages touched by two threads in known ways --------------------------------- */
+
+struct part {
+    double *x;
+    size_t first, end, step;
+    bool is_read;
+};
+
+static void *touch(void *argument)
+{
+    const struct part *part = argument;
+    volatile double *x = part->x;
+    for (size_t i = part->first; i < part->end; i += part->step) {
+        if (part->is_read)
+            (void)x[i];
+        else
+            x[i] = (double)i;
+    }
+    return NULL;
+}
+
+/* Two threads that live on, so that they can be told apart afterwards. */
+static void on_two_threads(struct part main_part, struct part other_part)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, touch, &other_part) != 0) abort();
+    touch(&main_part);
+    pthread_join(other, NULL);
+}
+
+static void halves(size_t n, void *const *arrays)
+{
+    double *x = arrays[0];
+    on_two_threads((struct part){x, 0, n / 2, 1, false}, (struct part){x, n / 2, n, 1, false});
+}
+
+/* Both threads write to every page, neighbouring elements in turn. */
+static void interleaved(size_t n, void *const *arrays)
+{
+    double *x = arrays[0];
+    on_two_threads((struct part){x, 0, n, 2, false}, (struct part){x, 1, n, 2, false});
+}
+
+/* The other thread reads everything before the main thread writes it. */
+static void read_then_write(size_t n, void *const *arrays)
+{
+    double *x = arrays[0];
+    on_two_threads((struct part){x, 0, 0, 1, true}, (struct part){x, 0, n, 1, true});
+    touch(&(struct part){x, 0, n, 1, false});
+}
+
+const struct numalab_phase numalab_phases[] = {
+    {"initialize", well_behaved_initialize},
+    {"compute", well_behaved_compute},
+    {"past_end", past_end},
+    {"before_start", before_start},
+    {"leave", leave},
+    {"hang", hang},
+    {"print_endlessly", print_endlessly},
+    {"grow", grow},
+    {"leave_child", leave_child},
+    {"forge_reply", forge_reply},
+    {"halves", halves},
+    {"interleaved", interleaved},
+    {"read_then_write", read_then_write},
+    {NULL, NULL},
+};

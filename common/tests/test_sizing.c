@@ -1,0 +1,57 @@
+#include "monitor/sizing.h"
+
+#include <unistd.h>
+
+#include "expect.h"
+
+static int failures;
+
+/* Sizes for a lab with arrays of float, like three of them, on invented nodes. */
+static const struct numalab_array floats[] = {{"a", 4}, {"b", 4}, {"c", 4}};
+static const struct numalab_driver driver = {
+    .arrays = floats, .array_count = 3, .published_n = (size_t)1 << 29};
+
+static uint64_t total_bytes(size_t n)
+{
+    return (uint64_t)n * 12;
+}
+
+int main(void)
+{
+    const uint64_t mib = 1 << 20, gib = 1 << 30;
+    const size_t page_elements = (size_t)sysconf(_SC_PAGESIZE) / 4;
+    const struct numalab_node roomy = {.last_level_cache_bytes = 64 * mib,
+                                       .memory_bytes = 64 * gib};
+    const struct numalab_node tight = {.last_level_cache_bytes = 512 * mib,
+                                       .memory_bytes = 4 * gib};
+
+    size_t n = numalab_timed_n(&driver, &roomy, NUMALAB_DEFAULT, 8);
+    EXPECT(total_bytes(n) <= 256 * mib && total_bytes(n) > 250 * mib);
+    EXPECT(n % (page_elements * 8) == 0);
+
+    n = numalab_timed_n(&driver, &tight, NUMALAB_DEFAULT, 2);
+    EXPECT(total_bytes(n) <= 512 * mib && total_bytes(n) > 500 * mib);
+
+    n = numalab_timed_n(&driver, &roomy, NUMALAB_QUICK, 2);
+    EXPECT(total_bytes(n) <= 96 * mib);
+    EXPECT(numalab_timed_n(&driver, &roomy, NUMALAB_PUBLISHED, 8) == (size_t)1 << 29);
+
+    /* Many threads: each still gets 40 pages of each array. */
+    n = numalab_timed_n(&driver, &roomy, NUMALAB_QUICK, 1024);
+    EXPECT(n / page_elements >= 40 * 1024);
+
+    n = numalab_traced_n(&driver, NUMALAB_DEFAULT, 2);
+    EXPECT(n % (page_elements * 2) == 0);
+    EXPECT(3 * n / page_elements <= 16384 && 3 * n / page_elements > 16000);
+    n = numalab_traced_n(&driver, NUMALAB_QUICK, 16);
+    EXPECT(n / page_elements == 16 * 42);
+    n = numalab_traced_n(&driver, NUMALAB_QUICK, 64);
+    EXPECT(n / page_elements == 64 * 40);
+    n = numalab_traced_n(&driver, NUMALAB_DEFAULT, 1024);
+    EXPECT(3 * n / page_elements <= 16384 && n % (page_elements * 1024) == 0);
+
+    enum numalab_size size;
+    EXPECT(numalab_size_parse("published", &size) == 0 && size == NUMALAB_PUBLISHED);
+    EXPECT(numalab_size_parse("huge", &size) < 0);
+    return failures;
+}

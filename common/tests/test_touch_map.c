@@ -1,0 +1,105 @@
+#include "monitor/touch_map.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "expect.h"
+
+static int failures;
+
+enum { PAGES = 64 };
+
+static const struct numalab_limits limits = {.phase_s = 20.0,
+                                             .memory_bytes = (uint64_t)256 << 20,
+                                             .output_bytes = 1 << 20,
+                                             .thread_count = 2};
+
+/* The map of two phases, as a record says it; the caller owns it. */
+static json_t *map_of(const char *initialize, const char *compute,
+                      enum numalab_touch_order order, enum numalab_touch_method method)
+{
+    const size_t n = PAGES * (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
+    struct numalab_worker worker;
+    struct numalab_threads threads = {0};
+    json_t *record = NULL;
+
+    if (numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
+        numalab_worker_allocate(&worker, n, &numalab_driver, NUMALAB_SHARED) == 0) {
+        struct numalab_touch_map *map =
+            numalab_touch_map_open(&worker, &numalab_driver, order, method);
+        if (map && numalab_touch_map_run_initialize(map, &worker, initialize) == 0 &&
+            numalab_touch_map_run_compute(map, &worker, compute) == 0 &&
+            numalab_threads_read(worker.pid, &threads) == 0)
+            record = numalab_touch_map_describe(map, &threads);
+        numalab_touch_map_close(map);
+    }
+    EXPECT(record != NULL);
+    numalab_threads_free(&threads);
+    numalab_worker_end(&worker);
+    return record;
+}
+
+static void expect_array(json_t *record, const char *key, const char *text)
+{
+    json_t *array = json_array_get(json_object_get(record, "arrays"), 0);
+    char *dumped = json_dumps(json_object_get(array, key), JSON_COMPACT);
+    EXPECT(dumped && strcmp(dumped, text) == 0);
+    if (dumped && strcmp(dumped, text) != 0)
+        fprintf(stderr, "  %s is %s, not %s\n", key, dumped, text);
+    free(dumped);
+}
+
+/* Pages of which a thread (0: the main thread) is the first writer. */
+static json_int_t pages_written_by(json_t *record, bool by_main_thread)
+{
+    json_t *array = json_array_get(json_object_get(record, "arrays"), 0), *run;
+    json_int_t pages = 0;
+    size_t i;
+    json_array_foreach(json_object_get(array, "first_writer"), i, run)
+        if ((json_integer_value(json_array_get(run, 0)) == 0) == by_main_thread)
+            pages += json_integer_value(json_array_get(run, 1));
+    return pages;
+}
+
+static void test_method(enum numalab_touch_method method, const char *name)
+{
+    /* Thread numbers: 0 main; those that have ended get the next ones. */
+    json_t *record = map_of("halves", "compute", NUMALAB_ORDER_NATURAL, method);
+    EXPECT(strcmp(json_string_value(json_object_get(record, "method")), name) == 0);
+    expect_array(record, "first_writer", "[[0,32],[1,32]]");
+    expect_array(record, "users", "[[[0],64]]");
+    json_decref(record);
+
+    record = map_of("initialize", "halves", NUMALAB_ORDER_NATURAL, method);
+    expect_array(record, "first_writer", "[[0,64]]");
+    expect_array(record, "users", "[[[0],32],[[1],32]]");
+    json_decref(record);
+
+    /* Reading does not place: the later writer is the first to touch. */
+    record = map_of("read_then_write", "compute", NUMALAB_ORDER_NATURAL, method);
+    if (json_is_true(json_object_get(record, "sees_write_after_read")))
+        expect_array(record, "first_writer", "[[0,64]]");
+    json_decref(record);
+}
+
+int main(void)
+{
+    test_method(NUMALAB_TOUCH_IN_PROCESS, "in_process");
+    if (numalab_touch_map_probe() < 0) {
+        fprintf(stderr, "userfaultfd is refused here: only the in-process way was tested\n");
+        return failures;
+    }
+    test_method(NUMALAB_TOUCH_USERFAULTFD, "userfaultfd");
+
+    /* Two threads write every page: whoever goes first gets them. */
+    json_t *record = map_of("interleaved", "compute", NUMALAB_ORDER_ASCENDING,
+                            NUMALAB_TOUCH_USERFAULTFD);
+    EXPECT(pages_written_by(record, true) > PAGES * 3 / 4);
+    json_decref(record);
+    record = map_of("interleaved", "compute", NUMALAB_ORDER_DESCENDING,
+                    NUMALAB_TOUCH_USERFAULTFD);
+    EXPECT(pages_written_by(record, false) > PAGES * 3 / 4);
+    json_decref(record);
+    return failures;
+}

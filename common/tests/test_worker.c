@@ -1,0 +1,149 @@
+#define _GNU_SOURCE
+#include "monitor/worker_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "expect.h"
+#include "monitor/results.h"
+
+static int failures;
+
+static const struct numalab_limits limits = {.phase_s = 1.0,
+                                             .memory_bytes = (uint64_t)64 << 20,
+                                             .output_bytes = 1 << 20,
+                                             .thread_count = 2};
+
+static int start(struct numalab_worker *worker, size_t n)
+{
+    return numalab_worker_start(worker, MISBEHAVING_WORKER, &limits, -1) < 0 ||
+                   numalab_worker_allocate(worker, n, &numalab_driver, NUMALAB_ANONYMOUS) < 0
+               ? -1
+               : 0;
+}
+
+/* Runs one phase in a worker of its own; returns how that ended. */
+static struct numalab_outcome after(const char *phase, size_t n)
+{
+    struct numalab_worker worker;
+    EXPECT(start(&worker, n) == 0);
+    numalab_worker_run(&worker, phase, NULL);
+    pid_t pid = worker.pid;
+    numalab_worker_end(&worker);
+    EXPECT(kill(pid, 0) < 0 && errno == ESRCH);
+    return worker.outcome;
+}
+
+static void test_ends(void)
+{
+    EXPECT(after("compute", 1000).kind == NUMALAB_OK);
+
+    struct numalab_outcome outcome = after("leave", 10);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 7);
+    EXPECT(strcmp(outcome.doing, "leave") == 0);
+
+    outcome = after("hang", 10);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.limit_s == 1.0);
+    EXPECT(after("print_endlessly", 10).kind == NUMALAB_TOO_MUCH_OUTPUT);
+    EXPECT(after("grow", 10).kind == NUMALAB_OUT_OF_MEMORY);
+    EXPECT(after("forge_reply", 10).kind == NUMALAB_BAD_PROTOCOL);
+    EXPECT(after("no_such_phase", 10).kind == NUMALAB_KIT_ERROR);
+}
+
+static void test_guards(void)
+{
+    /* The element after the last is caught whatever the size, and named. */
+    const size_t sizes[] = {1, 7, 512, 1000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct numalab_worker worker;
+        EXPECT(start(&worker, sizes[i]) == 0);
+        EXPECT(numalab_worker_run(&worker, "past_end", NULL) < 0);
+        EXPECT(worker.outcome.kind == NUMALAB_CRASHED);
+        EXPECT(worker.outcome.signal_number == SIGSEGV && worker.outcome.has_report);
+        EXPECT(worker.outcome.report.fault_address == worker.address[0] + 8 * sizes[i]);
+        EXPECT(worker.outcome.report.frame_count > 0);
+#if defined(__x86_64__)
+        EXPECT(worker.outcome.report.fault_is_write == 1);
+#endif
+        numalab_worker_end(&worker);
+    }
+
+    /* The element before the first is in the guard, or is seen to have changed. */
+    EXPECT(after("before_start", 512).kind == NUMALAB_CRASHED);
+    struct numalab_worker worker;
+    struct numalab_results results = {0};
+    EXPECT(start(&worker, 7) == 0 && numalab_results_prepare(&worker) == 0);
+    EXPECT(numalab_results_check_before(&worker, &results) == 0 && !results.wrote_before_array);
+    EXPECT(numalab_worker_run(&worker, "before_start", NULL) == 0);
+    EXPECT(numalab_results_check_before(&worker, &results) == 0 && results.wrote_before_array);
+    numalab_worker_end(&worker);
+}
+
+static void test_stop_and_memory(void)
+{
+    struct numalab_worker worker;
+    double x[1000];
+    EXPECT(start(&worker, 1000) == 0);
+    EXPECT(numalab_worker_run(&worker, "initialize", NULL) == 0);
+    EXPECT(numalab_worker_stop(&worker) == 0 && worker.is_stopped);
+    EXPECT(numalab_worker_read(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(x[0] == 0.0 && x[999] == 999.0);
+    x[5] = 50.0;
+    EXPECT(numalab_worker_write(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(numalab_worker_continue(&worker) == 0);
+    EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0 && worker.elapsed_s > 0);
+    EXPECT(numalab_worker_read(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(x[5] == 51.0 && x[999] == 1000.0);
+    EXPECT(numalab_worker_read(&worker, 4096, x, sizeof x) < 0);
+    numalab_worker_end(&worker);
+}
+
+static void test_cancel(void)
+{
+    struct numalab_worker worker;
+    int cancel[2];
+    EXPECT(pipe(cancel) == 0 && write(cancel[1], "x", 1) == 1);
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, cancel[0]) == 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, &numalab_driver, NUMALAB_ANONYMOUS) < 0 ||
+           numalab_worker_run(&worker, "hang", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_CANCELLED);
+    numalab_worker_end(&worker);
+    close(cancel[0]);
+    close(cancel[1]);
+}
+
+/* A worker whose child lives on does not keep anybody waiting, and the child, in the
+ * worker's session, ends with it. */
+static void test_child(void)
+{
+    struct numalab_worker worker;
+    double start_s = numalab_now_s();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "leave_child", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_EXITED);
+    numalab_worker_end(&worker);
+    int status;
+    EXPECT(wait(&status) > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT(numalab_now_s() - start_s < 30.0); /* came to an end at all */
+    EXPECT(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
+int main(void)
+{
+    struct numalab_worker worker;
+    EXPECT(numalab_worker_start(&worker, "/no/such/program", &limits, -1) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_KIT_ERROR);
+    numalab_worker_end(&worker);
+
+    test_ends();
+    test_guards();
+    test_stop_and_memory();
+    test_cancel();
+    test_child();
+    return failures;
+}

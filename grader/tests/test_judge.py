@@ -1,0 +1,305 @@
+"""The judge on evidence with one thing wrong."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import invented
+import pytest
+
+from numalab import judge as judging
+from numalab.errors import KitError
+from numalab.judge import interval, judge, needs_control, timing_is_decided, timing_roles
+from numalab.lab import Lab
+from numalab.record import parse, validate
+from numalab.verdict import CriterionVerdict, Verdict
+
+Json = dict[str, Any]
+ONE = invented.ONE_NODE
+QUIET = invented.steady(9, solution=0.2, control=0.2, submission=0.2)
+
+
+def judged(lab: Lab, record: Json) -> Verdict:
+    return judge(lab, parse(record))
+
+
+def criterion(verdict: Verdict, name: str) -> CriterionVerdict:
+    return next(c for c in verdict.criteria if c.name == name)
+
+
+def right(**more: Any) -> Json:
+    return invented.evidence(ONE, times=QUIET, **more)
+
+
+def run_of(record: Json, kind: str) -> Json:
+    found: Json = next(run for run in record["runs"] if run["kind"] == kind)
+    return found
+
+
+def test_right_on_one_node(first_touch: Lab) -> None:
+    verdict = judged(first_touch, right())
+    assert verdict.status == "pass"
+    assert (verdict.points, verdict.max_points, verdict.ungraded_points) == (6, 10, 4)
+    statuses = {c.name: c.status for c in verdict.criteria}
+    assert statuses["local_pages"] == statuses["speedup"] == "not_gradable"
+    assert "1 NUMA node" in criterion(verdict, "local_pages").why
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        ({"status": "crashed", "signal": "SIGSEGV", "line": "kernel.c:8", "access": "write",
+          "address": "0x7f0000000000", "place": {"array": "a", "element": 7}},
+         "SIGSEGV in compute at kernel.c:8 (n = 7). It wrote a[7], 1 past the last element"),
+        ({"status": "crashed", "signal": "SIGSEGV", "access": "read",
+          "address": "0x7f0000000000", "place": {"array": "b", "element": -2}},
+         "It read b[-2], 2 before the first element of b."),
+        ({"status": "crashed", "signal": "SIGSEGV", "address": "0x0", "place": None},
+         "null pointer"),
+        ({"status": "crashed", "signal": "SIGSEGV", "address": "0x7f0000000000", "place": None},
+         "belongs to no array"),
+        ({"status": "crashed", "signal": "SIGFPE"}, "division by zero"),
+        ({"status": "exited", "exit_code": 0}, "ended the whole program in compute"),
+        ({"status": "exited", "exit_code": 2, "printed": "one\nERROR STOP"},
+         "It printed: ERROR STOP"),
+        ({"status": "timed_out", "limit_s": 5.0}, "did not return within 5 s"),
+        ({"status": "out_of_memory", "resident_bytes": 3 * 2**30, "limit_bytes": 2**29},
+         "grew to 3.0 GiB"),
+        ({"status": "too_much_output", "limit_bytes": 2**24}, "more than 16.0 MiB"),
+        ({"status": "bad_protocol"}, "file descriptor 3"),
+    ],
+)  # fmt: skip
+def test_a_run_that_does_not_end_well_fails_everything(
+    first_touch: Lab, outcome: Json, says: str
+) -> None:
+    record = right()
+    record["runs"] = [run_of(record, "check")]
+    record["runs"][0]["outcome"] = {"doing": "compute", "n": 7, "printed_bytes": 0} | outcome
+    verdict = judged(first_touch, record)
+    assert {c.status for c in verdict.criteria if c.kind != "timing"} == {"fail", "not_gradable"}
+    assert criterion(verdict, "efficiency").status == "fail"
+    assert says in criterion(verdict, "correct").why
+    assert verdict.points == 0
+
+
+@pytest.mark.parametrize("status", ["kit_error", "cancelled"])
+def test_what_is_not_the_students_fault_is_no_fail(first_touch: Lab, status: str) -> None:
+    record = right()
+    record["runs"] = [run_of(record, "check")]
+    record["runs"][0]["outcome"] = {
+        "status": status, "doing": "stop the worker", "n": 7, "printed_bytes": 0, "error": "no",
+    }  # fmt: skip
+    verdict = judged(first_touch, record)
+    assert verdict.status == "error"
+    assert not verdict.failed()
+    assert verdict.ungraded_points == 10
+
+
+def test_fortran_counts_from_one(first_touch: Lab) -> None:
+    record = right() | {"language": "fortran"}
+    record["runs"][0]["outcome"] = {
+        "status": "crashed", "signal": "SIGSEGV", "doing": "compute", "n": 7, "printed_bytes": 0,
+        "access": "write", "address": "0x7f0000000000", "place": {"array": "a", "element": 7},
+    }  # fmt: skip
+    assert "a(8), 1 past the last" in criterion(judged(first_touch, record), "correct").why
+
+
+def wrong_results(found: float | str = 2.0) -> Json:
+    return {
+        "checked": 1000, "wrong": 3,
+        "first_wrong": {"array": "a", "element": 5, "expected": 1.0, "found": found,
+                        "phase": "compute", "repetition": 1},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["trace", "placement", "generation"])
+def test_a_wrong_value_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
+    record = right()
+    run = run_of(record, kind)
+    if kind == "generation":
+        entry = next(role for role in run["roles"] if role["role"] == "submission")
+        entry["results"] = wrong_results()
+    else:
+        run["results"] = wrong_results()
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "correct").status == "fail"
+    assert "a[5] is 2 after call 2 of compute, it should be 1" in criterion(verdict, "correct").why
+    assert criterion(verdict, "efficiency").status == "fail"
+    assert criterion(verdict, "touched_where_used").status == "pass"
+
+
+def test_nan_and_writing_before_an_array_are_named(first_touch: Lab) -> None:
+    record = right()
+    record["runs"][0]["checks"][0]["results"] = wrong_results("NaN")
+    assert "is NaN" in criterion(judged(first_touch, record), "correct").why
+    record["runs"][0]["checks"][0]["results"] = invented.RIGHT | {"wrote_before_array": "b"}
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "correct").status == "fail"
+    assert "b[-1]" in criterion(verdict, "correct").why
+
+
+def test_wrong_values_of_the_kits_own_processes_are_not_the_students(first_touch: Lab) -> None:
+    record = right()
+    entry = next(r for r in run_of(record, "generation")["roles"] if r["role"] == "control")
+    entry["outcome"] = {"status": "timed_out", "doing": "compute", "n": 7, "limit_s": 9.0,
+                        "printed_bytes": 0}  # fmt: skip
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "efficiency").status == "error"
+    assert criterion(verdict, "correct").status == "pass"
+
+
+@pytest.mark.parametrize("status", ["missing", "does_not_compile", "does_not_link"])
+def test_what_is_not_built_fails_with_the_builders_words(first_touch: Lab, status: str) -> None:
+    record = right()
+    record["runs"] = []
+    record["build"]["kernel"] = {"status": status, "message": "These words.", "output": ""}
+    verdict = judged(first_touch, record)
+    assert {c.why for c in verdict.failed()} == {"These words."}
+    assert len(verdict.failed()) == 4
+
+
+def test_a_page_used_by_two_threads_belongs_to_none(first_touch: Lab) -> None:
+    record = right(users=lambda owner, page: [0, 1])
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "touched_where_used").value == 0
+    assert criterion(verdict, "shared_out").status == "pass"
+
+
+def test_users_are_united_over_the_tracings(first_touch: Lab) -> None:
+    """A loop dealt out anew each time shows one user a tracing, but not the same."""
+    record = right()
+    traces = [run for run in record["runs"] if run["kind"] == "trace"]
+    traces[1]["touch_map"] = invented.trace(
+        ONE, "ascending", invented.owner_writes, lambda owner, page: [1 - owner], "submission"
+    )["touch_map"]
+    assert criterion(judged(first_touch, record), "touched_where_used").value == 0
+
+
+def test_the_worst_tracing_counts(first_touch: Lab) -> None:
+    record = right()
+    traces = [run for run in record["runs"] if run["kind"] == "trace"]
+    traces[2]["touch_map"] = invented.trace(
+        ONE, "descending", lambda owner, page: 1, invented.owner_uses, "submission"
+    )["touch_map"]
+    assert criterion(judged(first_touch, record), "touched_where_used").value == 0.5
+
+
+def test_pages_nobody_wrote_are_not_touched_where_used(first_touch: Lab) -> None:
+    verdict = judged(first_touch, right(writer=lambda owner, page: -1))
+    assert criterion(verdict, "touched_where_used").value == 0
+    assert "first written by nobody" in criterion(verdict, "touched_where_used").why
+
+
+def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
+    def share_of(strays: int) -> CriterionVerdict:
+        # 240 pages in all arrays of ONE (2 threads x 40 pages x 3 arrays)
+        verdict = judged(first_touch, right(writer=lambda o, p: 1 - o if p < strays else o))
+        return criterion(verdict, "touched_where_used")
+
+    assert share_of(4).value == 0.95
+    assert share_of(4).status == "pass"
+    assert share_of(5).status == "fail"
+
+
+def test_a_thread_that_is_not_bound_is_nowhere(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES)
+    for run in record["runs"]:
+        for thread in run.get("threads", []):
+            thread["numa_node"] = -1
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "touched_where_used").value == 0
+    assert criterion(verdict, "local_pages").value == 0
+
+
+def test_one_core_shows_nothing(first_touch: Lab) -> None:
+    record = right()
+    record["node"]["cores"] = 1
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "touched_where_used").status == "not_gradable"
+    assert criterion(verdict, "shared_out").status == "not_gradable"
+
+
+def test_without_move_pages_residency_is_not_gradable(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES)
+    run_of(record, "placement")["residency"] = None
+    verdict = criterion(judged(first_touch, record), "local_pages")
+    assert verdict.status == "not_gradable"
+    assert "move_pages" in verdict.why
+
+
+def test_no_times_on_a_login_node(first_touch: Lab) -> None:
+    record = right()
+    record["timing_refused"] = "A login node."
+    assert criterion(judged(first_touch, record), "efficiency").why == "A login node."
+    assert timing_roles(first_touch, parse(record)) == ()
+
+
+def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:
+    record = invented.evidence(ONE, writer=invented.master_writes)
+    assert needs_control(first_touch, parse(record))
+    assert not needs_control(first_touch, parse(record | {"variant": "solution"}))
+    assert not needs_control(first_touch, parse(right()))
+    with_control = copy.deepcopy(record)
+    with_control["runs"].append(
+        invented.trace(ONE, "natural", invented.owner_writes, invented.owner_uses, "solution")
+    )
+    assert not needs_control(first_touch, parse(with_control))
+    verdict = judged(first_touch, with_control)
+    assert criterion(verdict, "touched_where_used").status == "fail"
+
+
+def test_generations_go_on_until_the_criteria_are_decided(first_touch: Lab) -> None:
+    assert timing_roles(first_touch, parse(invented.evidence(ONE))) == (
+        "solution", "submission", "control",
+    )  # fmt: skip
+    two = invented.evidence(invented.TWO_NODES)
+    assert "handout" in timing_roles(first_touch, parse(two))
+
+    fast = invented.FAST
+    for count, decided in ((8, False), (9, True)):
+        record = invented.evidence(invented.TWO_NODES, times=invented.steady(count, **fast))
+        assert timing_is_decided(first_touch, parse(record)) is decided
+    record = invented.evidence(invented.TWO_NODES, times=invented.steady(7, **fast), quick=True)
+    assert timing_is_decided(first_touch, parse(record))
+
+
+def test_three_times_slower_fails_efficiency_alone(first_touch: Lab) -> None:
+    slow = invented.steady(13, solution=0.2, control=0.2, submission=0.6)
+    verdict = judged(first_touch, invented.evidence(ONE, times=slow))
+    assert [c.name for c in verdict.failed()] == ["efficiency"]
+    assert verdict.failed()[0].value == pytest.approx(1 / 3, rel=0.05)
+
+
+def test_interval_needs_enough_generations_and_holds_the_median() -> None:
+    assert interval([1.0] * 6) == (None, None)
+    low, high = interval([1 + i / 100 for i in range(40)])
+    assert low is not None and high is not None
+    assert low < 1.195 < high
+    assert low > 1.0 and high < 1.39
+
+
+def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        for one in lab.criteria:
+            if one.kind == "evidence":
+                assert one.name in judging.EVIDENCE_JUDGES
+            if one.kind == "timing":
+                assert one.name in judging.TIMING_STATES
+
+
+def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:
+    record = right()
+    validate(record, schema)
+    for spoil in (
+        lambda r: r["runs"][0].update(kind="guess"),
+        lambda r: r["node"].pop("numa_nodes"),
+        lambda r: r.update(opinion="good"),
+        lambda r: run_of(r, "generation")["samples"][0].update(elapsed_s=-1.0),
+    ):
+        broken = copy.deepcopy(record)
+        spoil(broken)
+        with pytest.raises(KitError, match="not a valid evidence record"):
+            validate(broken, schema)
+    with pytest.raises(KitError, match="schema version 2"):
+        parse(record | {"schema": 2})
