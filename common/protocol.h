@@ -53,6 +53,9 @@ struct numalab_trap_entry {
     int32_t is_write;
 };
 
+/* Room for a read and a write of each page, and for threads that collide. */
+#define NUMALAB_TRAP_LOG_ENTRIES(pages) (8 * (pages) + 1024)
+
 struct numalab_message {
     uint32_t kind;
     uint32_t ticket;

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runs.h"
@@ -64,17 +65,18 @@ static int add_role(struct numalab_run_options *options, char *value)
 /* Whatever the workers' kernels may have started is ours by now: end it. */
 static void end_orphans(void)
 {
-    char path[64], line[4096];
-    for (int round = 0; round < 100; round++) {
-        snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    enum { MOST_ROUNDS = 1000 };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    /* Their own children become ours as they end, so it takes rounds. */
+    for (int round = 0; round < MOST_ROUNDS; round++) {
         FILE *file = fopen(path, "re");
-        if (!file) return;
-        char *got = fgets(line, sizeof line, file), *rest = NULL;
-        fclose(file);
-        if (!got) return;
-        for (char *pid = strtok_r(line, " ", &rest); pid; pid = strtok_r(NULL, " ", &rest))
-            kill((pid_t)atoi(pid), SIGKILL);
-        while (waitpid(-1, NULL, 0) > 0) continue;
+        int pid;
+        while (file && fscanf(file, "%d", &pid) == 1) kill((pid_t)pid, SIGKILL);
+        if (file) fclose(file);
+        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+        if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
 }
 

@@ -29,14 +29,49 @@ static void set_line(json_t *object, const char *key, const char *path)
                         first_line(path, line, sizeof line) ? json_string(line) : json_null());
 }
 
-/* Path of a file in this process's cgroup, in cgroup v2's unified tree. */
-static void cgroup_path(char *path, size_t path_bytes, const char *file)
+/* This process's control group in the unified tree (version 2), or for the memory
+ * controller of version 1. Empty where there is none. */
+static void cgroup_of_process(const char *prefix, char *group, size_t group_bytes)
 {
     char line[512];
-    const char *group = "";
-    if (first_line("/proc/self/cgroup", line, sizeof line) && strncmp(line, "0::", 3) == 0)
-        group = line + 3;
-    snprintf(path, path_bytes, "/sys/fs/cgroup%s/%s", group, file);
+    group[0] = '\0';
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    if (!file) return;
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *start = strchr(line, ':');
+        if (start && strncmp(start, prefix, strlen(prefix)) == 0)
+            snprintf(group, group_bytes, "%s", start + strlen(prefix));
+    }
+    fclose(file);
+}
+
+/* The smallest number in a file of the group and of all above it: a limit may be set on
+ * a job and not on its steps. UINT64_MAX where none limits. */
+static uint64_t smallest_limit(const char *tree, char *group, const char *file)
+{
+    uint64_t smallest = UINT64_MAX;
+    for (;;) {
+        char path[768], line[64];
+        snprintf(path, sizeof path, "%s%s/%s", tree, group, file);
+        if (first_line(path, line, sizeof line) && isdigit((unsigned char)line[0])) {
+            uint64_t value = strtoull(line, NULL, 10);
+            if (value < smallest) smallest = value;
+        }
+        char *last = strrchr(group, '/');
+        if (!last) return smallest;
+        *last = '\0';
+    }
+}
+
+static uint64_t cgroup_memory_limit(void)
+{
+    char group[512];
+    cgroup_of_process("::", group, sizeof group);
+    uint64_t unified = smallest_limit("/sys/fs/cgroup", group, "memory.max");
+    cgroup_of_process(":memory:", group, sizeof group);
+    uint64_t first = smallest_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+    return unified < first ? unified : first;
 }
 
 static uint64_t usable_memory_bytes(hwloc_topology_t topology)
@@ -45,13 +80,8 @@ static uint64_t usable_memory_bytes(hwloc_topology_t topology)
     uint64_t installed = hwloc_get_root_obj(topology)->total_memory;
     uint64_t total = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (total > installed) installed = total;
-    char path[768], line[256];
-    cgroup_path(path, sizeof path, "memory.max");
-    if (first_line(path, line, sizeof line) && isdigit((unsigned char)line[0])) {
-        uint64_t allowed = strtoull(line, NULL, 10);
-        if (allowed < installed) return allowed;
-    }
-    return installed;
+    uint64_t allowed = cgroup_memory_limit();
+    return allowed < installed ? allowed : installed;
 }
 
 static uint64_t cache_bytes(hwloc_topology_t topology)
@@ -212,7 +242,7 @@ static json_t *chosen_word(const char *path)
 
 json_t *numalab_node_describe(const struct numalab_node *node)
 {
-    char host[256] = "", line[256], path[768];
+    char host[256] = "", line[256], path[768], group[512];
     struct utsname system;
     double load[3] = {0};
     json_t *object = json_object();
@@ -250,9 +280,12 @@ json_t *numalab_node_describe(const struct numalab_node *node)
                         has_balancing ? json_boolean(strcmp(line, "0") != 0) : json_null());
     json_object_set_new(object, "load_1min",
                         getloadavg(load, 3) > 0 ? json_real(load[0]) : json_null());
-    cgroup_path(path, sizeof path, "memory.max");
-    set_line(object, "cgroup_memory_max", path);
-    cgroup_path(path, sizeof path, "cpu.max");
+    uint64_t allowed = cgroup_memory_limit();
+    json_object_set_new(object, "cgroup_memory_max_bytes",
+                        allowed < (uint64_t)1 << 60 ? json_integer((json_int_t)allowed)
+                                                    : json_null());
+    cgroup_of_process("::", group, sizeof group);
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
     set_line(object, "cgroup_cpu_max", path);
     return object;
 }

@@ -94,6 +94,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
         [NUMALAB_TIMED_OUT] = "timed_out",
         [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
         [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
+        [NUMALAB_ARRAY_GONE] = "array_gone",
         [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
         [NUMALAB_CANCELLED] = "cancelled",
         [NUMALAB_KIT_ERROR] = "kit_error",
@@ -132,6 +133,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
         json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
         break;
     case NUMALAB_OK:
+    case NUMALAB_ARRAY_GONE:
     case NUMALAB_BAD_PROTOCOL:
     case NUMALAB_CANCELLED:
         break;

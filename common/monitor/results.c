@@ -69,6 +69,10 @@ int numalab_results_compare(struct numalab_worker *worker,
 
     while (count > 0) {
         size_t part = count < chunk_elements ? count : chunk_elements;
+        if (numalab_worker_is_cancelled(worker)) {
+            worker->outcome.kind = NUMALAB_CANCELLED;
+            return -1;
+        }
         if (numalab_worker_read(worker, worker->address[array] + first * element_bytes, chunk,
                                 part * element_bytes) < 0)
             return -1;

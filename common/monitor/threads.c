@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,15 +50,31 @@ static void read_allowed(pid_t pid, struct numalab_thread *thread)
     fclose(file);
 }
 
-static void read_cpu_time(pid_t pid, struct numalab_thread *thread)
+double numalab_threads_cpu_s(pid_t pid, pid_t id)
 {
     char path[96];
     unsigned long long on_cpu_ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)thread->id);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)id);
     FILE *file = fopen(path, "re");
-    if (!file) return;
-    if (fscanf(file, "%llu", &on_cpu_ns) == 1) thread->cpu_s = 1e-9 * (double)on_cpu_ns;
+    if (!file) return 0.0;
+    if (fscanf(file, "%llu", &on_cpu_ns) != 1) on_cpu_ns = 0;
     fclose(file);
+    return 1e-9 * (double)on_cpu_ns;
+}
+
+bool numalab_threads_is_runnable(pid_t pid, pid_t id)
+{
+    char path[96], line[1024];
+    bool runnable = false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)id);
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    if (fgets(line, sizeof line, file)) {
+        const char *name_end = strrchr(line, ')');
+        runnable = name_end && strncmp(name_end, ") R", 3) == 0;
+    }
+    fclose(file);
+    return runnable;
 }
 
 static int by_creation(const void *left, const void *right)
@@ -94,7 +109,7 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
         *thread = (struct numalab_thread){.id = id, .last_pu = -1};
         read_stat(pid, thread);
         read_allowed(pid, thread);
-        read_cpu_time(pid, thread);
+        thread->cpu_s = numalab_threads_cpu_s(pid, id);
     }
     closedir(folder);
     if (threads->count)

@@ -4,6 +4,7 @@
 
 #include <hwloc.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "node.h"
@@ -27,6 +28,12 @@ void numalab_threads_free(struct numalab_threads *threads);
 
 /* Number of the thread in the list (0 is the main thread), or -1. */
 int numalab_threads_number(const struct numalab_threads *threads, pid_t id);
+
+/* CPU time of one thread so far, in seconds; 0 if it has ended. */
+double numalab_threads_cpu_s(pid_t pid, pid_t id);
+
+/* Whether it runs or waits for a core; false when it sleeps or has ended. */
+bool numalab_threads_is_runnable(pid_t pid, pid_t id);
 
 /* What a record says of them: number, PUs allowed and seen, core, package and
  * NUMA node of the allowed PUs (-1: they span several). */

@@ -16,9 +16,17 @@
 /* Each thread that faults gets a small number, in order of appearance. */
 enum { MAX_THREADS = 2048, WORD_BITS = 64 };
 
-/* A thread that has not faulted again for this long after its last answer is
- * taken to be at a barrier, and others may go on. */
+/* A thread that has not faulted again for this long after its last answer is looked
+ * at: asleep, or through this much CPU time without a fault, it is taken to be at a
+ * barrier and others may go on; a thread that only waits for a core is waited for. */
 static const double grace_s = 2e-3;
+
+/* At the start of a phase, how long the first to arrive waits for the rest of the team. */
+static const double arrival_s = 20e-3;
+
+/* Every parallel region holds threads back anew. After this long in one phase faults
+ * are answered as they come, or many short regions would use up the phase's limit. */
+static const double holding_s = 3.0;
 
 struct page_record {
     int first_writer; /* thread number here, or -1 */
@@ -43,6 +51,8 @@ struct numalab_touch_map {
     enum numalab_touch_method method;
     enum numalab_touch_order order;
     int fd; /* userfaultfd of the worker, or -1 */
+    pid_t pid;
+    size_t team;
     bool in_compute;
     bool sees_write_after_read; /* write protection of shared memory works */
     uint64_t page_bytes;
@@ -52,24 +62,28 @@ struct numalab_touch_map {
     struct traced_array array[NUMALAB_MAX_ARRAYS];
 
     pid_t thread_id[MAX_THREADS];
-    double answered_at_s[MAX_THREADS];
+    double busy_until_s[MAX_THREADS]; /* holds back those that go after it */
+    double cpu_s_when_looked[MAX_THREADS];
     size_t thread_count;
 
     struct pending_fault *pending;
     size_t pending_count, pending_room;
+    double phase_start_s;
+    bool is_holding_over; /* too much of the phase has gone into it */
     double hold_until_s; /* start of a phase: let every thread arrive */
     bool has_arrival;
 };
 
 /* ---- what has been seen ---------------------------------------------------- */
 
-static int thread_of_id(struct numalab_touch_map *map, pid_t id)
+static size_t thread_of_id(struct numalab_touch_map *map, pid_t id)
 {
     for (size_t i = 0; i < map->thread_count; i++)
-        if (map->thread_id[i] == id) return (int)i;
-    if (map->thread_count == MAX_THREADS) return -ENOSPC;
+        if (map->thread_id[i] == id) return i;
+    /* More than any team: threads made and ended again and again share a number. */
+    if (map->thread_count == MAX_THREADS) return MAX_THREADS - 1;
     map->thread_id[map->thread_count] = id;
-    return (int)map->thread_count++;
+    return map->thread_count++;
 }
 
 static struct page_record *page_at(struct numalab_touch_map *map, uint64_t address)
@@ -124,7 +138,8 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
             zero.mode = UFFDIO_COPY_MODE_WP;
         failed = ioctl(map->fd, UFFDIO_COPY, &zero) < 0;
     }
-    map->answered_at_s[fault->thread] = numalab_now_s();
+    map->busy_until_s[fault->thread] = numalab_now_s() + grace_s;
+    map->cpu_s_when_looked[fault->thread] = -1.0;
     /* EEXIST: another thread's fault on this page was answered just before;
      * ESRCH, ENOENT: the worker is gone, which its own descriptor will tell. */
     if (failed && errno != EEXIST && errno != ESRCH && errno != ENOENT) return -errno;
@@ -143,12 +158,45 @@ static bool goes_first(const struct numalab_touch_map *map, size_t a, size_t b)
 static double held_until_s(const struct numalab_touch_map *map,
                            const struct pending_fault *fault)
 {
-    if (map->order == NUMALAB_ORDER_NATURAL) return 0.0;
+    if (map->order == NUMALAB_ORDER_NATURAL || map->is_holding_over) return 0.0;
     double until_s = map->hold_until_s;
     for (size_t i = 0; i < map->thread_count; i++)
-        if (goes_first(map, i, fault->thread) && map->answered_at_s[i] + grace_s > until_s)
-            until_s = map->answered_at_s[i] + grace_s;
+        if (goes_first(map, i, fault->thread) && map->busy_until_s[i] > until_s)
+            until_s = map->busy_until_s[i];
     return until_s;
+}
+
+static bool is_pending(const struct numalab_touch_map *map, size_t thread)
+{
+    for (size_t i = 0; i < map->pending_count; i++)
+        if (map->pending[i].thread == thread) return true;
+    return false;
+}
+
+/* Whether a thread whose grace is over still has something to do. */
+static bool is_busy(struct numalab_touch_map *map, size_t thread)
+{
+    double before_s = map->cpu_s_when_looked[thread];
+    if (is_pending(map, thread) || !numalab_threads_is_runnable(map->pid, map->thread_id[thread]))
+        return false;
+    double cpu_s = numalab_threads_cpu_s(map->pid, map->thread_id[thread]);
+    if (before_s < 0) map->cpu_s_when_looked[thread] = cpu_s;
+    return before_s < 0 || cpu_s - before_s < grace_s;
+}
+
+/* Looks at the threads whose grace is over and that go before the fault's own; those
+ * still busy get another. Returns whether there are any. */
+static bool prolong_holds(struct numalab_touch_map *map, const struct pending_fault *fault)
+{
+    bool any = false;
+    if (map->order == NUMALAB_ORDER_NATURAL || map->is_holding_over) return false;
+    for (size_t i = 0; i < map->thread_count; i++) {
+        if (!goes_first(map, i, fault->thread) || map->busy_until_s[i] == 0.0) continue;
+        bool busy = is_busy(map, i);
+        map->busy_until_s[i] = busy ? numalab_now_s() + grace_s : 0.0;
+        any = any || busy;
+    }
+    return any;
 }
 
 /* Index of the pending fault that goes first. */
@@ -170,8 +218,7 @@ static int take_messages(struct numalab_touch_map *map)
         if (got == 0) return 0;
         for (size_t i = 0; i < (size_t)got / sizeof message[0]; i++) {
             if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
-            int thread = thread_of_id(map, (pid_t)message[i].arg.pagefault.feat.ptid);
-            if (thread < 0) return thread;
+            size_t thread = thread_of_id(map, (pid_t)message[i].arg.pagefault.feat.ptid);
             if (map->pending_count == map->pending_room) {
                 size_t room = map->pending_room ? 2 * map->pending_room : 64;
                 void *list = realloc(map->pending, room * sizeof *map->pending);
@@ -181,14 +228,15 @@ static int take_messages(struct numalab_touch_map *map)
             }
             map->pending[map->pending_count++] = (struct pending_fault){
                 .page_address = message[i].arg.pagefault.address & ~(map->page_bytes - 1),
-                .thread = (size_t)thread,
+                .thread = thread,
                 .flags = message[i].arg.pagefault.flags,
             };
         }
         if (!map->has_arrival && map->pending_count) {
             map->has_arrival = true;
-            map->hold_until_s = numalab_now_s() + grace_s;
+            map->hold_until_s = numalab_now_s() + arrival_s;
         }
+        if (map->pending_count >= map->team) map->hold_until_s = 0.0; /* all are here */
     }
 }
 
@@ -196,9 +244,11 @@ static int serve_faults(void *context)
 {
     struct numalab_touch_map *map = context;
     int error = take_messages(map);
+    map->is_holding_over = numalab_now_s() > map->phase_start_s + holding_s;
     while (error == 0 && map->pending_count) {
         size_t i = next_pending(map);
         if (held_until_s(map, &map->pending[i]) > numalab_now_s()) break;
+        if (prolong_holds(map, &map->pending[i])) break;
         struct pending_fault fault = map->pending[i];
         memmove(&map->pending[i], &map->pending[i + 1],
                 (--map->pending_count - i) * sizeof map->pending[0]);
@@ -280,6 +330,8 @@ static struct numalab_touch_map *create(const struct numalab_worker *worker,
     map->method = method;
     map->order = order;
     map->fd = -1;
+    map->pid = worker->pid;
+    map->team = worker->limits.thread_count;
     map->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     map->zero_page = aligned_alloc(map->page_bytes, map->page_bytes);
     if (!map->zero_page) goto no_memory;
@@ -327,13 +379,20 @@ struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
 static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *worker,
                          uint64_t log, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        struct numalab_trap_entry entry;
-        if (numalab_worker_read(worker, log + i * sizeof entry, &entry, sizeof entry) < 0)
+    struct numalab_trap_entry entry[1024];
+    const uint64_t block = sizeof entry / sizeof entry[0];
+    uint64_t pages = 0;
+    for (size_t i = 0; i < map->array_count; i++) pages += map->array[i].page_count;
+    if (count > NUMALAB_TRAP_LOG_ENTRIES(pages)) count = NUMALAB_TRAP_LOG_ENTRIES(pages);
+
+    for (uint64_t first = 0; first < count; first += block) {
+        uint64_t part = count - first < block ? count - first : block;
+        if (numalab_worker_read(worker, log + first * sizeof entry[0], entry,
+                                part * sizeof entry[0]) < 0)
             return -1;
-        int thread = thread_of_id(map, entry.thread_id);
-        if (thread < 0) return numalab_worker_kit_error(worker, "make the touch map", thread);
-        note_access(map, entry.address, (size_t)thread, entry.is_write);
+        for (uint64_t i = 0; i < part; i++)
+            note_access(map, entry[i].address, thread_of_id(map, entry[i].thread_id),
+                        entry[i].is_write);
     }
     return 0;
 }
@@ -364,6 +423,8 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     if (error < 0) return numalab_worker_kit_error(worker, "watch the pages", error);
     map->pending_count = 0;
     map->has_arrival = false;
+    map->phase_start_s = numalab_now_s();
+    memset(map->busy_until_s, 0, sizeof map->busy_until_s);
     int failed = numalab_worker_run(worker, phase, &watch);
     unregister_arrays(map);
     return failed;
@@ -448,10 +509,17 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
     json_t *arrays = json_array();
     for (size_t i = 0; i < map->array_count; i++)
         json_array_append_new(arrays, describe_array(map, &map->array[i], number));
+    /* The in-process way has to know reads from writes. */
+#if defined(__x86_64__)
+    const bool trap_tells = true;
+#else
+    const bool trap_tells = false;
+#endif
     return json_pack("{ss ss sb so}", "method", methods[map->method], "order",
                      orders[map->order], "sees_write_after_read",
-                     (int)(map->sees_write_after_read ||
-                           map->method == NUMALAB_TOUCH_IN_PROCESS),
+                     (int)(map->method == NUMALAB_TOUCH_IN_PROCESS
+                               ? trap_tells
+                               : map->sees_write_after_read),
                      "arrays", arrays);
 }
 

@@ -21,6 +21,9 @@
  * machine swaps, rarely enough not to be seen in a timing. */
 enum { LOOK_MS = 50 };
 
+/* A worker that can't be stopped within this time is not worth waiting for. */
+static const double stop_limit_s = 2.0;
+
 /* A thread's stack and its allocator's arena reserve this much address space. */
 static const uint64_t thread_reserve_bytes = (uint64_t)256 << 20;
 static const uint64_t process_reserve_bytes = (uint64_t)8 << 30;
@@ -55,6 +58,15 @@ static void limit(int resource, uint64_t value)
     setrlimit(resource, &(struct rlimit){value, value});
 }
 
+static void write_text(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    ssize_t unused = write(file, text, strlen(text));
+    (void)unused;
+    close(file);
+}
+
 static void become_worker(const char *program, int channel, int output,
                           const struct numalab_limits *limits, pid_t parent)
 {
@@ -73,6 +85,7 @@ static void become_worker(const char *program, int channel, int output,
         _exit(126);
 
     limit(RLIMIT_CORE, 0);
+    write_text("/proc/self/oom_score_adj", "1000"); /* rather than the grader */
     if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -196,8 +209,30 @@ static int note_death(struct numalab_worker *worker)
     return fail(worker, NUMALAB_CRASHED);
 }
 
-/* Takes one message; *descriptor is set to what came beside it, or -1.
- * Returns 1 for a message, 0 for none, -1 with the outcome set. */
+/* The descriptors that came beside a message: keeps the first if it is asked for,
+ * closes all others. */
+static int take_descriptors(struct msghdr *envelope, bool is_wanted)
+{
+    int kept = -1;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(envelope); header;
+         header = CMSG_NXTHDR(envelope, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int descriptor;
+            memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
+            if (is_wanted && kept < 0)
+                kept = descriptor;
+            else
+                close(descriptor);
+        }
+    }
+    return kept;
+}
+
+/* Takes one message; a descriptor that came beside it replaces *descriptor, if that is
+ * asked for. Returns 1 for a message, 0 for none, 2 when the channel is closed, -1 with
+ * the outcome set. */
 static int receive(struct numalab_worker *worker, struct numalab_message *message,
                    int *descriptor)
 {
@@ -210,21 +245,23 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
                               .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes};
     ssize_t got = recvmsg(worker->channel, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
-    if (got <= 0) return 0; /* closed: the process descriptor tells the rest */
+    if (got < 0) return errno == EAGAIN || errno == EINTR ? 0 : 2;
 
-    int received = -1;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(&envelope); header;
-         header = CMSG_NXTHDR(&envelope, header))
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-            memcpy(&received, CMSG_DATA(header), sizeof received);
-    if (descriptor)
-        *descriptor = received;
-    else if (received >= 0)
-        close(received);
-
+    int received = take_descriptors(&envelope, descriptor && *descriptor < 0);
+    if (received >= 0) *descriptor = received;
+    if (got == 0) return 2; /* the process descriptor tells the rest */
     if (got != (ssize_t)sizeof *message) return fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (message->error > 0 || message->error < -4095) return fail(worker, NUMALAB_BAD_PROTOCOL);
     return 1;
+}
+
+/* Keeps a crash report; any other message that is no reply is a forgery. */
+static int note_report(struct numalab_worker *worker, const struct numalab_message *message)
+{
+    if (message->kind != NUMALAB_FAULT) return fail(worker, NUMALAB_BAD_PROTOCOL);
+    worker->outcome.has_report = true;
+    worker->outcome.report = *message;
+    return 0;
 }
 
 static int exchange(struct numalab_worker *worker, struct numalab_request *request,
@@ -236,13 +273,17 @@ static int exchange(struct numalab_worker *worker, struct numalab_request *reque
 
     /* Nothing may be waiting: a reply before the request is a forgery. */
     int early = receive(worker, reply, NULL);
-    if (early != 0) return early < 0 ? -1 : fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (early < 0) return -1;
+    if (early == 1 && note_report(worker, reply) < 0) return -1;
 
     const double start_s = numalab_now_s();
     const double deadline_s = start_s + worker->limits.phase_s;
     double next_look_s = start_s + 1e-3 * LOOK_MS;
-    /* A dead worker's channel refuses; the loop below then sees its end. */
-    send(worker->channel, request, sizeof *request, MSG_NOSIGNAL);
+    /* A dead worker's channel refuses; the loop below then sees its end. A full one
+     * belongs to a worker that does not read what it is told. */
+    if (send(worker->channel, request, sizeof *request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+        errno == EAGAIN)
+        return fail(worker, NUMALAB_BAD_PROTOCOL);
     bool channel_open = true;
 
     for (;;) {
@@ -266,24 +307,18 @@ static int exchange(struct numalab_worker *worker, struct numalab_request *reque
         if (ready > 0 && fds[0].revents) {
             int got = receive(worker, reply, descriptor);
             if (got < 0) return -1;
-            if (got > 0 && reply->kind == NUMALAB_REPLY) {
+            if (got == 2) channel_open = false; /* until the process descriptor tells */
+            if (got == 1 && reply->kind == NUMALAB_REPLY) {
                 if (reply->ticket != request->ticket)
                     return fail(worker, NUMALAB_BAD_PROTOCOL);
                 worker->started_at_s = start_s;
                 worker->elapsed_s = now_s - start_s;
                 return check_output(worker);
             }
-            if (got > 0 && reply->kind == NUMALAB_FAULT) {
-                worker->outcome.has_report = true;
-                worker->outcome.report = *reply;
-            } else if (got > 0) {
-                return fail(worker, NUMALAB_BAD_PROTOCOL);
-            } else if (fds[0].revents & POLLHUP) {
-                channel_open = false; /* until the process descriptor tells */
-            }
+            if (got == 1 && note_report(worker, reply) < 0) return -1;
         }
         if (ready > 0 && fds[3].revents) return fail(worker, NUMALAB_CANCELLED);
-        if (watch && (fds[4].revents || ready == 0)) {
+        if (watch && (ready <= 0 || fds[4].revents || watch->timeout_ms(watch->context) == 0)) {
             int error = watch->serve(watch->context);
             if (error < 0) return numalab_worker_kit_error(worker, "trace page faults", error);
         }
@@ -366,16 +401,33 @@ int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind 
 
 int numalab_worker_stop(struct numalab_worker *worker)
 {
-    siginfo_t info = {0};
     if (worker->is_stopped) return 0;
     if (kill(worker->pid, SIGSTOP) < 0)
         return numalab_worker_kit_error(worker, "stop the worker", -errno);
-    while (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
-        if (errno != EINTR) return numalab_worker_kit_error(worker, "stop the worker", -errno);
-    if (info.si_code != CLD_STOPPED) return note_death(worker);
-    waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED);
+
+    const double deadline_s = numalab_now_s() + stop_limit_s;
+    int spun = 0;
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
+            return numalab_worker_kit_error(worker, "stop the worker", -errno);
+        if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
+        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED) return note_death(worker);
+        /* Somebody in the worker may wake it again and again. */
+        if (numalab_now_s() > deadline_s) return fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
+        poll(NULL, 0, spun++ < 100 ? 0 : 1); /* most stop within 50 us */
+    }
+    siginfo_t taken;
+    waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
     worker->is_stopped = true;
     return 0;
+}
+
+bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
+{
+    struct pollfd cancel = {.fd = worker->cancel_fd, .events = POLLIN};
+    return poll(&cancel, 1, 0) > 0;
 }
 
 int numalab_worker_continue(struct numalab_worker *worker)
@@ -387,13 +439,24 @@ int numalab_worker_continue(struct numalab_worker *worker)
     return 0;
 }
 
+/* Why the worker's memory can't be reached: it was ended from outside (memory ran out,
+ * most often), or its kernel unmapped or protected an array. */
+static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
+{
+    enum { DEATH_MS = 500 };
+    struct pollfd death = {.fd = worker->pid_fd, .events = POLLIN};
+    if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return note_death(worker);
+    if (error == EFAULT) return fail(worker, NUMALAB_ARRAY_GONE);
+    return numalab_worker_kit_error(worker, doing, -error);
+}
+
 int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes)
 {
     struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
     ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
     if (got == (ssize_t)bytes) return 0;
-    return numalab_worker_kit_error(worker, "read the results", got < 0 ? -errno : -EFAULT);
+    return note_lost_memory(worker, "read the results", got < 0 ? errno : EFAULT);
 }
 
 int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
@@ -403,7 +466,7 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
     struct iovec there = {(void *)(uintptr_t)address, bytes};
     ssize_t put = process_vm_writev(worker->pid, &here, 1, &there, 1, 0);
     if (put == (ssize_t)bytes) return 0;
-    return numalab_worker_kit_error(worker, "change the inputs", put < 0 ? -errno : -EFAULT);
+    return note_lost_memory(worker, "change the inputs", put < 0 ? errno : EFAULT);
 }
 
 /* ---- end --------------------------------------------------------------- */

@@ -17,7 +17,9 @@ enum numalab_outcome_kind {
     NUMALAB_TIMED_OUT,       /* a phase did not return within its limit */
     NUMALAB_OUT_OF_MEMORY,   /* grew beyond its limit */
     NUMALAB_TOO_MUCH_OUTPUT, /* printed beyond its limit */
-    NUMALAB_BAD_PROTOCOL,    /* something else wrote on the worker's channel */
+    NUMALAB_ARRAY_GONE,      /* an array is no longer where it was mapped */
+    NUMALAB_BAD_PROTOCOL,    /* something else wrote on the worker's channel, or kept
+                                the worker from being stopped */
     NUMALAB_CANCELLED,       /* the monitor was told to stop */
     NUMALAB_KIT_ERROR        /* the kit could not do its part */
 };
@@ -105,6 +107,9 @@ int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind 
 /* Stops every thread of the worker; returns once they all stand still. */
 int numalab_worker_stop(struct numalab_worker *worker);
 int numalab_worker_continue(struct numalab_worker *worker);
+
+/* Whether the monitor was told to stop. */
+bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
 
 /* The worker's memory, from outside. */
 int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,

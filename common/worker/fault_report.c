@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <ucontext.h>
@@ -74,12 +75,15 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
     if (signal_number == SIGSEGV && numalab_trap_handle(the_trap, info->si_addr, is_write))
         return;
 
+    /* A general protection fault (a misaligned vector access, an address that can't
+     * exist) comes without an address. */
+    const bool has_address = info->si_code > 0 && info->si_code != SI_KERNEL &&
+                             (signal_number == SIGSEGV || signal_number == SIGBUS);
     struct numalab_message report = {
         .kind = NUMALAB_FAULT,
         .signal_number = signal_number,
-        .fault_is_write = signal_number == SIGSEGV ? is_write : -1,
-        .fault_has_address = info->si_code > 0 &&
-                             (signal_number == SIGSEGV || signal_number == SIGBUS),
+        .fault_is_write = has_address && signal_number == SIGSEGV ? is_write : -1,
+        .fault_has_address = has_address,
         .fault_address = (uint64_t)(uintptr_t)info->si_addr,
     };
     add_frame(&report, instruction(context));

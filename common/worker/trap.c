@@ -16,8 +16,7 @@ int numalab_trap_arm(struct numalab_trap *trap, const struct numalab_arrays *arr
     size_t pages = 0;
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
         pages += arrays->pages_bytes[i] / trap->page_bytes;
-    /* A read and a write of each page, and room for threads that collide. */
-    size_t capacity = 8 * pages + 1024;
+    size_t capacity = NUMALAB_TRAP_LOG_ENTRIES(pages);
     if (capacity > trap->log_capacity) {
         void *log = mmap(NULL, capacity * sizeof *trap->log, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,20 +26,20 @@ int numalab_trap_arm(struct numalab_trap *trap, const struct numalab_arrays *arr
         trap->log_capacity = capacity;
     }
     atomic_store(&trap->log_count, 0);
+    atomic_store(&trap->armed, true);
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
         if (arrays->pages[i] &&
             mprotect(arrays->pages[i], arrays->pages_bytes[i], PROT_NONE) < 0)
             return -errno;
-    atomic_store(&trap->armed, true);
     return 0;
 }
 
 size_t numalab_trap_disarm(struct numalab_trap *trap, const struct numalab_arrays *arrays)
 {
-    atomic_store(&trap->armed, false);
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
         if (arrays->pages[i])
             mprotect(arrays->pages[i], arrays->pages_bytes[i], PROT_READ | PROT_WRITE);
+    atomic_store(&trap->armed, false);
     size_t count = atomic_load(&trap->log_count);
     return count < trap->log_capacity ? count : trap->log_capacity;
 }

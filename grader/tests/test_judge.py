@@ -68,6 +68,8 @@ def test_right_on_one_node(first_touch: Lab) -> None:
          "grew to 3.0 GiB"),
         ({"status": "too_much_output", "limit_bytes": 2**24}, "more than 16.0 MiB"),
         ({"status": "bad_protocol"}, "file descriptor 3"),
+        ({"status": "array_gone"}, "no longer where it was"),
+        ({"status": "crashed", "signal": "SIGSEGV", "frames": [1]}, "not aligned for it"),
     ],
 )  # fmt: skip
 def test_a_run_that_does_not_end_well_fails_everything(
@@ -188,7 +190,7 @@ def test_the_worst_tracing_counts(first_touch: Lab) -> None:
 def test_pages_nobody_wrote_are_not_touched_where_used(first_touch: Lab) -> None:
     verdict = judged(first_touch, right(writer=lambda owner, page: -1))
     assert criterion(verdict, "touched_where_used").value == 0
-    assert "first written by nobody" in criterion(verdict, "touched_where_used").why
+    assert "No page of a was written in initialize" in criterion(verdict, "touched_where_used").why
 
 
 def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
@@ -226,6 +228,14 @@ def test_without_move_pages_residency_is_not_gradable(first_touch: Lab) -> None:
     verdict = criterion(judged(first_touch, record), "local_pages")
     assert verdict.status == "not_gradable"
     assert "move_pages" in verdict.why
+
+
+def test_a_solution_that_does_not_build_is_the_kits_error(first_touch: Lab) -> None:
+    record = invented.evidence(ONE)
+    record["timing_error"] = "the kit's own solution can't be built"
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "efficiency").status == "error"
+    assert not verdict.failed()
 
 
 def test_no_times_on_a_login_node(first_touch: Lab) -> None:

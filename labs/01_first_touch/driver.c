@@ -104,16 +104,8 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position,
     return 0;
 }
 
-static const struct changed_element *find_changed(const struct numalab_oracle *oracle,
-                                                  size_t element)
-{
-    for (size_t i = 0; i < oracle->changed_count; i++)
-        if (oracle->changed[i].element == element) return &oracle->changed[i];
-    return NULL;
-}
-
-/* Elements of [first, first + count) that differ from the pattern which an
- * untouched array repeats; most blocks are equal to it byte for byte. */
+/* Whether [first, first + count) holds the pattern that an array repeats in which
+ * nothing was changed; most blocks do, byte for byte. */
 static bool follows_pattern(const float *pattern, size_t first, size_t count,
                             const float *found)
 {
@@ -141,20 +133,27 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         pattern[i] = unchanged_value(oracle, array, i);
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
-        if (follows_pattern(pattern, first + start, part, found + start)) {
-            /* Right unless one of them should have changed. */
-            bool has_changed = false;
-            for (size_t i = 0; i < oracle->changed_count && !has_changed; i++)
-                has_changed = oracle->changed[i].element - (first + start) < part;
-            if (!has_changed) continue;
+        const struct changed_element *changed_here[BLOCK_ELEMENTS];
+        bool has_changed = false;
+        for (size_t i = 0; i < oracle->changed_count; i++) {
+            const struct changed_element *changed = &oracle->changed[i];
+            size_t place = changed->element - (first + start); /* huge if before */
+            if (place >= part) continue;
+            if (!has_changed) memset(changed_here, 0, sizeof changed_here);
+            has_changed = true;
+            changed_here[place] = changed;
         }
-        for (size_t i = start; i < start + part; i++) {
-            const struct changed_element *changed = find_changed(oracle, first + i);
-            float expected = changed ? changed->value[array]
-                                     : unchanged_value(oracle, array, first + i);
+        if (!has_changed && follows_pattern(pattern, first + start, part, found + start))
+            continue;
+        for (size_t i = 0; i < part; i++) {
+            size_t element = first + start + i;
+            float expected = has_changed && changed_here[i]
+                                 ? changed_here[i]->value[array]
+                                 : unchanged_value(oracle, array, element);
+            float value = found[start + i];
             /* Negated, so that NaN is wrong. */
-            if (!(found[i] == expected) && wrong++ == 0)
-                *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i]};
+            if (!(value == expected) && wrong++ == 0)
+                *mismatch = (struct numalab_mismatch){array, element, expected, value};
         }
     }
     return wrong;

@@ -140,11 +140,11 @@ def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: 
         if language == "fortran" and any(
             re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
         ):
-            message += " A subroutine of that name is there, but without bind(c)."
+            message += " Fortran has given the name a decoration: add bind(c) to the subroutine."
         elif language == "c" and any(
             re.search(rf" [a-z] {name}$", symbols, re.MULTILINE) for name in missing
         ):
-            message += " It is there, but static, so nobody else can call it."
+            message += " A static function can't be called from outside its file."
         else:
             message += " Is the name spelt as in the contract?"
         return Build("does_not_link", message, text)
@@ -175,8 +175,8 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
         if names:
             return Build(
                 "wrong_interface",
-                f"{' and '.join(names)} in {file} has another interface than the contract "
-                f"({lab.contract}) asks for.",
+                f"The interface of {' and '.join(names)} in {file} is not the one that the "
+                f"contract ({lab.contract}) asks for.",
                 text,
             )
     return Build("does_not_compile", f"{file} does not compile.", text)

@@ -146,21 +146,32 @@ def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
       ./numalab test
       ./numalab test -k judge        only the Python tests whose name fits
     """
-    from numalab.build import build_kit, configure
+    import tempfile
 
-    configure(kit)
-    build_kit(kit, ["all"])
-    code = 0
-    if not pytest_arguments:
-        code = subprocess.call(
-            ["ctest", "--test-dir", str(kit.build), "-L", "unit", "--output-on-failure"]
-        )
-    python_code = subprocess.call(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *pytest_arguments],
-        cwd=kit.root / "grader",
-        env=os.environ | {"NUMALAB_PRESET": kit.preset},
-    )
-    return EXIT_FAILED if code or python_code else EXIT_PASSED
+    from numalab.build import build_kit, configure
+    from numalab.suite import count_tests
+
+    with _progress("test") as progress:
+        configure(kit)
+        progress("building")
+        build_kit(kit, ["all"])
+    with tempfile.TemporaryDirectory() as folder:
+        reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
+        codes = []
+        if not pytest_arguments:
+            command = ["ctest", "--test-dir", str(kit.build), "-L", "unit", "--output-on-failure"]
+            codes.append(subprocess.call([*command, "--output-junit", str(reports[0])]))
+        codes.append(
+            subprocess.call(
+                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
+                 f"--junitxml={reports[1]}", *pytest_arguments],
+                cwd=kit.root / "grader",
+                env=os.environ | {"NUMALAB_PRESET": kit.preset},
+            )
+        )  # fmt: skip
+        passed, failed, skipped = count_tests(path for path in reports if path.is_file())
+    click.echo(f"numalab: {passed} passed, {failed} failed, {skipped} skipped")
+    return EXIT_FAILED if any(codes) or failed or not passed else EXIT_PASSED
 
 
 # ---- grade ---------------------------------------------------------------------------
@@ -176,6 +187,8 @@ def _source(kit: Kit, lab: Lab, variant: str, submission: Path | None) -> Path:
 
 def _check_json_target(path: Path | None) -> None:
     """Finds out before the measuring whether the result can be written after it."""
+    from numalab.grade import partial_path
+
     if path is None:
         return
     folder = path.parent
@@ -183,9 +196,13 @@ def _check_json_target(path: Path | None) -> None:
         raise UserError(f"--json {path}: that is a folder; name a file in it")
     if not folder.is_dir():
         raise UserError(f"--json {path}: there is no folder {folder}; make it first")
-    target = path if path.exists() else folder
-    if not os.access(target, os.W_OK):
-        raise UserError(f"--json {path}: {target} is not writable; choose another place")
+    try:
+        partial_path(path).write_text("")
+        partial_path(path).unlink()
+    except OSError as error:
+        raise UserError(
+            f"--json {path}: {folder} is not writable ({error.strerror}); choose another place"
+        ) from error
 
 
 def _on_login_node() -> bool:

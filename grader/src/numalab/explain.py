@@ -17,6 +17,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def ratio(value: float) -> str:
+    """A ratio of times, with two digits that say something."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -81,6 +86,8 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
             f" It {verb} {indexed(place['array'], element, language)}, {distance:,} "
             f"{outside} element of {place['array']}."
         )
+        if element < -1:
+            text += " (A loop that counts down may have passed the elements between unseen.)"
     elif signal == "SIGSEGV" and detail.get("address"):
         if int(detail["address"], 16) < 4096:
             text += (
@@ -92,6 +99,11 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
                 f" It touched {detail['address']}, which belongs to no array: a wrong index, "
                 "a wrong pointer, or a local array too large for the stack."
             )
+    elif signal in ("SIGSEGV", "SIGBUS") and "frames" in detail:
+        text += (
+            " It used an address that can't exist, or a vector instruction on data that is not "
+            "aligned for it: the arrays are aligned like their elements and no better."
+        )
     elif signal == "SIGKILL":
         text += " The system ended it, most likely because memory ran out."
     elif signal == "SIGFPE":
@@ -104,11 +116,13 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
 
 
 def _printed(outcome: Outcome) -> str:
+    """The line that says most: the last, where a runtime's error message stands; of a
+    text that was cut, the first."""
     lines: Sequence[str] = str(outcome.detail.get("printed", "")).strip().splitlines()
     if not lines:
         return ""
-    # The last line of a short text says most: a runtime's error message ends it.
-    return f" It printed: {lines[-1][:160]}"
+    is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
+    return f" It printed: {lines[-1 if is_whole else 0].strip()[:160]}"
 
 
 def outcome(ended: Outcome, language: str) -> str | None:
@@ -143,10 +157,16 @@ def outcome(ended: Outcome, language: str) -> str | None:
                 f"The kernel printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
                 "it was stopped. Take the print statements out of the loops." + _printed(ended)
             )
+        case "array_gone":
+            return (
+                f"After {phase}{size} an array was no longer where it was: the kernel unmapped, "
+                "moved or protected memory that is not its own."
+            )
         case "bad_protocol":
             return (
-                f"Something in the kernel wrote to file descriptor 3 in {phase}, where the "
-                "monitor and its worker talk. Leave descriptors alone that you did not open."
+                f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
+                "descriptor 3, where the monitor and its worker talk, or kept the process from "
+                "being stopped. Leave descriptors and signals alone that are not yours."
             )
         case "cancelled":
             return "Interrupted before it was graded."

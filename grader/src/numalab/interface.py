@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,15 +70,16 @@ def prototypes(header: str) -> dict[str, list[Argument]]:
 def _gfortran(option: str, source: str, content: bytes) -> str:
     del content  # part of the key: the file may change under its name
     try:
-        done = subprocess.run(
-            ["gfortran", option, "-fsyntax-only", "-fopenmp", source],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=60,
-            check=False,
-            cwd="/",
-        )
+        # It writes module files even so.
+        with tempfile.TemporaryDirectory() as modules:
+            done = subprocess.run(
+                ["gfortran", option, "-fsyntax-only", "-fopenmp", "-J", modules, source],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=60,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return ""  # nothing to compare with; the run itself will tell
     return done.stdout if done.returncode == 0 else ""

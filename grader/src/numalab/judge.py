@@ -101,7 +101,8 @@ def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         if why is not None:
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
-            return verdict_on(criterion, "fail", why, value=float(wrong), unit="elements")
+            value = float(max(wrong, 1))  # writing before an array is wrong, too
+            return verdict_on(criterion, "fail", why, value=value, unit="elements")
     if bad is not None:
         return _unusable(criterion, bad, evidence.language)
     if not evidence.checks:
@@ -192,24 +193,25 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     if found.share == 1:
         return "Every page was first written by a thread that sits where it is used."
     array = found.worst_array
-    by = "nobody" if found.writer < 0 else f"thread {found.writer}"
-    written = f"{_pages(found.writer_share, array, 'was', 'were')} first written by {by}"
+    if found.writer < 0:
+        share = "No page" if found.writer_share == 1 else "Not every page"
+        return f"{share} of {array} was written in initialize, so its place was left to chance."
+    written = (
+        f"{_pages(found.writer_share, array, 'was', 'were')} first written by thread {found.writer}"
+    )
     if found.contested_share > 0.5:
         together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
         return (
             f"{_pages(found.contested_share, array, 'is', 'are')} used by {together}, so no "
             f"first touch is right for them; {written}."
         )
-    if found.writer < 0:
-        return f"{written} in initialize."
-    strays = [(user, share) for user, share in found.stray_users if user != found.writer]
-    share = explain.percent(min(1.0, sum(part for _, part in strays)))
-    if not strays:
+    if not found.stray_users:
         share = explain.percent(1 - found.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
-    if len(strays) == 1:
-        return f"{written}, and {share} of them are used by thread {strays[0][0]}."
-    others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(strays)} other threads"
+    share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+    if len(found.stray_users) == 1:
+        return f"{written}, and {share} of them are used by thread {found.stray_users[0]}."
+    others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(found.stray_users)} others"
     return f"{written}, and {share} of them are used by {others}."
 
 
@@ -363,6 +365,8 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(
             criterion, "fail", "Not timed, since the kernel does not yet give the right results."
         )
+    if evidence.timing_error is not None:
+        return verdict_on(criterion, "error", evidence.timing_error)
     for generation in evidence.generations:
         for role, part in generation.roles.items():
             if not part.outcome.ok:
@@ -381,15 +385,17 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         middle = math.sqrt(
             statistics.median(_ratios(generations, lambda g: best_s(g, HANDOUT), SOLUTION))
         )
-        named = f"{statistics.median(ratios):.2f} times the handout's speed"
+        named = f"{explain.ratio(statistics.median(ratios))} times the handout's speed"
     else:
         ratios = _ratios(generations, lambda g: best_s(g, SOLUTION), SUBMISSION)
         assert criterion.at_least is not None
         middle = criterion.at_least
-        named = f"{statistics.median(ratios):.2f} times the solution's speed"
+        named = f"{explain.ratio(statistics.median(ratios))} times the solution's speed"
     low, high = interval(ratios)
     span = (
-        f", 95 % interval {low:.2f} to {high:.2f}" if low is not None and high is not None else ""
+        f", 95 % interval {explain.ratio(low)} to {explain.ratio(high)}"
+        if low is not None and high is not None
+        else ""
     )
     measured = f"{named} (median of {explain.count(len(ratios), 'generation')}{span})"
     facts = {
@@ -407,7 +413,7 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 "this node, so there is no speedup to earn here.",
                 **facts,
             )
-        return verdict_on(criterion, "inconclusive", _noisy(measured), **facts)
+        return verdict_on(criterion, "inconclusive", _open(measured, state.gradable), **facts)
     if state.claim.status == "pass":
         return verdict_on(
             criterion, "pass", f"{_first_upper(measured)}; {middle:.2f} is asked for.", **facts
@@ -424,17 +430,22 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"{middle:.2f} is asked for.",
             **facts,
         )
-    return verdict_on(criterion, "inconclusive", _noisy(measured), **facts)
+    return verdict_on(criterion, "inconclusive", _open(measured, state.claim), **facts)
 
 
 def _first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _noisy(measured: str) -> str:
+def _open(measured: str, decision: Decision) -> str:
+    """Why there is no decision: generations that disagree, or too few of them."""
+    if decision.wins in (0, decision.signs):
+        reason = "Too few generations in the time allowed"
+    else:
+        reason = "The node is too noisy to tell"
     return (
-        f"The node is too noisy to tell: {measured}. Grade again when it is quieter; the new "
-        "generations are added to these."
+        f"{reason}: {measured}. Grade again when the node is quiet; the new generations are "
+        "added to these."
     )
 
 

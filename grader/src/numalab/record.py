@@ -141,6 +141,7 @@ class Evidence:
     quick: bool
     node: Json
     timing_refused: str | None  # why nothing was timed on this node
+    timing_error: str | None  # what of the kit kept it from being timed
     build: Build
     checks: tuple[Check, ...]
     traces: tuple[Trace, ...]
@@ -284,6 +285,7 @@ def parse(data: Json) -> Evidence:
         quick=data["quick"],
         node=data["node"],
         timing_refused=data["timing_refused"],
+        timing_error=data["timing_error"],
         build=Build(**data["build"]["kernel"]),
         checks=tuple(map(_check, of("check", SUBMISSION))),
         traces=tuple(map(_trace, of("trace", SUBMISSION))),

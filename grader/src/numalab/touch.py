@@ -40,8 +40,9 @@ class TouchShare:
     """share: pages first written where they are used, of all traced pages.
 
     worst_array: the array with the smallest share, of which writer is the most frequent
-    first writer (-1: nobody), writer_share its share of the pages, and stray_users the
-    threads that use pages of it from elsewhere with their shares, largest first.
+    first writer (-1: nobody) and writer_share its share of the pages. Of those pages
+    stray_share are used from elsewhere, by stray_users. contested_share: pages of the
+    worst array that several places use.
     """
 
     share: float
@@ -49,8 +50,9 @@ class TouchShare:
     array_share: dict[str, float]
     writer: int
     writer_share: float
-    stray_users: tuple[tuple[int, float], ...]
-    contested_share: float  # pages of the worst array that several places use
+    stray_users: tuple[int, ...]
+    stray_share: float
+    contested_share: float
 
 
 def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
@@ -62,10 +64,10 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
     good: Counter[str] = Counter()
     contested: Counter[str] = Counter()
     writers: dict[str, Counter[int]] = {}
-    strays: dict[str, Counter[int]] = {}
+    strays: dict[str, list[tuple[int, frozenset[int]]]] = {}  # (writer, its strange users)
     pages = {array.name: len(array.first_writer) for array in trace.arrays}
     for array in trace.arrays:
-        writers[array.name], strays[array.name] = Counter(), Counter()
+        writers[array.name], strays[array.name] = Counter(), []
         for writer, using in zip(array.first_writer, users[array.name], strict=True):
             writers[array.name][writer] += 1
             home = place(writer) if writer >= 0 else -1
@@ -75,21 +77,21 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
             if home >= 0 and places == {home}:
                 good[array.name] += 1
                 continue
-            for user in using:
-                if home < 0 or place(user) != home:
-                    strays[array.name][user] += 1
+            strange = frozenset(user for user in using if home < 0 or place(user) != home)
+            if strange:
+                strays[array.name].append((writer, strange))
     share = {name: good[name] / pages[name] for name in pages}
     worst = min(share, key=lambda name: share[name])
     writer, count = writers[worst].most_common(1)[0]
+    of_writer = [strange for who, strange in strays[worst] if who == writer]
     return TouchShare(
         share=sum(good.values()) / sum(pages.values()),
         worst_array=worst,
         array_share=share,
         writer=writer,
         writer_share=count / pages[worst],
-        stray_users=tuple(
-            (user, stray / pages[worst]) for user, stray in strays[worst].most_common()
-        ),
+        stray_users=tuple(sorted(frozenset().union(*of_writer))),
+        stray_share=len(of_writer) / count,
         contested_share=contested[worst] / pages[worst],
     )
 

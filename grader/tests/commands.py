@@ -1,0 +1,71 @@
+"""Running ./numalab as a user does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numalab.kit import Kit
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    def no_traceback(self) -> Done:
+        assert "Traceback" not in self.out + self.err, self.err
+        return self
+
+
+def environment(kit: Kit, **more: str) -> dict[str, str]:
+    """The caller's, less what steers OpenMP or the launcher."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NUMALAB_"))}
+    return kept | {"NUMALAB_PRESET": kit.preset} | more
+
+
+def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
+    done = subprocess.run(
+        [str(kit.root / "numalab"), *arguments],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, check=False,
+        env=environment(kit, **env),
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr).no_traceback()
+
+
+def grade_json(kit: Kit, folder: Path, *arguments: str) -> tuple[Done, Json]:
+    """Grades quickly and returns what was written for other tools."""
+    path = folder / "out.json"
+    path.unlink(missing_ok=True)
+    done = numalab_command(kit, "grade", *arguments, "--json", str(path))
+    assert path.is_file(), done.err
+    return done, json.loads(path.read_text())
+
+
+def statuses(result: Json) -> dict[str, str]:
+    return {criterion["name"]: criterion["status"] for criterion in result["criteria"]}
+
+
+def worker_processes() -> list[str]:
+    """Command lines of workers and monitors that are running now."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        program = Path(line[0].decode(errors="replace")).name
+        if program[:3].rstrip("_").isdigit() and any(
+            word in program for word in ("-monitor", "-submission", "-solution", "-handout")
+        ):
+            found.append(program)
+    return found

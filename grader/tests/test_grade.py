@@ -1,0 +1,366 @@
+"""Grading for real, as the command line does it on this node."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import environment, grade_json, numalab_command, statuses, worker_processes
+
+from numalab.kit import Kit
+from numalab.record import load
+
+Json = dict[str, Any]
+LANGUAGES = ("c", "fortran")
+
+
+@pytest.fixture(scope="module")
+def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
+    done, data = grade_json(kit, tmp_path_factory.mktemp("out"), "--solutions", "--quick")
+    return done.code, data
+
+
+@pytest.fixture(scope="module")
+def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
+    done, data = grade_json(kit, tmp_path_factory.mktemp("out"), "--handouts", "--quick")
+    return done.code, data
+
+
+def test_solutions_pass_what_the_node_can_show(solutions: tuple[int, Json]) -> None:
+    code, data = solutions
+    assert code == 0
+    assert [(r["lab"], r["language"]) for r in data["results"]] == [
+        ("01_first_touch", "c"),
+        ("01_first_touch", "fortran"),
+    ]
+    for result in data["results"]:
+        found = statuses(result)
+        assert found["correct"] == found["shared_out"] == found["touched_where_used"] == "pass"
+        if data["node"]["numa_nodes"] == 1:
+            assert found["local_pages"] == found["speedup"] == "not_gradable"
+        assert "fail" not in found.values()
+
+
+def test_handouts_fail_what_they_are_meant_to_fail(handouts: tuple[int, Json]) -> None:
+    code, data = handouts
+    assert code == 1
+    threads = data["node"]["cores"] if data["node"]["numa_nodes"] == 1 else None
+    for result in data["results"]:
+        found = {criterion["name"]: criterion for criterion in result["criteria"]}
+        assert found["touched_where_used"]["status"] == "fail"
+        assert found["correct"]["status"] == found["shared_out"]["status"] == "pass"
+        if threads:
+            assert found["touched_where_used"]["value"] == pytest.approx(1 / threads, abs=0.02)
+            assert "first written by thread 0" in found["touched_where_used"]["why"]
+
+
+def test_json_keeps_the_contract(solutions: tuple[int, Json]) -> None:
+    _, data = solutions
+    assert data["schema"] == 1
+    assert {"name", "numa_nodes"} <= data["node"].keys()
+    for result in data["results"]:
+        assert result.keys() >= {
+            "lab", "language", "variant", "status", "points", "max_points", "ungraded_points",
+            "criteria",
+        }  # fmt: skip
+        assert result["variant"] == "solution"
+        assert result["max_points"] == sum(c["max_points"] for c in result["criteria"]) == 10
+        assert result["points"] == sum(c["points"] for c in result["criteria"])
+        for criterion in result["criteria"]:
+            assert criterion.keys() >= {
+                "name", "kind", "status", "value", "unit", "points", "max_points", "where", "why",
+            }  # fmt: skip
+            assert criterion["where"] == "here"
+            if criterion["status"] != "pass":
+                assert criterion["points"] == 0
+
+
+def test_kept_evidence_follows_the_schema(
+    kit: Kit, schema: Path, solutions: tuple[int, Json]
+) -> None:
+    for language in LANGUAGES:
+        evidence = load(
+            kit.results_folder("01_first_touch", language, "solution") / "evidence.json", schema
+        )
+        assert len(evidence.traces) == 3
+        assert {trace.order for trace in evidence.traces} == {"natural", "ascending", "descending"}
+        (placement,) = evidence.placements
+        assert len(placement.cpu_s) >= evidence.node["cores"]
+        # Each thread of the team is kept on a core of its own.
+        team = placement.threads[: evidence.node["cores"]]
+        assert len({thread.core for thread in team}) == len(team)
+        assert evidence.generations
+        for generation in evidence.generations:
+            assert len(generation.elapsed_s["submission"]) == 5
+
+
+def test_most_of_a_quick_grade_is_evidence_and_timing(solutions: tuple[int, Json]) -> None:
+    """Not how long it takes, only that every part is accounted for."""
+    _, data = solutions
+    for result in data["results"]:
+        assert {"set-up check", "build", "evidence", "timing", "judging"} == result[
+            "spent_s"
+        ].keys()
+
+
+def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
+    folder = tmp_path / "work" / "01_first_touch"
+    folder.mkdir(parents=True)
+    shutil.copy(kit.root / "labs/01_first_touch/kernel.c", folder)
+    done = numalab_command(
+        kit, "grade", "01", "--quick", "--submission", str(folder.parent)
+    )  # fmt: skip
+    assert done.code == 1
+    # 80 columns, no colour codes into a pipe
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+    assert "\033" not in done.out
+    assert "FAIL  touched_where_used  0/2" in done.out
+    assert "first written by 0000" in done.out
+    assert "used by          0000" in done.out
+    assert "./numalab hint 01" in done.out
+    # the handout, as it was given out
+    assert "still the handout" in done.out
+    # Fortran was not handed in, and this is said with the place
+    assert (
+        f"there is no {folder / 'kernel.f90'}" in done.out.replace("\n", " ").replace(" " * 31, "")
+        or "kernel.f90 was not handed in" in done.out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["grade", "02_first_tuch"], "Did you mean 01_first_touch?"),
+        (["grade", "--solutions", "--handouts"], "exclude each other"),
+        (["grade", "--quick", "--size", "published"], "exclude each other"),
+        (["grade", "--submission", "/no/such/folder"], "there is no such folder"),
+        (["grade", "--json", "/no/such/folder/out.json"], "there is no folder /no/such/folder"),
+        (["grade", "--json", "/"], "that is a folder"),
+        (["grade", "--lang", "cobol"], "'cobol' is not one of"),
+        (["grade", "--json", "/proc/out.json"], "not writable"),
+        (["hint"], "Missing argument"),
+        (["hint", "01", "--level", "9"], "has 3 hints"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_misuse_gets_exit_code_2_and_a_sentence(kit: Kit, arguments: list[str], says: str) -> None:
+    done = numalab_command(kit, *arguments)
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_help_has_examples(kit: Kit) -> None:
+    for command in ("grade", "audit", "doctor", "hint", "test"):
+        done = numalab_command(kit, command, "--help")
+        assert done.code == 0
+        assert "Examples:" in done.out, command
+
+
+def wait_for(text: str, process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"the command ended without saying {text!r}")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["tracing", "timing"])
+def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
+    kit: Kit, tmp_path: Path, sent: signal.Signals, moment: str
+) -> None:
+    path = tmp_path / "out.json"
+    process = subprocess.Popen(
+        [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c",
+         "--json", str(path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
+    )  # fmt: skip
+    wait_for(moment, process)
+    time.sleep(0.3)
+    assert worker_processes()
+    process.send_signal(sent)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert worker_processes() == []
+    assert "pass  correct" in out
+    data = json.loads(path.read_text())
+    assert data["interrupted"] is True
+    found = statuses(data["results"][0])
+    assert found["correct"] == "pass"
+    assert found["efficiency"] == "error"
+
+
+def test_nothing_survives_a_killed_command(kit: Kit) -> None:
+    process = subprocess.Popen(
+        [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(kit),
+    )  # fmt: skip
+    wait_for("timing", process)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate(timeout=60)
+    for _ in range(100):
+        if not worker_processes():
+            break
+        time.sleep(0.1)
+    assert worker_processes() == []
+
+
+def test_two_at_once_are_refused(kit: Kit) -> None:
+    with kit.lock():
+        done = numalab_command(kit, "grade", "01", "--quick")
+    assert done.code == 2
+    assert "another numalab command" in done.err
+
+
+def test_doctor_tells_what_the_node_can_show(kit: Kit, tmp_path: Path) -> None:
+    path = tmp_path / "node.json"
+    done = numalab_command(kit, "doctor", "--json", str(path))
+    assert done.code == 0
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+    data = json.loads(path.read_text())
+    topics = {finding["topic"]: finding for finding in data["findings"]}
+    assert {"NUMA nodes", "userfaultfd", "process_vm_readv", "move_pages"} <= topics.keys()
+    assert topics["process_vm_readv"]["level"] == "good"
+    lab = data["labs"]["01_first_touch"]
+    assert "correct" in lab["gradable"]
+    assert ("local_pages" in lab["gradable"]) == (data["node"]["numa_nodes"] > 1)
+
+
+def test_hints_grow_stronger_and_end(kit: Kit) -> None:
+    store = kit.root / "build" / "hints.json"
+    kept = store.read_text() if store.is_file() else None
+    store.unlink(missing_ok=True)
+    try:
+        said = [numalab_command(kit, "hint", "01").out for _ in range(4)]
+    finally:
+        store.unlink(missing_ok=True)
+        if kept is not None:
+            store.write_text(kept)
+    assert [text.splitlines()[0] for text in said] == [
+        "Hint 1 of 3 for 01_first_touch:",
+        "Hint 2 of 3 for 01_first_touch:",
+        "Hint 3 of 3 for 01_first_touch:",
+        "Hint 3 of 3 for 01_first_touch:",
+    ]
+    assert "2 stronger left" in said[0]
+    assert "That was the strongest" in said[2]
+
+
+def test_ctest_agrees(kit: Kit, tmp_path: Path) -> None:
+    """The CTest way, on the solution: passed, or skipped where not gradable."""
+    report = tmp_path / "ctest.xml"
+    done = subprocess.run(
+        ["ctest", "--test-dir", str(kit.build), "-L", "01_first_touch", "-L", "fortran",
+         "--output-junit", str(report)],
+        capture_output=True, text=True, check=False,
+        env=environment(kit, NUMALAB_SUBMISSION=str(kit.root / "solutions"), NUMALAB_QUICK="1"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "01_first_touch-fortran-measure" in done.stdout
+    for name in ("correct", "shared_out", "touched_where_used", "efficiency"):
+        assert f"01_first_touch-fortran-{name} " in done.stdout
+    assert "6 tests" not in done.stdout
+    verdict = json.loads(
+        (kit.results_folder("01_first_touch", "fortran", "submission") / "verdict.json").read_text()
+    )
+    for name, status in statuses(verdict).items():
+        line = next(
+            line
+            for line in done.stdout.splitlines()
+            if f"01_first_touch-fortran-{name} " in line and "#" in line
+        )
+        assert ("Skipped" in line) == (status == "not_gradable"), line
+
+
+def test_ctest_fails_what_the_verdict_fails(kit: Kit) -> None:
+    done = subprocess.run(
+        ["ctest", "--test-dir", str(kit.build), "-L", "01_first_touch", "-L", "^c$"],
+        capture_output=True, text=True, check=False,
+        env=environment(kit, NUMALAB_SUBMISSION=str(kit.build / "handouts" / "0.1.0"),
+                        NUMALAB_QUICK="1"),
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "01_first_touch-c-touched_where_used (Failed)" in done.stdout
+    assert "01_first_touch-c-correct (Failed)" not in done.stdout
+
+
+def test_in_process_tracing_gives_the_same_shares(kit: Kit, tmp_path: Path) -> None:
+    """Where userfaultfd is refused; asked for here."""
+    program = kit.worker("01_first_touch", "c", "handout")
+    subprocess.run(["ninja", "-C", str(kit.build), program.name], check=True, capture_output=True)
+    done = subprocess.run(
+        [str(kit.monitor("01_first_touch")), "trace", "--worker", f"submission={program}",
+         "--size", "quick", "--touch-map", "in_process", "--threads", "2"],
+        capture_output=True, text=True, check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "2", "OMP_PLACES": "cores", "OMP_PROC_BIND": "true"},
+    )  # fmt: skip
+    touch_map = json.loads(done.stdout)["touch_map"]
+    assert touch_map["method"] == "in_process"
+    for array in touch_map["arrays"]:
+        assert array["first_writer"] == [[0, 682]]
+        assert array["users"] == [[[0], 341], [[1], 341]]
+
+
+# ---- kernels that fight back ---------------------------------------------------------
+
+HARMLESS = """
+void initialize(size_t n, float *a, float *b, float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) { a[i] = 0; b[i] = (float)(i % 7); c[i] = 1; }
+    static int calls;
+    if (calls++ == 0) { EXTRA }
+}
+void compute(size_t n, float *a, const float *b, const float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("extra", "status", "says"),
+    [
+        # children in groups of their own, which outlive their parents
+        ('if (system("timeout 40 sleep 35 & setsid sleep 36 &")) return;', "pass", ""),
+        # a child that wakes its parent whenever it is stopped
+        ("pid_t parent = getpid(); if (fork() == 0) for (;;) kill(parent, SIGCONT);",
+         "fail", "kept the process from being stopped"),
+        ("munmap((void *)((unsigned long)b & ~4095ul), 4096);", "fail", "no longer where it was"),
+        ("for (int i = 0; i < 40; i++) if (fork() == 0) for (;;) pause();", "pass", ""),
+        ("shutdown(3, SHUT_WR);", "fail", ""),
+        ("for (int i = 0; i < 1000; i++) write(3, extra, 8);", "fail", "descriptor 3"),
+        ("_mm_store_ps(a + 1, _mm_load_ps(b + 1));", "fail", "SIGSEGV"),
+    ],
+    ids=["orphans", "keeps_waking", "unmaps", "children", "shuts_down", "floods", "misaligned"],
+)  # fmt: skip
+def test_a_kernel_that_fights_back_gets_a_verdict_and_leaves_nothing(
+    kit: Kit, tmp_path: Path, extra: str, status: str, says: str
+) -> None:
+    folder = tmp_path / "01_first_touch"
+    folder.mkdir()
+    headers = ("immintrin.h", "signal.h", "stdlib.h", "sys/mman.h", "sys/socket.h", "unistd.h")
+    source = "#define _GNU_SOURCE\n" + "".join(f"#include <{h}>\n" for h in headers)
+    source += '#include "first_touch.h"\nstatic char extra[600];\n'
+    (folder / "kernel.c").write_text(source + HARMLESS.replace("EXTRA", "(void)extra; " + extra))
+    _, data = grade_json(
+        kit, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(tmp_path)
+    )
+    (result,) = data["results"]
+    correct = result["criteria"][0]
+    assert correct["status"] == status, correct
+    assert says in correct["why"]
+    assert worker_processes() == []
+    left = subprocess.run(["pgrep", "-f", "^sleep 3[56]$"], capture_output=True, text=True)
+    assert left.stdout == ""

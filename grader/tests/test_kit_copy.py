@@ -1,0 +1,182 @@
+"""What happens when the kit itself is changed: on a copy, with a build of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands import environment, numalab_command
+
+from numalab.kit import Kit
+
+LAB = "01_first_touch"
+SERIAL = "    for (size_t i = 0; i < n; i++) {\n        a[i] = 0"
+PARALLEL = "#pragma omp parallel for schedule(static)\n" + SERIAL
+
+
+@pytest.fixture(scope="module")
+def copy(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    root = tmp_path_factory.mktemp("kit")
+    for name in ("common", "grader", "labs", "solutions"):
+        shutil.copytree(
+            kit.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "tests")
+            if name == "grader" else shutil.ignore_patterns("__pycache__"),
+        )  # fmt: skip
+    for name in ("CMakeLists.txt", "CMakePresets.json", "numalab"):
+        shutil.copy(kit.root / name, root)
+    (root / ".venv").symlink_to(kit.root / ".venv")
+    return Kit(root, kit.preset)
+
+
+@contextmanager
+def changed(path: Path, old: str, new: str) -> Iterator[None]:
+    before = path.read_text()
+    assert old in before
+    path.write_text(before.replace(old, new))
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def test_audit_passes(copy: Kit) -> None:
+    done = numalab_command(copy, "audit")
+    assert done.code == 0, done.out
+    assert "4 of 4 as declared" in done.out
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (f"solutions/{LAB}/kernel.c", PARALLEL, SERIAL, "touched_where_used is 'fail'"),
+        (f"solutions/{LAB}/kernel.c", "i % 7", "i % 8", "correct is 'fail'"),
+        (f"solutions/{LAB}/kernel.c", "a[i] = 0.0f;", "a[i] = 0.0f", "does not compile"),
+        (f"labs/{LAB}/kernel.c", SERIAL, PARALLEL,
+         "touched_where_used is 'pass', lab.toml says 'fail'"),
+    ],
+    ids=["serial_solution", "wrong_solution", "solution_does_not_compile", "repaired_handout"],
+)  # fmt: skip
+def test_audit_fails(copy: Kit, file: str, old: str, new: str, says: str) -> None:
+    with changed(copy.root / file, old, new):
+        done = numalab_command(copy, "audit", "--lang", "c")
+    assert done.code == 1
+    assert says in " ".join(done.out.split())
+
+
+def build(copy: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["cmake", *arguments], cwd=copy.root, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (f"add_lab({LAB} CONTRACTS first_touch.h LANGUAGES C)", "unknown arguments: CONTRACTS"),
+        (f"add_lab({LAB} CONTRACT first_touch.h)", "are both needed"),
+        (f"add_lab({LAB} CONTRACT first_touch.h LANGUAGES C Cobol)", "unknown language: Cobol"),
+    ],
+)
+def test_a_misspelt_keyword_stops_configuration(copy: Kit, line: str, says: str) -> None:
+    path = copy.root / "labs" / LAB / "CMakeLists.txt"
+    with changed(path, path.read_text(), line):
+        done = build(copy, "--preset", copy.preset)
+    assert done.returncode != 0
+    assert says in " ".join(done.stderr.split())
+    assert build(copy, "--preset", copy.preset).returncode == 0
+
+
+def test_a_kernel_that_does_not_compile_leaves_the_build_green(copy: Kit) -> None:
+    staged = copy.staged_folder(LAB) / "kernel.c"
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    staged.write_text("this is not C\n")
+    (copy.root / "labs" / LAB / "kernel.c.kept").write_text("")
+    with changed(copy.root / "labs" / LAB / "kernel.c", "void initialize", "void void initialize"):
+        done = build(copy, "--build", "--preset", copy.preset)
+    assert done.returncode == 0, done.stdout
+
+
+def test_both_languages_run_on_the_chosen_openmp_runtime(copy: Kit) -> None:
+    """Linking OpenMP to one language alone would build the other silently serial."""
+    for language in ("c", "fortran"):
+        program = copy.worker(LAB, language, "solution")
+        assert (
+            build(copy, "--build", "--preset", copy.preset, "--target", program.name).returncode
+            == 0
+        )
+        linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        assert "libomp" in linked, language
+        assert "libgomp" not in linked, language
+        undefined = subprocess.run(
+            ["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True
+        ).stdout
+        assert "GOMP_parallel" in undefined or "__kmpc_fork_call" in undefined, language
+
+
+def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> None:
+    kept = copy.pristine_folder(LAB) / "kernel.c"
+    given = kept.read_text()
+    with changed(copy.root / "labs" / LAB / "kernel.c", "i % 7", "i % 9"):
+        assert build(copy, "--preset", copy.preset).returncode == 0
+        assert kept.read_text() == given
+        assert "i % 7" in given
+
+
+def test_missing_packages_are_listed_and_nothing_is_done(copy: Kit, tmp_path: Path) -> None:
+    """Without root, sudo and apt: a command that knows too little stops, and says why."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "dirname", "date", "sed", "mktemp", "tail", "cmp", "cat", "gcc", "cmake"):
+        found = shutil.which(name)
+        assert found
+        (tools / name).symlink_to(found)
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tools / "id").chmod(0o755)
+    done = subprocess.run(
+        [str(copy.root / "numalab"), "grade"], capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env={"PATH": str(tools), "HOME": os.environ.get("HOME", "/")},
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "gfortran" in done.stderr
+    assert "ninja-build" in done.stderr
+    assert "Ask your administrator" in done.stderr
+    assert " cmake" not in done.stderr
+
+
+def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Path) -> None:
+    """As any user but root meets it; root may write everywhere, so a file is in the way."""
+    other = tmp_path / "kit"
+    shutil.copytree(copy.root, other, symlinks=True, ignore=shutil.ignore_patterns("build"))
+    (other / "build").write_text("in the way\n")
+    done = subprocess.run(
+        [str(other / "numalab"), "grade", "--quick"], capture_output=True, text=True,
+        check=False, env=environment(copy),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"can't write to {other / 'build'}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("points = 1", 'points = "one"', "'points' has a value of the wrong type"),
+        ('kind = "timing"', 'kind = "time"', "kind is 'time'"),
+        ("at_most = 0\n", "at_moist = 0\n", "unknown key: at_moist"),
+        ("minutes = 60\n", "", "the key 'minutes' is missing"),
+        ("minutes = 60", "minutes = = 60", "lab.toml"),
+    ],
+)
+def test_a_broken_lab_toml_is_named_with_its_place(
+    copy: Kit, old: str, new: str, says: str
+) -> None:
+    with changed(copy.root / "labs" / LAB / "lab.toml", old, new):
+        done = numalab_command(copy, "hint", "01")
+    assert done.code == 3
+    assert says in done.err
+    assert "lab.toml" in done.err

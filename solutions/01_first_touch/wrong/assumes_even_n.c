@@ -1,0 +1,21 @@
+/* Wrong: two elements at a time, whether n is even or not. */
+#include "first_touch.h"
+
+void initialize(size_t n, float *a, float *b, float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 0.0f;
+        b[i] = (float)(i % 7);
+        c[i] = 1.0f;
+    }
+}
+
+void compute(size_t n, float *a, const float *b, const float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i += 2) {
+        a[i] += b[i] * c[i];
+        a[i + 1] += b[i + 1] * c[i + 1];
+    }
+}
