@@ -70,6 +70,14 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
                                       &runner->results);
 }
 
+/* Whether another timed repetition is due; the first always is. */
+static bool is_due(const struct generation *generation, size_t repetition, double start_s)
+{
+    const struct numalab_run_options *options = generation->options;
+    return repetition <= 1 || (repetition <= options->repetitions &&
+                               numalab_now_s() - start_s < options->budget_s);
+}
+
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
@@ -87,7 +95,8 @@ static int run_interleaved(struct generation *generation)
     numalab_random_order(&generation->random, order, options->role_count);
     for (size_t i = 0; i < options->role_count; i++)
         if (start(generation, &generation->runner[order[i]]) < 0) return -1;
-    for (size_t repetition = 0; repetition <= options->repetitions; repetition++) {
+    const double start_s = numalab_now_s();
+    for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++) {
         numalab_random_order(&generation->random, order, options->role_count);
         for (size_t i = 0; i < options->role_count; i++)
             if (repeat(generation, &generation->runner[order[i]], repetition,
@@ -108,7 +117,8 @@ static int run_one_at_a_time(struct generation *generation)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation->runner[order[i]];
         if (start(generation, runner) < 0) return -1;
-        for (size_t repetition = 0; repetition <= options->repetitions; repetition++)
+        const double start_s = numalab_now_s();
+        for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++)
             if (repeat(generation, runner, repetition, repetition == 0) < 0) return -1;
         if (finish(generation, runner) < 0) return -1;
         numalab_worker_end(&runner->worker);

@@ -31,6 +31,8 @@ static const char usage[] =
     "  --threads N         size of the team that the kit asks for (one a core)\n"
     "  --size NAME         quick, default or published\n"
     "  --repetitions N     timed repetitions of each role in a generation (3)\n"
+    "  --budget-s SECONDS  generation: start no further round of repetitions after\n"
+    "                      this, but do one for each role (60)\n"
     "  --one-at-a-time     generation: one worker after another, not interleaved\n"
     "  --order NAME        trace: natural, ascending or descending\n"
     "  --touch-map METHOD  trace: userfaultfd or in_process\n"
@@ -100,6 +102,7 @@ int main(int argc, char **argv)
         {"threads", required_argument, NULL, 't'},
         {"size", required_argument, NULL, 's'},
         {"repetitions", required_argument, NULL, 'r'},
+        {"budget-s", required_argument, NULL, 'b'},
         {"one-at-a-time", no_argument, NULL, '1'},
         {"order", required_argument, NULL, 'o'},
         {"touch-map", required_argument, NULL, 'm'},
@@ -110,6 +113,7 @@ int main(int argc, char **argv)
         .driver = &numalab_driver,
         .size = NUMALAB_DEFAULT,
         .repetitions = 3,
+        .budget_s = 60.0,
         .limits = {.phase_s = 10.0,
                    .memory_bytes = (uint64_t)512 << 20,
                    .output_bytes = (uint64_t)16 << 20},
@@ -134,6 +138,9 @@ int main(int argc, char **argv)
             break;
         case 'r':
             options.repetitions = strtoul(optarg, NULL, 10);
+            break;
+        case 'b':
+            options.budget_s = strtod(optarg, NULL);
             break;
         case '1':
             options.one_at_a_time = true;

@@ -26,6 +26,7 @@ struct numalab_run_options {
     size_t thread_count;
     enum numalab_size size;
     size_t repetitions;
+    double budget_s;    /* of a generation: no further round of repetitions after it */
     bool one_at_a_time; /* one worker at a time: less memory, no interleaving */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;

@@ -281,6 +281,25 @@ def test_three_times_slower_fails_efficiency_alone(first_touch: Lab) -> None:
     assert verdict.failed()[0].value == pytest.approx(1 / 3, rel=0.05)
 
 
+def test_a_hopeless_kernel_is_told_after_two_generations(first_touch: Lab) -> None:
+    def timed(count: int, submission: float) -> Json:
+        times = invented.steady(count, solution=0.2, control=0.2, submission=submission)
+        return invented.evidence(ONE, times=times)
+
+    assert not timing_is_decided(first_touch, parse(timed(1, 20.0)))
+    assert not timing_is_decided(first_touch, parse(timed(2, 1.9)))
+    verdict = criterion(judged(first_touch, timed(2, 20.0)), "efficiency")
+    assert verdict.status == "fail"
+    assert "0.01 times the solution's speed" in verdict.why
+
+
+def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
+    times = invented.steady(3, solution=0.2, control=0.2, submission=0.2)
+    verdict = criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency")
+    assert verdict.status == "inconclusive"
+    assert "Too few generations" in verdict.why
+
+
 def test_interval_needs_enough_generations_and_holds_the_median() -> None:
     assert interval([1.0] * 6) == (None, None)
     low, high = interval([1 + i / 100 for i in range(40)])

@@ -28,11 +28,13 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a session measures. repetitions: of each process in a generation."""
+    """How much a session measures. repetitions: of each process in a generation, fewer
+    where a generation takes longer than generation_s."""
 
     size: str
     quick: bool
     repetitions: int
+    generation_s: float
     least_generations: int  # that decide when all agree
     most_generations: int
     budget_s: float  # of timing; three times as much for the least generations
@@ -45,12 +47,12 @@ def effort_for(size: str, quick: bool) -> Effort:
     """--quick means the quick size and the quick thresholds; the published size runs one
     worker at a time, since its arrays fill most machines."""
     if quick:
-        return Effort("quick", True, 5, 7, 24, 12.0, 5.0, 20.0)
+        return Effort("quick", True, 5, 1.0, 7, 24, 12.0, 5.0, 20.0)
     if size == "published":
-        return Effort(size, False, 3, 13, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
+        return Effort(size, False, 3, 30.0, 13, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
     if size == "quick":
-        return Effort(size, False, 5, 13, 60, 60.0, 10.0, 20.0)
-    return Effort(size, False, 3, 13, 60, 240.0, 10.0, 60.0)
+        return Effort(size, False, 5, 2.0, 13, 60, 60.0, 10.0, 20.0)
+    return Effort(size, False, 3, 10.0, 13, 60, 240.0, 10.0, 60.0)
 
 
 @dataclass
@@ -170,11 +172,12 @@ class Session:
 
     # ---- timing ------------------------------------------------------------
 
-    def _generation(self, roles: tuple[str, ...], repetitions: int) -> None:
+    def _generation(self, roles: tuple[str, ...]) -> None:
         options = [
             *(part for role in roles for part in measure.worker_option(role, self._program(role))),
             *measure.common_options(self.threads, self.effort.size, self.effort.phase_limit_s),
-            "--repetitions", str(repetitions),
+            "--repetitions", str(self.effort.repetitions),
+            "--budget-s", f"{self.effort.generation_s:g}",
             *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
         ]  # fmt: skip
         environment = measure.worker_environment(self.lab, self.threads)
@@ -191,20 +194,18 @@ class Session:
             self.data["timing_error"] = str(error)
             return
         self._continue_earlier()
-        effort, repetitions = self.effort, self.effort.repetitions
+        effort = self.effort
         start = time.monotonic()
         with self.spending("timing"):
             for number in range(1, effort.most_generations + 1):
                 self.progress(f"timing, generation {number}")
-                self._generation(roles, repetitions)
+                self._generation(roles)
                 spent_s = time.monotonic() - start
                 if judge.timing_is_decided(self.lab, self.evidence):
                     return
                 enough = number >= effort.least_generations
                 if spent_s > effort.budget_s * (1 if enough else 3):
                     return
-                if spent_s * effort.least_generations > effort.budget_s * number:
-                    repetitions = 1  # a kernel so slow needs generations more than care
 
     # ---- keeping -----------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalab import explain, touch
 from numalab.lab import Criterion, Lab
@@ -31,6 +31,12 @@ from numalab.verdict import CriterionVerdict, Verdict, verdict_on
 # The handout must take at least this many times the solution's time, or the node does
 # not show the effect.
 LEAST_HANDOUT_RATIO = 1.15
+
+# A kernel whose best repetition takes this many times as long as the claim allows, in so
+# many generations, has failed it; to collect the e-process's signs would only take long.
+# A busy node stretches single repetitions by such a factor, not the best of them twice.
+HOPELESS_RATIO = 8.0
+HOPELESS_GENERATIONS = 2
 
 # e-value at which each end of an interval excludes a ratio: 95 % in all.
 INTERVAL_E_VALUE = 40.0
@@ -317,37 +323,43 @@ def thresholds(evidence: Evidence) -> Thresholds:
     return QUICK if evidence.quick else CAREFUL
 
 
+def _claim(best: Sequence[float], allowed: Sequence[float], levels: Thresholds) -> Decision:
+    """The claim that best times are below what is allowed, a generation each."""
+    decision = decide([t < limit for t, limit in zip(best, allowed, strict=True)], levels)
+    hopeless = [t > HOPELESS_RATIO * limit for t, limit in zip(best, allowed, strict=True)]
+    if len(hopeless) >= HOPELESS_GENERATIONS and all(hopeless[:HOPELESS_GENERATIONS]):
+        return replace(decision, status="fail")
+    return decision
+
+
 def _efficiency_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     assert criterion.at_least is not None
     limit = 1 / criterion.at_least
     generations = _complete(evidence, (SOLUTION, SUBMISSION, CONTROL))
     levels = thresholds(evidence)
 
-    def faster(role: str) -> list[bool]:
-        return [best_s(g, role) < limit * best_s(g, SOLUTION) for g in generations]
+    allowed = [limit * best_s(g, SOLUTION) for g in generations]
 
-    return TimingState(
-        claim=decide(faster(SUBMISSION), levels),
-        gradable=None,
-        control=decide(faster(CONTROL), levels),
-    )
+    def faster(role: str) -> Decision:
+        return _claim([best_s(g, role) for g in generations], allowed, levels)
+
+    return TimingState(claim=faster(SUBMISSION), gradable=None, control=faster(CONTROL))
 
 
 def _speedup_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     generations = _complete(evidence, (HANDOUT, SOLUTION, SUBMISSION, CONTROL))
     levels = thresholds(evidence)
 
-    def beats_middle(role: str) -> list[bool]:
-        return [
-            best_s(g, role) < math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION))
-            for g in generations
-        ]
+    middle = [math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION)) for g in generations]
+
+    def beats_middle(role: str) -> Decision:
+        return _claim([best_s(g, role) for g in generations], middle, levels)
 
     shows = [best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations]
     return TimingState(
-        claim=decide(beats_middle(SUBMISSION), levels),
+        claim=beats_middle(SUBMISSION),
         gradable=decide(shows, levels),
-        control=decide(beats_middle(CONTROL), levels),
+        control=beats_middle(CONTROL),
     )
 
 
