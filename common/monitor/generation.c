@@ -137,7 +137,11 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
         generation.runner[i].worker = (struct numalab_worker){
             .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
     }
-    if (numalab_random_open(&generation.random) < 0)
+    /* More than this would push something out of memory, most likely a worker. */
+    if (numalab_sizing_bytes(driver, generation.n) > options->node->memory_bytes / 4 * 3)
+        numalab_worker_kit_error(&generation.runner[0].worker,
+                                 "hold arrays of this size in the node's memory", -ENOMEM);
+    else if (numalab_random_open(&generation.random) < 0)
         numalab_worker_kit_error(&generation.runner[0].worker, "seed the random numbers", -EIO);
     else if (options->one_at_a_time)
         run_one_at_a_time(&generation);

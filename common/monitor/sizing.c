@@ -29,11 +29,11 @@ static size_t share_unit(const struct numalab_driver *driver, size_t thread_coun
     return (size_t)sysconf(_SC_PAGESIZE) / smallest * thread_count;
 }
 
-static size_t bytes_per_n(const struct numalab_driver *driver)
+uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n)
 {
-    size_t bytes = 0;
+    uint64_t bytes = 0;
     for (size_t i = 0; i < driver->array_count; i++)
-        bytes += driver->arrays[i].element_bytes;
+        bytes += (uint64_t)n * driver->arrays[i].element_bytes;
     return bytes;
 }
 
@@ -48,7 +48,7 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
     if (bytes > node->memory_bytes / 8) bytes = node->memory_bytes / 8;
     if (size == NUMALAB_QUICK && bytes > quick_bytes) bytes = quick_bytes;
 
-    size_t units = (size_t)(bytes / bytes_per_n(driver)) / unit;
+    size_t units = (size_t)(bytes / numalab_sizing_bytes(driver, unit));
     return unit * (units < MIN_PAGES_PER_THREAD ? MIN_PAGES_PER_THREAD : units);
 }
 
@@ -57,7 +57,7 @@ size_t numalab_traced_n(const struct numalab_driver *driver, enum numalab_size s
 {
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t pages_per_unit = unit * bytes_per_n(driver) / page_bytes;
+    const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;
     const size_t most = MAX_TRACED_PAGES / pages_per_unit;
 
     size_t units = (size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES) /

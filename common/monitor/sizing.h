@@ -3,6 +3,7 @@
 #define NUMALAB_MONITOR_SIZING_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "node.h"
 #include "numalab/driver.h"
@@ -11,6 +12,9 @@ enum numalab_size { NUMALAB_QUICK, NUMALAB_DEFAULT, NUMALAB_PUBLISHED };
 
 /* Returns 0, or -EINVAL for a name that is none of quick, default, published. */
 int numalab_size_parse(const char *name, enum numalab_size *size);
+
+/* Bytes of all arrays together. */
+uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n);
 
 /* Problem size for timing. Default: the arrays together are four times the last
  * level cache, at most an eighth of memory; quick: at most 96 MiB; published:

@@ -11,11 +11,6 @@ static const struct numalab_array floats[] = {{"a", 4}, {"b", 4}, {"c", 4}};
 static const struct numalab_driver driver = {
     .arrays = floats, .array_count = 3, .published_n = (size_t)1 << 29};
 
-static uint64_t total_bytes(size_t n)
-{
-    return (uint64_t)n * 12;
-}
-
 int main(void)
 {
     const uint64_t mib = 1 << 20, gib = 1 << 30;
@@ -25,15 +20,16 @@ int main(void)
     const struct numalab_node tight = {.last_level_cache_bytes = 512 * mib,
                                        .memory_bytes = 4 * gib};
 
+    EXPECT(numalab_sizing_bytes(&driver, (size_t)1 << 29) == 6 * gib);
     size_t n = numalab_timed_n(&driver, &roomy, NUMALAB_DEFAULT, 8);
-    EXPECT(total_bytes(n) <= 256 * mib && total_bytes(n) > 250 * mib);
+    EXPECT(numalab_sizing_bytes(&driver, n) <= 256 * mib && numalab_sizing_bytes(&driver, n) > 250 * mib);
     EXPECT(n % (page_elements * 8) == 0);
 
     n = numalab_timed_n(&driver, &tight, NUMALAB_DEFAULT, 2);
-    EXPECT(total_bytes(n) <= 512 * mib && total_bytes(n) > 500 * mib);
+    EXPECT(numalab_sizing_bytes(&driver, n) <= 512 * mib && numalab_sizing_bytes(&driver, n) > 500 * mib);
 
     n = numalab_timed_n(&driver, &roomy, NUMALAB_QUICK, 2);
-    EXPECT(total_bytes(n) <= 96 * mib);
+    EXPECT(numalab_sizing_bytes(&driver, n) <= 96 * mib);
     EXPECT(numalab_timed_n(&driver, &roomy, NUMALAB_PUBLISHED, 8) == (size_t)1 << 29);
 
     /* Many threads: each still gets 40 pages of each array. */

@@ -237,8 +237,14 @@ def _grade_all(
     from numalab.build import build_kit, configure
 
     console = report.make_console()
-    configure(kit)
-    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in labs)])
+    own = ["describe_node", *(kit.monitor(lab.name).name for lab in labs)]
+    if kit.describe_node.is_file():
+        build_kit(kit, own)
+    else:
+        with _progress("numalab") as progress:
+            progress("building the kit, for the first time")
+            configure(kit)
+            build_kit(kit, own)
     node = measure.describe_node(kit)
     refused = LOGIN_NODE if _on_login_node() and not force else None
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)

@@ -1,0 +1,100 @@
+"""What the house style asks for and a tool can see."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import numalab
+from numalab.kit import find_kit
+from numalab.lab import load_labs
+
+ROOT = find_kit("gnu").root
+KERNELS = [
+    pytest.param(path, id=f"{path.parent.parent.name}-{path.name}")
+    for folder in ("labs", "solutions")
+    for path in sorted((ROOT / folder).glob("*/kernel.*"))
+]
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "command", [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)]
+)
+def test_python(command: tuple[str, ...]) -> None:
+    program = Path(sys.executable).parent / command[0]
+    done = run(program, *command[1:], cwd=ROOT / "grader")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None:
+    lab = kernel.parent.name
+    if kernel.suffix == ".c":
+        command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-I", ROOT / "labs" / lab]
+    else:
+        command = ["gfortran", "-std=f2018", "-Wall", "-Wno-maybe-uninitialized", "-J", tmp_path]
+    done = run(*command, "-Werror", "-fopenmp", "-O2", "-c", kernel, "-o", tmp_path / "kernel.o")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_harness_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
+    """The unit tests once more, in a build with address and undefined-behaviour checks."""
+    build = tmp_path / "build"
+    steps = (
+        ("cmake", "--preset", "sanitize", "-B", build),
+        ("cmake", "--build", build),
+        ("ctest", "--test-dir", build, "-L", "unit", "--output-on-failure"),
+    )
+    for step in steps:
+        done = run(*step)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_launcher_is_posix_shell() -> None:
+    assert run("sh", "-n", ROOT / "numalab").returncode == 0
+    assert run("sh", "-n", ROOT / ".ci/run").returncode == 0
+
+
+def test_versions_agree() -> None:
+    project = re.search(r"project\(numalab VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())
+    assert project
+    pyproject = tomllib.loads((ROOT / "grader/pyproject.toml").read_text())
+    assert project[1] == pyproject["project"]["version"] == numalab.__version__
+
+
+def test_labs_are_whole() -> None:
+    for lab in load_labs(ROOT).values():
+        folder, solution = ROOT / "labs" / lab.name, ROOT / "solutions" / lab.name
+        for file in ("README.md", "CMakeLists.txt", "driver.c", "phases.c", lab.contract):
+            assert (folder / file).is_file(), file
+        for file in ("README.md", "kernel.c", "kernel.f90"):
+            assert (solution / file).is_file(), file
+        assert lab.max_points == 10
+        assert len(lab.hints) == 3
+        text = (folder / "README.md").read_text()
+        for criterion in lab.criteria:
+            points = re.search(rf"^\| `{criterion.name}` \| (\d+) \|", text, re.MULTILINE)
+            assert points, criterion.name
+            assert int(points[1]) == criterion.points
+        for word in ("You will be able to", "*Needs:*", "*Takes:*", "*Expected effect:*",
+                     "Predict", "Sources"):  # fmt: skip
+            assert word in text, word
+        assert f"{lab.minutes} minutes" in text
+
+
+def test_links_in_texts_lead_somewhere() -> None:
+    for text in ROOT.glob("**/README.md"):
+        if {"build", ".venv"} & set(text.relative_to(ROOT).parts):
+            continue
+        for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):
+            if not target.startswith("http"):
+                assert (text.parent / target).exists(), f"{text}: {target}"
