@@ -300,6 +300,19 @@ def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
     assert "Too few generations" in verdict.why
 
 
+def test_undecided_like_the_control_is_nobodys_fault(first_touch: Lab) -> None:
+    """The control came to a decision and the submission, no different from it, did not."""
+    times = [
+        {"solution": 0.2, "control": 0.2 if g % 6 else 0.3, "submission": 0.2 if g % 3 else 0.3}
+        for g in range(24)
+    ]
+    record = invented.evidence(ONE, times=times)
+    state = judging.TIMING_STATES["efficiency"](first_touch.criteria[5], parse(record))
+    assert state.control.status == "pass"
+    assert state.claim.status == "undecided"
+    assert criterion(judged(first_touch, record), "efficiency").status == "inconclusive"
+
+
 def test_interval_needs_enough_generations_and_holds_the_median() -> None:
     assert interval([1.0] * 6) == (None, None)
     low, high = interval([1 + i / 100 for i in range(40)])

@@ -298,11 +298,20 @@ def interval(ratios: Sequence[float]) -> tuple[float | None, float | None]:
 @dataclass(frozen=True)
 class TimingState:
     """How far the generations have decided a timing criterion. gradable: whether the node
-    shows the effect at all; control: the same claim about the kit's own processes."""
+    shows the effect at all; control: the same claim about the kit's own second process;
+    worse_than_control: whether, where only one of the two meets the claim, it is the
+    control. Were they alike, either would be as likely."""
 
     claim: Decision
     gradable: Decision | None
     control: Decision
+    worse_than_control: Decision
+
+    @property
+    def is_unstable(self) -> bool:
+        """No decision, and the submission's fault: the control was decided in the same
+        generations, and differs."""
+        return self.control.status == "pass" and self.worse_than_control.status == "pass"
 
     @property
     def decided(self) -> bool:
@@ -323,6 +332,25 @@ def thresholds(evidence: Evidence) -> Thresholds:
     return QUICK if evidence.quick else CAREFUL
 
 
+def _timing_state(
+    generations: Sequence[Generation],
+    allowed: Sequence[float],
+    levels: Thresholds,
+    gradable: Decision | None,
+) -> TimingState:
+    submission = [best_s(g, SUBMISSION) for g in generations]
+    control = [best_s(g, CONTROL) for g in generations]
+    meets = [(s < t, c < t) for s, c, t in zip(submission, control, allowed, strict=True)]
+    return TimingState(
+        claim=_claim(submission, allowed, levels),
+        gradable=gradable,
+        control=_claim(control, allowed, levels),
+        worse_than_control=decide(
+            [c for s, c in meets if s != c], Thresholds(levels.to_fail, math.inf)
+        ),
+    )
+
+
 def _claim(best: Sequence[float], allowed: Sequence[float], levels: Thresholds) -> Decision:
     """The claim that best times are below what is allowed, a generation each."""
     decision = decide([t < limit for t, limit in zip(best, allowed, strict=True)], levels)
@@ -336,14 +364,8 @@ def _efficiency_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     assert criterion.at_least is not None
     limit = 1 / criterion.at_least
     generations = _complete(evidence, (SOLUTION, SUBMISSION, CONTROL))
-    levels = thresholds(evidence)
-
     allowed = [limit * best_s(g, SOLUTION) for g in generations]
-
-    def faster(role: str) -> Decision:
-        return _claim([best_s(g, role) for g in generations], allowed, levels)
-
-    return TimingState(claim=faster(SUBMISSION), gradable=None, control=faster(CONTROL))
+    return _timing_state(generations, allowed, thresholds(evidence), None)
 
 
 def _speedup_state(criterion: Criterion, evidence: Evidence) -> TimingState:
@@ -351,16 +373,8 @@ def _speedup_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     levels = thresholds(evidence)
 
     middle = [math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION)) for g in generations]
-
-    def beats_middle(role: str) -> Decision:
-        return _claim([best_s(g, role) for g in generations], middle, levels)
-
     shows = [best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations]
-    return TimingState(
-        claim=beats_middle(SUBMISSION),
-        gradable=decide(shows, levels),
-        control=beats_middle(CONTROL),
-    )
+    return _timing_state(generations, middle, levels, decide(shows, levels))
 
 
 TIMING_STATES: dict[str, Callable[[Criterion, Evidence], TimingState]] = {
@@ -434,7 +448,7 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(
             criterion, "fail", f"{_first_upper(measured)}; {middle:.2f} is asked for.", **facts
         )
-    if state.control.status == "pass":
+    if state.is_unstable:
         return verdict_on(
             criterion,
             "fail",
