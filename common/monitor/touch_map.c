@@ -210,7 +210,8 @@ static size_t next_pending(const struct numalab_touch_map *map)
 
 static int take_messages(struct numalab_touch_map *map)
 {
-    for (;;) {
+    enum { MOST_READS = 256 };
+    for (int reads = 0; reads < MOST_READS; reads++) {
         struct uffd_msg message[16];
         ssize_t got = read(map->fd, message, sizeof message);
         if (got < 0 && errno == EINTR) continue;
@@ -238,21 +239,36 @@ static int take_messages(struct numalab_touch_map *map)
         }
         if (map->pending_count >= map->team) map->hold_until_s = 0.0; /* all are here */
     }
+    return 0;
+}
+
+/* The answer for a page wakes everybody who waits for it: those others use the page,
+ * and none of them is waiting any more. */
+static void drop_answered(struct numalab_touch_map *map, uint64_t page_address)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < map->pending_count; i++) {
+        if (map->pending[i].page_address == page_address)
+            note_access(map, page_address, map->pending[i].thread, false);
+        else
+            map->pending[kept++] = map->pending[i];
+    }
+    map->pending_count = kept;
 }
 
 static int serve_faults(void *context)
 {
+    enum { MOST_ANSWERS = 256 }; /* then somebody looks at the deadline again */
     struct numalab_touch_map *map = context;
     int error = take_messages(map);
     map->is_holding_over = numalab_now_s() > map->phase_start_s + holding_s;
-    while (error == 0 && map->pending_count) {
+    for (int answers = 0; error == 0 && map->pending_count && answers < MOST_ANSWERS; answers++) {
         size_t i = next_pending(map);
         if (held_until_s(map, &map->pending[i]) > numalab_now_s()) break;
         if (prolong_holds(map, &map->pending[i])) break;
         struct pending_fault fault = map->pending[i];
-        memmove(&map->pending[i], &map->pending[i + 1],
-                (--map->pending_count - i) * sizeof map->pending[0]);
         error = answer(map, &fault);
+        drop_answered(map, fault.page_address);
     }
     return error;
 }
