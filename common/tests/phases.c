@@ -3,12 +3,17 @@
 #include "numalab/phases.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "protocol.h"
 
 static void well_behaved_initialize(size_t n, void *const *arrays)
 {
@@ -85,6 +90,74 @@ static void forge_reply(size_t n, void *const *arrays)
     for (;;) pause();
 }
 
+/* Says it is done before it is: of the right size, with another ticket. */
+static void forge_ticket(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    const struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = 99};
+    if (write(NUMALAB_CHANNEL_FD, &reply, sizeof reply) < 0) abort();
+    for (;;) pause();
+}
+
+/* An error that no errno can be; the third request of a test's worker is this phase. */
+static void forge_error(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    const struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = 2, .error = 5};
+    if (write(NUMALAB_CHANNEL_FD, &reply, sizeof reply) < 0) abort();
+    for (;;) pause();
+}
+
+static void overrun_stack(size_t n, void *const *arrays)
+{
+    volatile char room[65536];
+    room[0] = room[sizeof room - 1] = 1;
+    if (n > 0) overrun_stack(n + (size_t)room[0], arrays); /* never ends */
+    room[1] = room[0];
+}
+
+static void divide_by_zero(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    raise(SIGFPE);
+}
+
+static void give_up(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    abort();
+}
+
+/* Exits with 0 if a terabyte of address space is refused. */
+static void ask_absurdly(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    void *block = mmap(NULL, (size_t)1 << 40, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    _exit(block == MAP_FAILED ? 0 : 1);
+}
+
+/* Exits with 0 if transparent huge pages are switched off for the process. */
+static void look_for_huge_pages(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    _exit(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 ? 0 : 1);
+}
+
+static void spin(size_t n, void *const *arrays)
+{
+    (void)n;
+    (void)arrays;
+    const clock_t start = clock();
+    while (clock() - start < CLOCKS_PER_SEC / 20) continue;
+}
+
 /* ---- pages touched by two threads in known ways --------------------------------- */
 
 struct part {
@@ -147,6 +220,14 @@ const struct numalab_phase numalab_phases[] = {
     {"grow", grow},
     {"leave_child", leave_child},
     {"forge_reply", forge_reply},
+    {"forge_ticket", forge_ticket},
+    {"forge_error", forge_error},
+    {"overrun_stack", overrun_stack},
+    {"divide_by_zero", divide_by_zero},
+    {"give_up", give_up},
+    {"ask_absurdly", ask_absurdly},
+    {"look_for_huge_pages", look_for_huge_pages},
+    {"spin", spin},
     {"halves", halves},
     {"interleaved", interleaved},
     {"read_then_write", read_then_write},

@@ -45,5 +45,12 @@ int main(void)
     EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) ==
            -1);
     json_decref(outcome);
+
+    static const struct numalab_array two[] = {{"p", 8}, {"q", 8}};
+    const struct numalab_driver driver = {.arrays = two, .array_count = 2};
+    const struct numalab_results results = {
+        .checked = 9, .wrote_before_array = true, .damaged_array = 1};
+    expect_text(numalab_record_results(&results, &driver),
+                "{\"checked\":9,\"wrong\":0,\"wrote_before_array\":\"q\"}");
     return failures;
 }

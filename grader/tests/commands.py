@@ -40,11 +40,11 @@ def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
 
 
-def grade_json(kit: Kit, folder: Path, *arguments: str) -> tuple[Done, Json]:
+def grade_json(kit: Kit, folder: Path, *arguments: str, **env: str) -> tuple[Done, Json]:
     """Grades quickly and returns what was written for other tools."""
     path = folder / "out.json"
     path.unlink(missing_ok=True)
-    done = numalab_command(kit, "grade", *arguments, "--json", str(path))
+    done = numalab_command(kit, "grade", *arguments, "--json", str(path), **env)
     assert path.is_file(), done.err
     return done, json.loads(path.read_text())
 
@@ -53,8 +53,8 @@ def statuses(result: Json) -> dict[str, str]:
     return {criterion["name"]: criterion["status"] for criterion in result["criteria"]}
 
 
-def worker_processes() -> list[str]:
-    """Command lines of workers and monitors that are running now."""
+def worker_processes(kit: Kit) -> list[str]:
+    """Names of this copy's workers and monitors that are running now."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -63,9 +63,7 @@ def worker_processes() -> list[str]:
             line = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        program = Path(line[0].decode(errors="replace")).name
-        if program[:3].rstrip("_").isdigit() and any(
-            word in program for word in ("-monitor", "-submission", "-solution", "-handout")
-        ):
-            found.append(program)
+        program = Path(line[0].decode(errors="replace"))
+        if kit.build / "labs" in program.parents:
+            found.append(program.name)
     return found

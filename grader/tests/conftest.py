@@ -19,6 +19,11 @@ def kit() -> Kit:
 
 
 @pytest.fixture(scope="session")
+def kit_root(kit: Kit) -> Path:
+    return kit.root
+
+
+@pytest.fixture(scope="session")
 def labs(kit: Kit) -> dict[str, Lab]:
     return load_labs(kit.root)
 

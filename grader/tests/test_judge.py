@@ -321,6 +321,136 @@ def test_interval_needs_enough_generations_and_holds_the_median() -> None:
     assert low > 1.0 and high < 1.39
 
 
+CRASHED = {"status": "crashed", "signal": "SIGKILL", "doing": "compute", "n": 7, "printed_bytes": 0}
+
+
+@pytest.mark.parametrize("kind", ["trace", "placement", "generation"])
+def test_a_crash_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
+    record = right()
+    run = run_of(record, kind)
+    if kind == "generation":
+        run = next(role for role in run["roles"] if role["role"] == "submission")
+    run["outcome"] = CRASHED
+    found = criterion(judged(first_touch, record), "correct")
+    assert found.status == "fail"
+    assert "memory ran out" in found.why
+
+
+def test_one_hopeless_generation_of_two_decides_nothing(first_touch: Lab) -> None:
+    times = [
+        t for s in (20.0, 0.2) for t in invented.steady(1, solution=0.2, control=0.2, submission=s)
+    ]
+    assert not timing_is_decided(first_touch, parse(invented.evidence(ONE, times=times)))
+
+
+def test_the_best_repetition_counts_and_the_warm_up_does_not(first_touch: Lab) -> None:
+    record = right()
+    for run in record["runs"]:
+        for sample in run.get("samples", []):
+            if sample["role"] == "submission":
+                sample["elapsed_s"] *= {0: 0.01, 1: 1.0}.get(sample["repetition"], 3.0)
+    found = criterion(judged(first_touch, record), "efficiency")
+    assert found.status == "pass"
+    assert found.value == pytest.approx(1.0, abs=0.05)
+
+
+def test_interval_is_for_95_percent() -> None:
+    assert interval([1.0] * 7) == (None, None)  # 31.9 < 40
+    assert interval([1.0] * 8) == (1.0, 1.0)
+
+
+def test_the_value_is_the_number_of_wrong_elements(first_touch: Lab) -> None:
+    record = right()
+    record["runs"][0]["checks"][0]["results"] = wrong_results()
+    assert criterion(judged(first_touch, record), "correct").value == 3
+
+
+def test_no_effect_ends_the_timing(first_touch: Lab) -> None:
+    times = invented.steady(13, **(invented.FAST | {"handout": 0.23}))
+    assert timing_is_decided(first_touch, parse(invented.evidence(invented.TWO_NODES, times=times)))
+
+
+def test_too_few_losses_are_not_called_noise(first_touch: Lab) -> None:
+    times = invented.steady(3, solution=0.2, control=0.2, submission=0.6)
+    assert (
+        "Too few"
+        in criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency").why
+    )
+
+
+def test_one_idle_thread_of_many_is_not_one_thread(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES, users=lambda o, p: [0 if o == 1 else o])
+    assert (
+        "Thread 0 of 8 uses 2.00 times" in criterion(judged(first_touch, record), "shared_out").why
+    )
+
+
+def test_at_most_is_inclusive(first_touch: Lab) -> None:
+    verdict = judged(first_touch, right(users=lambda o, p: [0 if p < 60 else 1]))
+    found = criterion(verdict, "shared_out")
+    assert (found.value, found.status) == (0.5, "pass")
+
+
+def test_tracing_inside_the_process_is_said(first_touch: Lab) -> None:
+    record = right()
+    for run in record["runs"]:
+        if run["kind"] == "trace":
+            run["touch_map"]["method"] = "in_process"
+    assert "Traced inside" in criterion(judged(first_touch, record), "touched_where_used").why
+
+
+def test_an_absent_page_is_nowhere_for_an_unbound_thread_too(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES, home=lambda o, p: -1)
+    for run in record["runs"]:
+        for thread in run.get("threads", []):
+            thread["numa_node"] = -1
+    assert criterion(judged(first_touch, record), "local_pages").value == 0
+
+
+def test_the_solutions_placement_excuses(first_touch: Lab) -> None:
+    two = invented.TWO_NODES
+
+    def home(owner: int, page: int) -> int:
+        return page % 2
+
+    record = invented.evidence(two, home=home)
+    record["runs"] += [
+        invented.trace(two, "natural", invented.owner_writes, invented.owner_uses, "solution"),
+        invented.placement(two, home, "solution"),
+    ]
+    found = criterion(judged(first_touch, record), "local_pages")
+    assert found.status == "not_gradable"
+    assert "50 % of the pages live" in found.why
+
+
+def test_the_solutions_tracing_is_not_the_students(first_touch: Lab) -> None:
+    record = right()
+    record["runs"].append(
+        invented.trace(ONE, "natural", invented.master_writes, invented.owner_uses, "solution")
+    )
+    assert criterion(judged(first_touch, record), "touched_where_used").status == "pass"
+
+
+def test_a_fail_outweighs_an_error(first_touch: Lab) -> None:
+    record = invented.evidence(ONE, writer=invented.master_writes) | {"timing_error": "no"}
+    verdict = judged(first_touch, record)
+    assert {c.status for c in verdict.criteria} >= {"fail", "error"}
+    assert verdict.status == "fail"
+
+
+def test_of_a_cut_text_the_first_line_is_told(first_touch: Lab) -> None:
+    record = right()
+    record["runs"][0]["outcome"] = {
+        "status": "exited",
+        "exit_code": 2,
+        "doing": "compute",
+        "n": 7,
+        "printed": "first\nla",
+        "printed_bytes": 9999,
+    }
+    assert "It printed: first" in criterion(judged(first_touch, record), "correct").why
+
+
 def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
     for lab in labs.values():
         for one in lab.criteria:

@@ -55,7 +55,7 @@ def test_wrong_submission(kit: Kit, tmp_path: Path, lab: str, language: str, ent
         assert criterion["status"] != "error", criterion
         assert criterion["kind"] == "timing" or criterion["status"] != "inconclusive", criterion
     assert result["points"] < result["max_points"] - result["ungraded_points"]
-    assert worker_processes() == []
+    assert worker_processes(kit) == []
 
 
 def test_every_lab_has_enough_of_them_in_both_languages() -> None:

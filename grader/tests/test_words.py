@@ -1,0 +1,204 @@
+"""Sentences, pictures and counts: pure functions for people's eyes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import invented
+import pytest
+
+from numalab import explain
+from numalab.build import compiler_output, stage
+from numalab.doctor import examine, gradable
+from numalab.interface import Argument, prototypes
+from numalab.lab import Lab, choose_labs, load_lab
+from numalab.measure import worker_environment
+from numalab.record import parse
+from numalab.report import touch_map_picture
+from numalab.suite import count_tests
+
+
+def test_percentages_are_100_only_when_all() -> None:
+    assert [explain.percent(x) for x in (0, 0.001, 0.999, 1)] == [
+        "0 %",
+        "under 1 %",
+        "over 99 %",
+        "100 %",
+    ]
+
+
+def test_suite_counts_each_kind(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    report.write_text(
+        "<testsuites><testsuite><testcase/><testcase><failure/></testcase>"
+        "<testcase><error/></testcase><testcase><skipped/></testcase></testsuite></testsuites>"
+    )
+    assert count_tests([report]) == (1, 2, 1)
+
+
+# ---- building ----------------------------------------------------------------
+
+
+def test_compiler_output_is_short_and_names_the_students_file() -> None:
+    said = (
+        "[1/2] Building C object x\nFAILED: x\ngcc -c /b/k.c\n/b/k.c:1: error: no\nninja: stopped"
+    )
+    assert compiler_output(said, {"/b/k.c": "kernel.c"}) == "kernel.c:1: error: no"
+    long = compiler_output("\n".join(f"line {i}" for i in range(40)), {}).splitlines()
+    assert len(long) == 25
+    assert long[-1].startswith("... and 16 more lines")
+
+
+def test_a_file_that_is_gone_is_not_graded_from_before(tmp_path: Path) -> None:
+    source, staged = tmp_path / "kernel.c", tmp_path / "staged" / "kernel.c"
+    source.write_text("one")
+    assert stage(source, staged)
+    assert staged.read_text() == "one"
+    source.unlink()
+    assert not stage(source, staged)
+    assert not staged.exists()
+
+
+def test_prototypes_are_read_from_a_header(kit_root: Path) -> None:
+    found = prototypes((kit_root / "labs/01_first_touch/first_touch.h").read_text())
+    assert found["initialize"] == [
+        Argument("n", "size_t", False),
+        Argument("a", "float", True),
+        Argument("b", "float", True),
+        Argument("c", "float", True),
+    ]
+    assert [a.name for a in found["compute"]] == ["n", "a", "b", "c"]
+
+
+def test_which_arguments_fit() -> None:
+    n = Argument("n", "size_t", False)
+    assert n.fits(Argument("n", "long", False))
+    assert not n.fits(Argument("n", "int", False))
+    assert not n.fits(Argument("n", "size_t", True))
+    assert not n.fits(Argument("n", "double", False))
+    assert not Argument("a", "float", True).fits(Argument("a", "int", True))
+    assert not Argument("a", "float", True).fits(Argument("a", "double", True))
+
+
+# ---- what surrounds a measurement -----------------------------------------------
+
+
+def test_nothing_that_steers_openmp_is_inherited(
+    first_touch: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_SCHEDULE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/kept")
+    found = worker_environment(first_touch, 6)
+    assert found["OMP_NUM_THREADS"] == "6"
+    assert found["OMP_PLACES"] == "cores"
+    assert found["OMP_PROC_BIND"] == "spread"
+    assert found["OMP_DYNAMIC"] == "false"
+    assert found["LD_LIBRARY_PATH"] == "/kept"
+    assert not {"OMP_SCHEDULE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"} & found.keys()
+    assert "OMP_WAIT_POLICY" not in found
+    assert worker_environment(first_touch, 6, passive=True)["OMP_WAIT_POLICY"] == "passive"
+
+
+# ---- the touch map as a picture ---------------------------------------------------
+
+
+def test_touch_map_picture() -> None:
+    lines = touch_map_picture(parse(invented.evidence(invented.ONE_NODE)), 60)
+    plain = [line.plain for line in lines]
+    assert plain[0] == "Touch map: 80 pages an array, 2 a character; digit: thread"
+    assert plain[1] == "a  first written by " + "0" * 19 + "1" * 19
+    assert plain[2] == "   used by          " + "0" * 19 + "1" * 19
+    assert len(lines) == 7
+
+
+def test_touch_map_picture_of_nobody_and_several() -> None:
+    record = invented.evidence(
+        invented.ONE_NODE, writer=lambda owner, page: -1, users=lambda owner, page: [0, 1]
+    )
+    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    assert plain[1].endswith("." * 38)
+    assert plain[2].endswith("*" * 38)
+    assert plain[-1].strip() == ". nobody, * several"
+
+
+def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:
+    record = invented.evidence(invented.TWO_NODES, writer=invented.master_writes)
+    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    assert plain[0].endswith("digit: NUMA node of the thread")
+    assert plain[1].endswith("0" * 38)
+    assert plain[2].endswith("0" * 19 + "1" * 19)
+
+
+# ---- doctor -----------------------------------------------------------------------
+
+NODE = invented.ONE_NODE.describe() | {
+    "load_1min": 0.0, "governor": None, "numa_balancing": False, "cgroup_cpu_max": None,
+    "clock_source": "tsc", "huge_page_mode": "madvise",
+    "evidence": {name: {"available": True, "error": None}
+                 for name in ("userfaultfd", "process_vm_readv", "move_pages", "schedstat")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "topic", "level"),
+    [
+        ({}, "NUMA nodes", "note"),
+        ({"numa_nodes": 2}, "NUMA nodes", "good"),
+        ({"cores": 1}, "cores", "bad"),
+        ({"load_1min": 1.5}, "other load", "note"),
+        ({"load_1min": 0.1}, "other load", "good"),
+        ({"governor": "powersave"}, "frequency governor", "note"),
+        ({"governor": "performance"}, "frequency governor", "good"),
+        ({"numa_balancing": True}, "automatic NUMA balancing", "note"),
+        ({"cgroup_cpu_max": "50000 100000"}, "CPU quota", "bad"),
+        ({"clock_source": "hpet"}, "clock source", "note"),
+        ({"huge_page_mode": "never"}, "transparent huge pages", "note"),
+    ],
+)
+def test_doctor_finds(changes: dict[str, object], topic: str, level: str) -> None:
+    findings = {finding.topic: finding for finding in examine(NODE | changes)}
+    assert findings[topic].level == level
+    if level == "bad":
+        assert findings[topic].means
+
+
+def test_doctor_is_silent_about_what_is_in_order() -> None:
+    topics = {finding.topic for finding in examine(NODE | {"cgroup_cpu_max": "max 100000"})}
+    assert not topics & {"automatic NUMA balancing", "CPU quota", "clock source"}
+
+
+@pytest.mark.parametrize("name", sorted(NODE["evidence"]))
+def test_doctor_tells_what_a_refusal_costs(name: str) -> None:
+    refused = NODE["evidence"] | {name: {"available": False, "error": "Operation not permitted"}}
+    finding = {f.topic: f for f in examine(NODE | {"evidence": refused})}[name]
+    assert finding.level == "bad"
+    assert "not permitted" in finding.found
+    assert finding.remedy
+
+
+def test_what_a_node_can_show(first_touch: Lab) -> None:
+    can, cannot = gradable(NODE, first_touch)
+    assert cannot == ["local_pages", "speedup"]
+    assert gradable(NODE | {"cores": 1}, first_touch)[0] == ["correct", "efficiency"]
+    assert gradable(NODE | {"numa_nodes": 2}, first_touch)[1] == []
+    assert can == ["correct", "shared_out", "touched_where_used", "efficiency"]
+
+
+# ---- labs ---------------------------------------------------------------------------
+
+
+def test_a_lab_is_chosen_once_by_any_of_its_names(labs: dict[str, Lab]) -> None:
+    for name in ("1", "01", "01_first_touch", "first_touch", "labs/01_first_touch/"):
+        assert [lab.name for lab in choose_labs(labs, [name])] == ["01_first_touch"], name
+    assert len(choose_labs(labs, ["01", "01_first_touch"])) == 1
+    assert choose_labs(labs, []) == list(labs.values())
+
+
+def test_the_lab_as_declared(kit_root: Path) -> None:
+    lab = load_lab(kit_root / "labs/01_first_touch")
+    assert lab.max_points == 10
+    assert {c.name: c.points for c in lab.criteria} == {
+        "correct": 2, "shared_out": 1, "touched_where_used": 2, "local_pages": 2, "speedup": 2,
+        "efficiency": 1,
+    }  # fmt: skip
