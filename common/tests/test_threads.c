@@ -1,4 +1,7 @@
+#define _GNU_SOURCE
 #include "monitor/threads.h"
+
+#include <unistd.h>
 
 #include "expect.h"
 #include "monitor/worker_process.h"
@@ -17,7 +20,9 @@ int main(void)
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
     EXPECT(numalab_worker_allocate(&worker, 10, &numalab_driver, NUMALAB_ANONYMOUS) == 0);
 
-    /* It waits for a request: asleep, and hardly any time spent. */
+    /* It waits for a request, or is about to. */
+    for (int i = 0; i < 1000 && numalab_threads_is_runnable(worker.pid, worker.pid); i++)
+        usleep(1000);
     const double before_s = numalab_threads_cpu_s(worker.pid, worker.pid);
     EXPECT(!numalab_threads_is_runnable(worker.pid, worker.pid));
     EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);

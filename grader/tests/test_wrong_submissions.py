@@ -31,6 +31,7 @@ def cases() -> list[Any]:
 
 
 CASES = cases()
+TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 
 
 @pytest.mark.parametrize(("lab", "language", "entry"), CASES)
@@ -39,12 +40,16 @@ def test_wrong_submission(kit: Kit, tmp_path: Path, lab: str, language: str, ent
     source = kit.solution_folder(lab) / "wrong" / (entry["name"] + Path(file).suffix)
     (tmp_path / lab).mkdir()
     (tmp_path / lab / file).write_bytes(source.read_bytes())
-    done, data = grade_json(
-        kit, tmp_path, lab, "--quick", "--lang", language, "--submission", str(tmp_path)
-    )
-    assert done.code == 1
-    (result,) = data["results"]
     may_fail = set(entry.get("may_fail", ()))
+    for _ in range(TRIES):
+        done, data = grade_json(
+            kit, tmp_path, lab, "--quick", "--lang", language, "--submission", str(tmp_path)
+        )
+        assert done.code == 1
+        (result,) = data["results"]
+        still_open = {c["name"] for c in result["criteria"] if c["status"] == "inconclusive"}
+        if not still_open & set(entry["fails"]) - may_fail:
+            break
     failed = [c["name"] for c in result["criteria"] if c["status"] == "fail"]
     whys = {c["name"]: c["why"] for c in result["criteria"]}
     assert set(failed) - may_fail == set(entry["fails"]) - may_fail, whys
