@@ -45,9 +45,13 @@ def main() -> None:
         code = _complain(error, EXIT_MISUSE)
     except KitError as error:
         code = _complain(error, EXIT_KIT)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = EXIT_PASSED
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = EXIT_PASSED
+        else:
+            place = f" ({error.filename})" if error.filename else ""
+            code = _complain(KitError(f"{error.strerror or error}{place}"), EXIT_KIT)
     except (click.Abort, KeyboardInterrupt, Interrupted):
         click.echo("numalab: interrupted", err=True)
         code = EXIT_INTERRUPTED
@@ -253,6 +257,7 @@ def _grade_all(
     results: list[dict[str, Any]] = []
     verdicts = []
     interrupted = False
+    not_kept = None
     for lab in labs:
         for variant in variants:
             for one in _chosen_languages(lab, language):
@@ -270,6 +275,10 @@ def _grade_all(
                     except Interrupted:
                         interrupted = True
                         verdict = session.verdict()
+                    try:
+                        session.keep(verdict)
+                    except KitError as error:  # the report is worth more than its copy
+                        not_kept = str(error)
                 verdicts.append(verdict)
                 results.append(
                     verdict.to_json()
@@ -298,7 +307,9 @@ def _grade_all(
             grade.write_json(json_path, data)
         except OSError as error:
             raise KitError(f"the results can't be written to {json_path}: {error}") from error
-    if interrupted:
+    if not_kept is not None:
+        click.echo(f"numalab: {not_kept}", err=True)
+    if interrupted and show:
         click.echo("numalab: interrupted; what was found so far is above", err=True)
     return verdicts, interrupted, node
 
@@ -400,7 +411,8 @@ def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None)
         )
         return found[0], interrupted, node
 
-    verdicts, node = [], {}
+    verdicts: list[Any] = []
+    node: dict[str, Any] = {}
     with kit.lock():
         for lab in labs:
             for variant in ("handout", "solution"):

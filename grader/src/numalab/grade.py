@@ -47,11 +47,11 @@ def effort_for(size: str, quick: bool) -> Effort:
     """--quick means the quick size and the quick thresholds; the published size runs one
     worker at a time, since its arrays fill most machines."""
     if quick:
-        return Effort("quick", True, 5, 1.0, 7, 24, 12.0, 5.0, 20.0)
+        return Effort("quick", True, 10, 1.0, 7, 24, 12.0, 5.0, 20.0)
     if size == "published":
         return Effort(size, False, 3, 30.0, 13, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
     if size == "quick":
-        return Effort(size, False, 5, 2.0, 13, 60, 60.0, 10.0, 20.0)
+        return Effort(size, False, 10, 2.0, 13, 60, 60.0, 10.0, 20.0)
     return Effort(size, False, 3, 10.0, 13, 60, 240.0, 10.0, 60.0)
 
 
@@ -269,17 +269,15 @@ def _build_facts(kit: Kit) -> Json:
 
 
 def grade(session: Session) -> Verdict:
-    """Does what is left to do and judges. Raises Interrupted with what was seen kept in
-    the session."""
+    """Does all there is to do and judges. Raises Interrupted; what was seen until then is
+    in the session and can be judged."""
     try:
         if session.build():
             session.gather_evidence()
             session.take_times()
     except KeyboardInterrupt as error:
         raise Interrupted from error
-    verdict = session.verdict()
-    session.keep(verdict)
-    return verdict
+    return session.verdict()
 
 
 def is_pristine(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
