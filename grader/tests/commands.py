@@ -35,6 +35,7 @@ def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
     done = subprocess.run(
         [str(kit.root / "numalab"), *arguments],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, check=False,
+        cwd=kit.root,
         env=environment(kit, **env),
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()

@@ -15,6 +15,7 @@ import pytest
 from commands import environment, grade_json, numalab_command, statuses, worker_processes
 
 from numalab.kit import Kit
+from numalab.lab import KERNEL_FILES
 from numalab.record import load
 
 Json = dict[str, Any]
@@ -145,7 +146,7 @@ def test_every_part_of_a_grading_is_accounted_for(solutions: tuple[int, Json]) -
 def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     folder = tmp_path / "work" / "01_first_touch"
     folder.mkdir(parents=True)
-    shutil.copy(kit.root / "labs/01_first_touch/kernel.c", folder)
+    shutil.copy(kit.pristine_folder("01_first_touch") / "kernel.c", folder)
     done = numalab_command(
         kit, "grade", "01", "--quick", "--submission", str(folder.parent)
     )  # fmt: skip
@@ -170,6 +171,8 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
         (["grade", "--solutions", "--handouts"], "exclude each other"),
         (["grade", "--quick", "--size", "published"], "exclude each other"),
         (["grade", "--submission", "/no/such/folder"], "there is no such folder"),
+        (["grade", "--submission", "/etc/passwd"], "is a file; name the folder above"),
+        (["grade", "--submission", "solutions/01_first_touch"], "Did you mean --submission"),
         (["grade", "--json", "/no/such/folder/out.json"], "there is no folder /no/such/folder"),
         (["grade", "--json", "/"], "that is a folder"),
         (["grade", "--lang", "cobol"], "'cobol' is not one of"),
@@ -385,6 +388,45 @@ def test_in_process_tracing_gives_the_same_shares(kit: Kit, tmp_path: Path) -> N
     for array in touch_map["arrays"]:
         assert array["first_writer"] == [[0, 682]]
         assert array["users"] == [[[0], 341], [[1], 341]]
+
+
+def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
+    (folder / "01_first_touch").mkdir(exist_ok=True)
+    (folder / "01_first_touch" / KERNEL_FILES[language]).write_text(source)
+    done = numalab_command(
+        kit, "grade", "01", "--quick", "--lang", language, "--submission", str(folder)
+    )
+    return done.out
+
+
+def test_a_misspelt_directive_is_shown_each_time(kit: Kit, tmp_path: Path) -> None:
+    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    source = solution.replace("omp parallel for", "omp paralel for", 1)
+    for _ in range(2):
+        report = graded_kernel(kit, tmp_path, "c", source)
+        assert "The compiler warns:" in report
+        assert "paralel" in report
+    assert "The compiler warns:" not in graded_kernel(kit, tmp_path, "c", solution)
+
+    fortran = (kit.solution_folder("01_first_touch") / "kernel.f90").read_text()
+    report = graded_kernel(kit, tmp_path, "fortran", fortran.replace("!$omp par", "!omp par", 1))
+    assert "is a comment; an OpenMP line begins with !$omp" in " ".join(report.split())
+
+
+def test_what_a_kernel_prints_is_mentioned(kit: Kit, tmp_path: Path) -> None:
+    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    source = "#include <stdio.h>\n" + solution.replace(
+        "float *c)\n{\n", 'float *c)\n{\n    puts("here I am");\n', 1
+    )
+    assert "Your kernel prints. The first line: here I am" in graded_kernel(
+        kit, tmp_path, "c", source
+    )
+
+
+def test_a_main_program_in_the_kernel_is_named(kit: Kit, tmp_path: Path) -> None:
+    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    report = graded_kernel(kit, tmp_path, "c", solution + "int main(void) { return 0; }\n")
+    assert "kernel.c defines a main program; the kit has its own." in " ".join(report.split())
 
 
 # ---- kernels that are right only where it is easy --------------------------------------

@@ -293,6 +293,19 @@ def test_a_hopeless_kernel_is_told_after_two_generations(first_touch: Lab) -> No
     assert "0.01 times the solution's speed" in verdict.why
 
 
+def test_a_time_limit_met_while_timed_is_slow_and_not_wrong(first_touch: Lab) -> None:
+    record = invented.evidence(
+        ONE, times=invented.steady(1, solution=0.2, control=0.2, submission=0.2)
+    )
+    part = next(r for r in run_of(record, "generation")["roles"] if r["role"] == "submission")
+    part["outcome"] = {"status": "timed_out", "doing": "compute", "n": 99, "limit_s": 60.0,
+                       "printed_bytes": 0}  # fmt: skip
+    verdict = judged(first_touch, record)
+    assert [c.name for c in verdict.failed()] == ["efficiency"]
+    assert "more than 60 s (n = 99), where the solution takes 0.2 s" in verdict.failed()[0].why
+    assert timing_is_decided(first_touch, parse(record))
+
+
 def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
     times = invented.steady(3, solution=0.2, control=0.2, submission=0.2)
     verdict = criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency")

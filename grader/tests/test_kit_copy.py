@@ -129,6 +129,19 @@ def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> No
         assert "i % 7" in given
 
 
+def test_only_the_edited_kernel_is_graded_unless_asked(copy: Kit) -> None:
+    with changed(copy.root / "labs" / LAB / "kernel.c", SERIAL, PARALLEL):
+        done = numalab_command(copy, "grade", "01", "--quick")
+        assert done.code == 0
+        assert "Fortran: still the handout, not graded" in done.err
+        assert f"{LAB}  C  your kernel" in done.out
+        assert f"{LAB}  Fortran" not in done.out
+        assert "Done: all that this node can show." in done.out
+        both = numalab_command(copy, "grade", "01", "--quick", "--lang", "all")
+    assert both.code == 1
+    assert f"{LAB}  Fortran" in both.out
+
+
 def test_missing_packages_are_listed_and_nothing_is_done(copy: Kit, tmp_path: Path) -> None:
     """Without root, sudo and apt: a command that knows too little stops, and says why."""
     tools = tmp_path / "bin"

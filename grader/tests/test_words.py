@@ -8,7 +8,7 @@ import invented
 import pytest
 
 from numalab import explain
-from numalab.build import compiler_output, stage
+from numalab.build import compiler_output, misspelt_directives, stage
 from numalab.doctor import examine, gradable
 from numalab.interface import Argument, prototypes
 from numalab.lab import Lab, choose_labs, load_lab
@@ -119,7 +119,22 @@ def test_touch_map_picture_of_nobody_and_several() -> None:
     plain = [line.plain for line in touch_map_picture(parse(record), 60)]
     assert plain[1].endswith("." * 38)
     assert plain[2].endswith("*" * 38)
-    assert plain[-1].strip() == ". nobody, * several"
+    assert plain[-1].strip() == ". nobody, * each page used by several threads"
+
+
+def test_touch_map_picture_of_mixed_pages() -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=lambda owner, page: page % 2)
+    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    assert plain[1].endswith("~" * 38)
+    assert plain[2].endswith("0" * 19 + "1" * 19)
+    assert plain[-1].strip() == "~ pages of several threads"
+
+
+def test_openmp_lines_that_are_comments_are_named() -> None:
+    source = "!$omp parallel do\n! omp parallel do\n!omp do\n!$opm end\n! a comment\ncall f\n"
+    notes = misspelt_directives(source, "fortran")
+    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4"]
+    assert misspelt_directives(source, "c") == []
 
 
 def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:

@@ -104,6 +104,19 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
     return "\n".join(kept)
 
 
+def misspelt_directives(source: str, language: str) -> list[str]:
+    """Lines of Fortran that look like OpenMP and are comments. (In C the compiler warns.)"""
+    if language != "fortran":
+        return []
+    sentinel = "an OpenMP line begins with !$omp"
+    return [
+        f"line {number}: `{line.strip()[:40]}` is a comment; {sentinel}"
+        for number, line in enumerate(source.splitlines(), start=1)
+        if re.match(r"\s*!\s*\$?\s*(omp|opm|mop)\b", line, re.IGNORECASE)
+        and not re.match(r"\s*!\$omp\b", line, re.IGNORECASE)
+    ]
+
+
 def _missing(lab: Lab, folder: Path, file: str) -> Build:
     message = f"{file} was not handed in: there is no {folder / file}."
     # A near miss deserves to be named.
@@ -133,6 +146,8 @@ def _undefined(output: str, lab: Lab) -> list[str]:
 def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: Path) -> Build:
     missing = _undefined(output, lab)
     file = KERNEL_FILES[language]
+    if re.search(r"multiple definition of [`'\"]?main\b", output):
+        return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
     if missing:
         names = " and ".join(missing)
         message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
@@ -147,7 +162,7 @@ def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: 
             message += " A static function can't be called from outside its file."
         else:
             message += " Is the name spelt as in the contract?"
-        return Build("does_not_link", message, text)
+        return Build("does_not_link", message, "")
     return Build("does_not_link", f"{file} compiles but can't be linked.", text)
 
 
@@ -155,19 +170,24 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
     """Builds the worker of the kernel in folder; the result says how that went."""
     file = KERNEL_FILES[language]
     staged = kit.staged_folder(lab.name) / file
+    said = staged.with_name(file + ".said")  # what the compiler said of it
     if not stage(folder / file, staged):
         return _missing(lab, folder, file)
     worker = kit.worker(lab.name, language, "submission")
     done = _ninja(kit, [worker.name])
     rename = {str(staged): file, f"submissions/{lab.name}/{file}": file}
     text = compiler_output(done.stdout, rename)
+    notes = misspelt_directives(staged.read_text(errors="replace"), language)
     object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)
     if language == "fortran" and object_file is not None:
         complaint = interface_complaint(staged, kit.lab_folder(lab.name) / lab.contract, lab)
         if complaint:
             return Build("wrong_interface", complaint, "")
     if done.returncode == 0:
-        return Build("ok", "", text)
+        if "no work to do" not in done.stdout:
+            said.write_text(text, encoding="utf-8")
+        warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
+        return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
     if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
         return _link_failure(done.stdout, text, lab, language, object_file)
     if "conflicting types for" in done.stdout:
@@ -179,4 +199,4 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
                 f"contract ({lab.contract}) asks for.",
                 text,
             )
-    return Build("does_not_compile", f"{file} does not compile.", text)
+    return Build("does_not_compile", f"{file} does not compile.", "\n".join([*notes, text]))

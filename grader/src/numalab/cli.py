@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -98,9 +99,13 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
 
     console = make_console(to_stderr=True)
     if console.is_terminal:
-        start = time.monotonic()
-        with console.status(f"{title}: starting") as status:
-            yield lambda step: status.update(f"{title}: {step} ({time.monotonic() - start:.0f} s)")
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        # Twice a second, so as not to be seen in a timing.
+        with Progress(*columns, console=console, transient=True, refresh_per_second=2) as bar:
+            task = bar.add_task(f"{title}: starting")
+            yield lambda step: bar.update(task, description=f"{title}: {step}")
         return
     said: list[str] = []
 
@@ -214,6 +219,24 @@ def _on_login_node() -> bool:
     return bool(shutil.which("sinfo")) and "SLURM_JOB_ID" not in os.environ
 
 
+def _submission_folder(path: Path, labs: Container[str]) -> Path:
+    """The folder that --submission names, after a look at the usual slips."""
+    if path.is_file():
+        raise UserError(
+            f"--submission {path} is a file; name the folder above the lab's folder, so that "
+            f"DIR/NN_name/{path.name} is there"
+        )
+    if not path.is_dir():
+        raise UserError(f"--submission {path}: there is no such folder")
+    path = path.resolve()
+    if path.name in labs and not (path / path.name).is_dir():
+        raise UserError(
+            f"--submission {path} is a lab's own folder. Did you mean --submission "
+            f"{path.parent}? Files are looked for in DIR/NN_name/."
+        )
+    return path
+
+
 LOGIN_NODE = (
     "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
     "on it; grade inside a job (srun --exclusive -N1 ./numalab grade), or use --force."
@@ -222,6 +245,18 @@ LOGIN_NODE = (
 
 def _chosen_languages(lab: Lab, choice: str) -> list[str]:
     return [language for language in lab.languages if choice in ("all", language)]
+
+
+def _edited_language(kit: Kit, lab: Lab) -> str:
+    """The one language whose kernel in labs/ has been edited; "all" if both or none."""
+    from numalab.grade import is_pristine
+
+    edited = [
+        language
+        for language in lab.languages
+        if not is_pristine(kit, lab, language, kit.lab_folder(lab.name))
+    ]
+    return edited[0] if len(edited) == 1 else "all"
 
 
 def _grade_all(
@@ -260,9 +295,18 @@ def _grade_all(
     not_kept = None
     for lab in labs:
         for variant in variants:
-            for one in _chosen_languages(lab, language):
+            chosen = language
+            if language == "edited":
+                chosen = _edited_language(kit, lab)
+                for other in set(lab.languages) - set(_chosen_languages(lab, chosen)):
+                    click.echo(
+                        f"{lab.name} {report.LANGUAGE_NAMES[other]}: still the handout, not "
+                        f"graded (--lang {other} grades it)",
+                        err=True,
+                    )
+            for one in _chosen_languages(lab, chosen):
                 folder = _source(kit, lab, variant, submission)
-                title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {variant}"
+                title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[variant]}"
                 with _progress(title) as progress:
                     session = grade.Session(
                         kit, lab, one, variant, folder, grade.effort_for(size, quick), node,
@@ -285,8 +329,9 @@ def _grade_all(
                     | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
                 )
                 if show:
-                    unchanged = variant == "submission" and grade.is_pristine(kit, lab, one, folder)
-                    report.show_verdict(console, lab, verdict, session.evidence, unchanged)
+                    unchanged = grade.is_pristine(kit, lab, one, folder)
+                    again = f"./numalab {shlex.join(sys.argv[1:])}"
+                    report.show_verdict(console, lab, verdict, session.evidence, unchanged, again)
                 if interrupted:
                     break
             if interrupted:
@@ -316,7 +361,13 @@ def _grade_all(
 
 @cli.command(name="grade", short_help="Grade kernels on this node.")
 @_labs_argument
-@click.option("--lang", "language", type=click.Choice([*LANGUAGES, "all"]), default="all")
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice([*LANGUAGES, "all"]),
+    help="Grade this language. Left out: both, or of your kernels in labs/ the one that "
+    "you have edited.",
+)
 @click.option("--solutions", is_flag=True, help="Grade the kit's solutions.")
 @click.option("--handouts", is_flag=True, help="Grade the handouts as they lie in labs/.")
 @click.option(
@@ -339,7 +390,7 @@ def _grade_all(
 def grade_command(
     kit: Kit,
     names: Sequence[str],
-    language: str,
+    language: str | None,
     solutions: bool,
     handouts: bool,
     submission: Path | None,
@@ -366,13 +417,14 @@ def grade_command(
         raise UserError("--solutions, --handouts and --submission exclude each other")
     if quick and size == "published":
         raise UserError("--quick and --size published exclude each other")
-    if submission is not None and not submission.is_dir():
-        raise UserError(f"--submission {submission}: there is no such folder")
-    if submission is not None:
-        submission = submission.resolve()
     _check_json_target(json_path)
     variant = "solution" if solutions else "handout" if handouts else "submission"
-    labs = choose_labs(load_labs(kit.root), names)
+    all_labs = load_labs(kit.root)
+    labs = choose_labs(all_labs, names)
+    if submission is not None:
+        submission = _submission_folder(submission, all_labs)
+    if language is None:
+        language = "edited" if variant == "submission" and submission is None else "all"
     with kit.lock():
         verdicts, interrupted, _ = _grade_all(
             kit, labs, language, [variant], submission, size, quick, force, json_path
@@ -509,6 +561,7 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
         console.print(Padding(f"gradable here: {', '.join(can) or 'nothing'}", (0, 0, 0, 2)))
         if cannot:
             console.print(Padding(f"not here: {', '.join(cannot)}", (0, 0, 0, 2)))
+    console.print("Next: read labs/01_first_touch/README.md, then ./numalab grade 01 --quick")
 
 
 @cli.command()

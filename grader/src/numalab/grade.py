@@ -198,7 +198,7 @@ class Session:
         start = time.monotonic()
         with self.spending("timing"):
             for number in range(1, effort.most_generations + 1):
-                self.progress(f"timing, generation {number}")
+                self.progress(f"timing, generation {number} of {effort.least_generations} or more")
                 self._generation(roles)
                 spent_s = time.monotonic() - start
                 if judge.timing_is_decided(self.lab, self.evidence):
@@ -275,7 +275,8 @@ def grade(session: Session) -> Verdict:
         if session.build():
             session.gather_evidence()
             session.take_times()
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, Interrupted) as error:
+        session.data["timing_error"] = "Interrupted before it was decided."
         raise Interrupted from error
     return session.verdict()
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalab.lab import Lab
+from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import Build, Evidence
 from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
 from numalab.verdict import CriterionVerdict, Verdict
@@ -31,7 +31,7 @@ THREAD_COLOURS = (
     "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#999999",
 )  # fmt: skip
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-NOBODY, SEVERAL = ".", "*"
+NOBODY, MIXED, SEVERAL = ".", "~", "*"
 
 
 def make_console(to_stderr: bool = False) -> Console:
@@ -54,7 +54,8 @@ def _symbol(place: int) -> tuple[str, str]:
 
 
 def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
-    """One character a stretch of pages: its place, '*' where there are several."""
+    """One character a stretch of pages: their place; MIXED where the pages differ, SEVERAL
+    where a page has more than one."""
     text = Text()
     columns = min(columns, len(places))
     for column in range(columns):
@@ -64,8 +65,11 @@ def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
         if len(found) == 1:
             symbol, style = _symbol(next(iter(found)))
             text.append(symbol, style=f"{style} reverse" if symbol != NOBODY else style)
+        elif not found:
+            text.append(NOBODY, style="dim")
         else:
-            text.append(SEVERAL if found else NOBODY, style="bold" if found else "dim")
+            is_shared = any(len(page) > 1 for page in places[first:last])
+            text.append(SEVERAL if is_shared else MIXED, style="bold")
     return text
 
 
@@ -106,7 +110,11 @@ def touch_map_picture(evidence: Evidence, columns: int) -> list[Text]:
     shown = "".join(line.plain[len(label) + 4 :] for line in lines[1:])
     notes = [
         text
-        for symbol, text in ((NOBODY, f"{NOBODY} nobody"), (SEVERAL, f"{SEVERAL} several"))
+        for symbol, text in (
+            (NOBODY, f"{NOBODY} nobody"),
+            (MIXED, f"{MIXED} pages of several threads"),
+            (SEVERAL, f"{SEVERAL} each page used by several threads"),
+        )
         if symbol in shown
     ]
     if notes:
@@ -155,64 +163,101 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     return table
 
 
-def _heading(verdict: Verdict) -> Text:
+def _heading(verdict: Verdict, unchanged: bool) -> Text:
     gradable = verdict.max_points - verdict.ungraded_points
     style = STATUS_STYLE[verdict.status][1]
     text = Text(f"{verdict.lab}  {LANGUAGE_NAMES[verdict.language]}  ", style="bold")
     text.append(VARIANT_NAMES[verdict.variant])
+    if verdict.variant == "handout" and not unchanged:
+        text.append(", edited")
     text.append(f"  {verdict.points} of {gradable} points", style=style)
-    if verdict.ungraded_points:
-        text.append(f" ({verdict.ungraded_points} not gradable here)", style="dim")
+    still_open = sum(c.max_points for c in verdict.criteria if c.status == "inconclusive")
+    notes = []
+    if still_open:
+        notes.append(f"{still_open} open")
+    if verdict.ungraded_points > still_open:
+        notes.append(f"{verdict.ungraded_points - still_open} not gradable here")
+    if notes:
+        text.append(f" ({', '.join(notes)})", style="dim")
     return text
 
 
-def _next_step(verdict: Verdict, unchanged: bool) -> str | None:
+def _next_step(verdict: Verdict, evidence: Evidence, unchanged: bool, again: str) -> str | None:
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
     number = verdict.lab.split("_")[0]
+    text = f"labs/{verdict.lab}/README.md"
+    file = KERNEL_FILES[verdict.language]
     if unchanged and failed:
-        return (
-            f"This is still the handout. Read labs/{verdict.lab}/README.md, edit the kernel, "
-            "then grade again."
-        )
+        return f"This is still the handout. Read {text}, edit {file}, then grade again."
+    if evidence.build.status != "ok" or any(c.kind == "correctness" for c in failed):
+        return f"Next: mend {file}, then grade again."
     if failed:
-        return (
-            f"Next: mend {failed[0].name}. A hint: ./numalab hint {number}; the text: "
-            f"labs/{verdict.lab}/README.md"
-        )
+        return f"Next: mend {failed[0].name}. A hint: ./numalab hint {number}; the text: {text}"
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
-        return f"Next: ./numalab grade {number} again; it goes on where this stopped."
+        return f"Next: {again}\n(it goes on where this stopped)"
     if verdict.status == "error":
         return None
-    return f"Done. Compare with solutions/{verdict.lab}/, then take the next lab."
+    return (
+        f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
+    )
 
 
-def _show_build(console: Console, build: Build) -> None:
-    if not build.output or build.status == "ok":
+def _show_compiler(console: Console, build: Build) -> None:
+    if not build.output:
         return
-    console.print(Padding(Text("The compiler says:", style="bold"), (1, 0, 0, 2)))
+    title = "The compiler warns:" if build.status == "ok" else "The compiler says:"
+    console.print(Padding(Text(title, style="bold"), (1, 0, 0, 2)))
     for line in build.output.splitlines():
         console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 4)))
 
 
+def _show_printed(console: Console, evidence: Evidence) -> None:
+    """A kernel that prints is told so: it costs time, and nobody sees it."""
+    outcomes = [check.outcome for check in evidence.checks]
+    outcomes += [trace.outcome for trace in evidence.traces]
+    outcomes += [placement.outcome for placement in evidence.placements]
+    for outcome in outcomes:
+        first = str(outcome.detail.get("printed", "")).strip().splitlines()
+        if outcome.ok and first:
+            text = (
+                f"Your kernel prints. The first line: {first[0][:100]}\n"
+                "Take it out before you look at times."
+            )
+            console.print(Padding(Text(text), (1, 0, 0, 2)))
+            return
+
+
 def show_verdict(
-    console: Console, lab: Lab, verdict: Verdict, evidence: Evidence, unchanged: bool
+    console: Console,
+    lab: Lab,
+    verdict: Verdict,
+    evidence: Evidence,
+    unchanged: bool,
+    again: str,
 ) -> None:
-    """The whole report of one graded kernel."""
-    console.print()
-    console.print(_heading(verdict))
-    console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
-    _show_build(console, evidence.build)
-    picture = touch_map_picture(evidence, console.width - 2)
-    if picture and any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+    """The whole report of one graded kernel. unchanged: it is the handout byte for byte;
+    again: the command that grades it once more."""
+    with console.capture() as capture:
         console.print()
-        for line in picture:
-            console.print(Padding(line, (0, 0, 0, 2)))
-    step = _next_step(verdict, unchanged)
-    if step:
-        console.print()
-        console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))
+        console.print(_heading(verdict, unchanged))
+        console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
+        _show_compiler(console, evidence.build)
+        _show_printed(console, evidence)
+        picture = touch_map_picture(evidence, console.width - 2)
+        if picture and any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+            console.print()
+            for line in picture:
+                console.print(Padding(line, (0, 0, 0, 2)))
+        step = _next_step(verdict, evidence, unchanged, again)
+        if step:
+            console.print()
+            console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))
+    # Tables are padded to the full width; nobody wants that in a file.
+    lines = [line.rstrip() for line in capture.get().split("\n")]
+    console.file.write("\n".join(lines))
+    console.file.flush()
 
 
 def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:
