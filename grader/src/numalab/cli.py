@@ -409,7 +409,7 @@ def grade_command(
     Examples:
       ./numalab grade 01 --quick             your kernels of lab 01, in seconds
       ./numalab grade 01 --lang fortran      only kernel.f90
-      ./numalab grade --submission ~/work    ~/work/01_first_touch/kernel.c ...
+      ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade --solutions --json out.json
     """
     del here_only  # every criterion is graded on this node
