@@ -230,25 +230,26 @@ def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
     assert found["efficiency"] == "error"
 
 
-def test_nothing_survives_a_killed_command(kit: Kit) -> None:
+def grading_in_the_middle(kit: Kit) -> subprocess.Popen[str]:
+    """A command that is timing right now."""
     process = subprocess.Popen(
         [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(kit),
     )  # fmt: skip
     wait_for("timing", process)
     time.sleep(0.5)
+    return process
+
+
+def test_nothing_survives_a_killed_command(kit: Kit) -> None:
+    process = grading_in_the_middle(kit)
     process.kill()
     process.communicate(timeout=60)
     assert_all_gone(kit)
 
 
 def test_nothing_survives_a_killed_monitor(kit: Kit) -> None:
-    process = subprocess.Popen(
-        [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(kit),
-    )  # fmt: skip
-    wait_for("timing", process)
-    time.sleep(0.5)
+    process = grading_in_the_middle(kit)
     subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor("01_first_touch"))], check=True)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3
