@@ -131,7 +131,10 @@ def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> No
 
 def test_only_the_edited_kernel_is_graded_unless_asked(copy: Kit) -> None:
     with changed(copy.root / "labs" / LAB / "kernel.c", SERIAL, PARALLEL):
-        done = numalab_command(copy, "grade", "01", "--quick")
+        for _ in range(4):  # a busy node may leave the time open; each goes on from there
+            done = numalab_command(copy, "grade", "01", "--quick")
+            if "it goes on where this stopped" not in done.out:
+                break
         assert done.code == 0
         assert "Fortran: still the handout, not graded" in done.err
         assert f"{LAB}  C  your kernel" in done.out
