@@ -78,6 +78,7 @@ def test_which_arguments_fit() -> None:
     assert not n.fits(Argument("n", "double", False))
     assert not Argument("a", "float", True).fits(Argument("a", "int", True))
     assert not Argument("a", "float", True).fits(Argument("a", "double", True))
+    assert not Argument("a", "one_type", True).fits(Argument("a", "another_type", True))
 
 
 # ---- what surrounds a measurement -----------------------------------------------
