@@ -116,24 +116,22 @@ static int wake(struct numalab_touch_map *map, uint64_t page_address)
 
 static int answer(struct numalab_touch_map *map, const struct pending_fault *fault)
 {
-    const bool is_write = fault->flags & UFFD_PAGEFAULT_FLAG_WRITE;
+    const bool is_write =
+        fault->flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP);
+    const struct uffdio_range range = {.start = fault->page_address, .len = map->page_bytes};
     int failed;
 
+    note_access(map, fault->page_address, fault->thread, is_write);
     if (fault->flags & UFFD_PAGEFAULT_FLAG_WP) {
-        note_access(map, fault->page_address, fault->thread, true);
-        struct uffdio_writeprotect unprotect = {
-            .range = {.start = fault->page_address, .len = map->page_bytes}};
+        struct uffdio_writeprotect unprotect = {.range = range};
         failed = ioctl(map->fd, UFFDIO_WRITEPROTECT, &unprotect) < 0;
     } else if (fault->flags & UFFD_PAGEFAULT_FLAG_MINOR) {
-        note_access(map, fault->page_address, fault->thread, is_write);
-        struct uffdio_continue map_it = {
-            .range = {.start = fault->page_address, .len = map->page_bytes}};
+        struct uffdio_continue map_it = {.range = range};
         failed = ioctl(map->fd, UFFDIO_CONTINUE, &map_it) < 0;
     } else {
-        note_access(map, fault->page_address, fault->thread, is_write);
-        struct uffdio_copy zero = {.dst = fault->page_address,
+        struct uffdio_copy zero = {.dst = range.start,
                                    .src = (uint64_t)(uintptr_t)map->zero_page,
-                                   .len = map->page_bytes};
+                                   .len = range.len};
         if (!is_write && !map->in_compute && map->sees_write_after_read)
             zero.mode = UFFDIO_COPY_MODE_WP;
         failed = ioctl(map->fd, UFFDIO_COPY, &zero) < 0;
@@ -166,26 +164,20 @@ static double held_until_s(const struct numalab_touch_map *map,
     return until_s;
 }
 
-static bool is_pending(const struct numalab_touch_map *map, size_t thread)
-{
-    for (size_t i = 0; i < map->pending_count; i++)
-        if (map->pending[i].thread == thread) return true;
-    return false;
-}
-
-/* Whether a thread whose grace is over still has something to do. */
+/* Whether a thread whose grace is over, and that waits for no answer, still has
+ * something to do. */
 static bool is_busy(struct numalab_touch_map *map, size_t thread)
 {
     double before_s = map->cpu_s_when_looked[thread];
-    if (is_pending(map, thread) || !numalab_threads_is_runnable(map->pid, map->thread_id[thread]))
-        return false;
+    if (!numalab_threads_is_runnable(map->pid, map->thread_id[thread])) return false;
     double cpu_s = numalab_threads_cpu_s(map->pid, map->thread_id[thread]);
     if (before_s < 0) map->cpu_s_when_looked[thread] = cpu_s;
     return before_s < 0 || cpu_s - before_s < grace_s;
 }
 
 /* Looks at the threads whose grace is over and that go before the fault's own; those
- * still busy get another. Returns whether there are any. */
+ * still busy get another. The fault is the first of those pending, so none of them waits
+ * for an answer. Returns whether there are any. */
 static bool prolong_holds(struct numalab_touch_map *map, const struct pending_fault *fault)
 {
     bool any = false;

@@ -259,11 +259,29 @@ def _edited_language(kit: Kit, lab: Lab) -> str:
     return edited[0] if len(edited) == 1 else "all"
 
 
+def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, str]]:
+    """Which kernels to grade: labs x languages. choice: a language, "all", or "edited",
+    which leaves out the one that is still the handout while the other is not."""
+    from numalab.report import LANGUAGE_NAMES
+
+    for lab in labs:
+        chosen = _edited_language(kit, lab) if choice == "edited" else choice
+        languages = _chosen_languages(lab, chosen)
+        for other in lab.languages:
+            if choice == "edited" and other not in languages:
+                click.echo(
+                    f"{lab.name} {LANGUAGE_NAMES[other]}: still the handout, not graded "
+                    f"(--lang {other} grades it)",
+                    err=True,
+                )
+        yield from ((lab, language) for language in languages)
+
+
 def _grade_all(
     kit: Kit,
     labs: Sequence[Lab],
     language: str,
-    variants: Sequence[str],
+    variant: str,
     submission: Path | None,
     size: str,
     quick: bool,
@@ -271,8 +289,8 @@ def _grade_all(
     json_path: Path | None,
     show: bool = True,
 ) -> tuple[list[Any], bool, dict[str, Any]]:
-    """Grades labs x languages x variants. Returns the verdicts in order, whether it was
-    interrupted, and the node."""
+    """Grades labs x languages of one variant. Returns the verdicts in order, whether it
+    was interrupted, and the node."""
     from numalab import grade, measure, report
     from numalab.build import build_kit, configure
 
@@ -293,49 +311,34 @@ def _grade_all(
     verdicts = []
     interrupted = False
     not_kept = None
-    for lab in labs:
-        for variant in variants:
-            chosen = language
-            if language == "edited":
-                chosen = _edited_language(kit, lab)
-                for other in set(lab.languages) - set(_chosen_languages(lab, chosen)):
-                    click.echo(
-                        f"{lab.name} {report.LANGUAGE_NAMES[other]}: still the handout, not "
-                        f"graded (--lang {other} grades it)",
-                        err=True,
-                    )
-            for one in _chosen_languages(lab, chosen):
-                folder = _source(kit, lab, variant, submission)
-                title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[variant]}"
-                with _progress(title) as progress:
-                    session = grade.Session(
-                        kit, lab, one, variant, folder, grade.effort_for(size, quick), node,
-                        progress, timing_refused=refused,
-                    )  # fmt: skip
-                    session.spent_s["set-up check"] = before_s
-                    before_s = 0.0
-                    try:
-                        verdict = grade.grade(session)
-                    except Interrupted:
-                        interrupted = True
-                        verdict = session.verdict()
-                    try:
-                        session.keep(verdict)
-                    except KitError as error:  # the report is worth more than its copy
-                        not_kept = str(error)
-                verdicts.append(verdict)
-                results.append(
-                    verdict.to_json()
-                    | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
-                )
-                if show:
-                    unchanged = grade.is_pristine(kit, lab, one, folder)
-                    again = f"./numalab {shlex.join(sys.argv[1:])}"
-                    report.show_verdict(console, lab, verdict, session.evidence, unchanged, again)
-                if interrupted:
-                    break
-            if interrupted:
-                break
+    for lab, one in _kernels(kit, labs, language):
+        folder = _source(kit, lab, variant, submission)
+        title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[variant]}"
+        with _progress(title) as progress:
+            session = grade.Session(
+                kit, lab, one, variant, folder, grade.effort_for(size, quick), node, progress,
+                timing_refused=refused,
+            )  # fmt: skip
+            session.spent_s["set-up check"] = before_s
+            before_s = 0.0
+            try:
+                verdict = grade.grade(session)
+            except Interrupted:
+                interrupted = True
+                verdict = session.verdict()
+            try:
+                session.keep(verdict)
+            except KitError as error:  # the report is worth more than its copy
+                not_kept = str(error)
+        verdicts.append(verdict)
+        results.append(
+            verdict.to_json()
+            | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
+        )
+        if show:
+            unchanged = grade.is_pristine(kit, lab, one, folder)
+            again = f"./numalab {shlex.join(sys.argv[1:])}"
+            report.show_verdict(console, lab, verdict, session.evidence, unchanged, again)
         if interrupted:
             break
     if show:
@@ -427,7 +430,7 @@ def grade_command(
         language = "edited" if variant == "submission" and submission is None else "all"
     with kit.lock():
         verdicts, interrupted, _ = _grade_all(
-            kit, labs, language, [variant], submission, size, quick, force, json_path
+            kit, labs, language, variant, submission, size, quick, force, json_path
         )
     if interrupted:
         return EXIT_INTERRUPTED
@@ -459,7 +462,7 @@ def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None)
 
     def graded(lab: Lab, one: str, variant: str) -> tuple[Any, bool, dict[str, Any]]:
         found, interrupted, node = _grade_all(
-            kit, [lab], one, [variant], None, "quick", True, True, None, show=False
+            kit, [lab], one, variant, None, "quick", True, True, None, show=False
         )
         return found[0], interrupted, node
 
@@ -610,7 +613,7 @@ def measure(kit: Kit, name: str, language: str) -> int:
     quick = os.environ.get("NUMALAB_QUICK") == "1"
     with kit.lock():
         _, interrupted, _ = _grade_all(
-            kit, [lab], language, ["submission"], Path(folder).resolve() if folder else None,
+            kit, [lab], language, "submission", Path(folder).resolve() if folder else None,
             "default", quick, False, None,
         )  # fmt: skip
     return EXIT_INTERRUPTED if interrupted else EXIT_PASSED

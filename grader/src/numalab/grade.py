@@ -137,9 +137,10 @@ class Session:
     def _run(self, run: str, role: str, limit_s: float, *more: str) -> bool:
         """One evidence run of a role; True if the worker came to its end. Waiting threads
         sleep, so that CPU time is work and a thread at a barrier can be told."""
+        size = "quick" if self.effort.quick else "default"  # of traces, whatever is timed
         options = [
             *measure.worker_option(role, self._program(role)),
-            *measure.common_options(self.threads, self.effort.size, limit_s),
+            *measure.common_options(self.threads, size, limit_s),
             *more,
         ]
         environment = measure.worker_environment(self.lab, self.threads, passive=True)
@@ -147,12 +148,10 @@ class Session:
         self.data["runs"].append(done)
         return bool(done["outcome"]["status"] == "ok")
 
-    def _trace(self, role: str) -> bool:
-        size = ["--size", "quick" if self.effort.quick else "default"]
-        for order in TRACE_ORDERS:
-            if not self._run("trace", role, self.effort.phase_limit_s, "--order", order, *size):
-                return False
-        return self._run("placement", role, self.effort.phase_limit_s, *size)
+    def _trace(self, role: str) -> None:
+        limit_s = self.effort.phase_limit_s
+        if all(self._run("trace", role, limit_s, "--order", order) for order in TRACE_ORDERS):
+            self._run("placement", role, limit_s)
 
     def gather_evidence(self) -> None:
         with self.spending("evidence"):

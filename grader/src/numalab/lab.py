@@ -43,7 +43,6 @@ class Lab:
 
     name: str
     title: str
-    question: str
     minutes: int
     languages: tuple[Language, ...]
     contract: str
@@ -109,7 +108,6 @@ def load_lab(folder: Path) -> Lab:
     lab = Lab(
         name=folder.name,
         title=_take(table, "title", str, where),
-        question=_take(table, "question", str, where),
         minutes=_take(table, "minutes", int, where),
         languages=tuple(_take(table, "languages", list, where)),
         contract=_take(table, "contract", str, where),

@@ -114,12 +114,11 @@ def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class LocalShare:
-    """share: pages that live on the NUMA node of their user; the worst array's own share,
-    the NUMA node that holds most of it, and the share of its pages there."""
+    """share: pages that live on the NUMA node of their user; of the worst array the NUMA
+    node that holds most of it, and the share of its pages there."""
 
     share: float
     worst_array: str
-    worst_share: float
     crowded_node: int
     crowded_share: float
     absent: int
@@ -141,7 +140,6 @@ def local_share(placement: Placement, users: Users) -> LocalShare | None:
     return LocalShare(
         share=sum(good.values()) / sum(pages.values()),
         worst_array=worst,
-        worst_share=good[worst] / pages[worst],
         crowded_node=node,
         crowded_share=count / pages[worst],
         absent=sum(homes.count(-1) for homes in placement.residency.values()),
