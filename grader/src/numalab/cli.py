@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 import numalab
+from numalab.cli_machine import machine as machine_commands
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
@@ -637,3 +638,6 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
             codes = {"pass": EXIT_PASSED, "fail": EXIT_FAILED, "error": EXIT_KIT}
             return codes.get(entry["status"], EXIT_SKIPPED)
     raise KitError(f"the verdict of {name} has no criterion {criterion}")
+
+
+cli.add_command(machine_commands)

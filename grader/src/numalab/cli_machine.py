@@ -1,0 +1,257 @@
+"""The commands about described machines: ./numalab machine ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.errors import UserError
+from numalab.kit import Kit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from numalab.virtual.machine import Figure, Machine
+
+
+@click.group(short_help="NUMA machines of the literature: show, import.")
+def machine() -> None:
+    """NUMA machines: what they look like, and how their PUs are numbered.
+
+    \b
+    Examples:
+      ./numalab machine list
+      ./numalab machine show nebula
+      ./numalab machine import node.xml      made by: lstopo node.xml
+    """
+
+
+# ---- list ------------------------------------------------------------------------
+
+
+@machine.command(name="list", short_help="All described machines.")
+@click.pass_obj
+def list_command(kit: Kit) -> None:
+    """List all described machines, one a line.
+
+    \b
+    Example:
+      ./numalab machine list
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from numalab.report import make_console
+    from numalab.virtual.machine import gallery_folder, load_gallery
+
+    machines = load_gallery(gallery_folder(kit))
+    if not machines:
+        raise UserError(f"{gallery_folder(kit)} has no machine; restore the kit's files")
+    console = make_console()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("machine", no_wrap=True)
+    table.add_column("shape", no_wrap=True)
+    table.add_column("PUs", justify="right", no_wrap=True)
+    table.add_column("source", no_wrap=True)
+    table.add_column("what it is", ratio=1)
+    for name, one in machines.items():
+        counts = (one.packages, one.nodes_per_package, one.cores_per_node, one.threads_per_core)
+        shape = "x".join(str(count) for count in counts)
+        source = Text(one.source.split(":")[0])
+        source.truncate(14, overflow="ellipsis")
+        table.add_row(name, shape, str(one.pus), source, Text(one.title))
+    _print_stripped(console, [table])
+    click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
+    click.echo("Next: ./numalab machine show NAME")
+
+
+def _print_stripped(console: Console, parts: Iterable[object]) -> None:
+    """Tables are padded to the full width; nobody wants that in a file."""
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+    console.file.flush()
+
+
+# ---- show ------------------------------------------------------------------------
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """All with the decimals of the longest, as a source prints them."""
+    texts = [str(value) for value in values]
+    decimals = max(len(text.partition(".")[2]) for text in texts)
+    return ", ".join(f"{value:.{decimals}f}" for value in values)
+
+
+def _figures(title: str, figures: Sequence[Figure]) -> list[object]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if not figures:
+        return []
+    parts: list[object] = [Text(title, style="bold")]
+    for figure in figures:
+        text = Text(f"{figure.what}: ")
+        text.append(f"{_numbers(figure.values)} {figure.unit}", "bold")
+        text.append(f" ({figure.source})", style="dim")
+        parts.append(Padding(text, (0, 0, 0, 2)))
+    return parts
+
+
+def _memory(one: Machine) -> str:
+    sizes = [node.memory_mb for node in one.numa_nodes]
+    if None in sizes and len(set(sizes)) == 1:
+        return "Memory: not given in the source"
+    listed = " ".join("-" if size is None else str(size) for size in sizes)
+    if len(set(sizes)) == 1:
+        listed = f"{sizes[0]}" + (" each" if len(sizes) > 1 else "")
+    return f"Memory of NUMA nodes, MiB: {listed}"
+
+
+def _show(one: Machine, console: Console) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from numalab.virtual.picture import distance_table, summary, terminal
+
+    parts: list[object] = [
+        Text(f"{one.name}: {one.title}", style="bold"),
+        Text(f"Source: {one.source}"),
+        Text(summary(one)),
+    ]
+    if one.scaled_from is not None:
+        parts.append(
+            Text(
+                f"Scaled down from {one.scaled_from.cores_per_node} cores a NUMA node; figures "
+                "below are the whole machine's."
+            )
+        )
+    parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
+    if one.distances is None:
+        parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
+    else:
+        parts += [Text(line, no_wrap=True) for line in distance_table(one)]
+    for title, figures in (
+        ("Caches", one.caches),
+        ("Bandwidths", one.bandwidths),
+        ("Latencies", one.latencies),
+    ):
+        parts += _figures(title, figures)
+    if one.notes:
+        parts.append(Text("Notes", style="bold"))
+        notes = Table.grid(padding=(0, 1))
+        for note in one.notes:
+            notes.add_row("-", Text(note))
+        parts.append(Padding(notes, (0, 0, 0, 2)))
+    _print_stripped(console, parts)
+
+
+@machine.command(short_help="Picture, distances and figures of one machine.")
+@click.argument("name")
+@click.option(
+    "--svg",
+    "svg_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the picture as SVG too.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show it with at most N cores a NUMA node, PUs renumbered.",
+)
+@click.pass_obj
+def show(kit: Kit, name: str, svg_path: Path | None, cores: int | None) -> None:
+    """Show a machine: picture, distances, published figures, and what is inferred.
+
+    NAME is one of `./numalab machine list`, or the path of your own file.
+
+    \b
+    Examples:
+      ./numalab machine show nebula
+      ./numalab machine show hydra --cores 4
+      ./numalab machine show ./mine.toml --svg mine.svg
+    """
+    from numalab.report import make_console
+    from numalab.virtual.machine import find_machine
+    from numalab.virtual.picture import svg
+
+    one = find_machine(kit, name)
+    if cores is not None:
+        one = one.scaled(cores)
+    _show(one, make_console())
+    if svg_path is not None:
+        _write(svg_path, svg(one), "--svg")
+        click.echo(f"The picture is in {svg_path}")
+
+
+def _write(path: Path, text: str, option: str) -> None:
+    """Writes a file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    if path.is_dir():
+        raise UserError(f"{option} {path}: that is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UserError(
+            f"{option} {path}: can't write it: {error.strerror}; choose another place"
+        ) from error
+
+
+# ---- import ----------------------------------------------------------------------
+
+
+@machine.command(name="import", short_help="Describe a machine from an hwloc export.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", help="The machine's name. Left out: the file's.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write here instead of common/machines/NAME.toml.",
+)
+@click.option("--force", is_flag=True, help="Overwrite a description that is there already.")
+@click.pass_obj
+def import_command(
+    kit: Kit, file: Path, name: str | None, output: Path | None, force: bool
+) -> None:
+    """Describe a machine from FILE, which hwloc wrote on it: lstopo node.xml
+
+    \b
+    Examples:
+      ./numalab machine import node.xml --name ournode
+      ./numalab machine import node.xml --output ~/ournode.toml
+    """
+    from numalab.virtual.hwloc_xml import import_xml
+    from numalab.virtual.machine import gallery_folder, parse_machine
+    from numalab.virtual.picture import summary
+
+    if output is not None and output.suffix != ".toml":
+        raise UserError(f"--output {output}: a machine's file ends in .toml; add that")
+    if name is None and output is not None:
+        name = output.stem
+    elif name is None:
+        name = re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("-._") or "machine"
+    elif output is not None and output.stem != name:
+        raise UserError(
+            f"--output {output} and --name {name} don't fit: a machine is called as its file; "
+            f"give one of them, or --output {output.with_name(f'{name}.toml')}"
+        )
+    text = import_xml(file, name)
+    target = output or gallery_folder(kit) / f"{name}.toml"
+    if target.exists() and not force:
+        raise UserError(f"{target} exists; --force overwrites it, --name takes another name")
+    _write(target, text, "--output")
+    click.echo(f"{target}: {summary(parse_machine(text, target))}")
+    click.echo(f"Next: ./numalab machine show {name if output is None else target}")
