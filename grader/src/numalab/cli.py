@@ -94,7 +94,7 @@ def _labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _progress(title: str) -> Iterator[Callable[[str], None]]:
+def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     """A line that says what is going on: live at a terminal, else one line a step."""
     from numalab.report import make_console
 
@@ -130,7 +130,7 @@ def setup(kit: Kit, yes: bool) -> None:
     del yes  # the launcher has acted on it before this program could start
     from numalab.build import build_kit, configure
 
-    with kit.lock(), _progress("setup") as progress:
+    with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)
         progress("building")
@@ -162,7 +162,7 @@ def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
     from numalab.build import build_kit, configure
     from numalab.suite import count_tests
 
-    with _progress("test") as progress:
+    with progress_line("test") as progress:
         configure(kit)
         progress("building")
         build_kit(kit, ["all"])
@@ -300,7 +300,7 @@ def _grade_all(
     if kit.describe_node.is_file():
         build_kit(kit, own)
     else:
-        with _progress("numalab") as progress:
+        with progress_line("numalab") as progress:
             progress("building the kit, for the first time")
             configure(kit)
             build_kit(kit, own)
@@ -315,7 +315,7 @@ def _grade_all(
     for lab, one in _kernels(kit, labs, language):
         folder = _source(kit, lab, variant, submission)
         title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[variant]}"
-        with _progress(title) as progress:
+        with progress_line(title) as progress:
             session = grade.Session(
                 kit, lab, one, variant, folder, grade.effort_for(size, quick), node, progress,
                 timing_refused=refused,

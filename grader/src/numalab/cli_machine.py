@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from numalab.virtual.machine import Figure, Machine
 
 
-@click.group(short_help="NUMA machines of the literature: show, import.")
+@click.group(short_help="NUMA machines of the literature: show, boot, import.")
 def machine() -> None:
-    """NUMA machines: what they look like, and how their PUs are numbered.
+    """NUMA machines: what they look like, how their PUs are numbered, and virtual nodes
+    that show both to programs, with a Linux kernel of their own.
 
     \b
     Examples:
       ./numalab machine list
       ./numalab machine show nebula
+      ./numalab machine run nebula -- numactl -H
       ./numalab machine import node.xml      made by: lstopo node.xml
     """
 
@@ -207,6 +209,111 @@ def _write(path: Path, text: str, option: str) -> None:
         raise UserError(
             f"{option} {path}: can't write it: {error.strerror}; choose another place"
         ) from error
+
+
+# ---- run -------------------------------------------------------------------------
+
+
+@machine.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Run a command on a virtual node.",
+)
+@click.argument("name")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder that the command may write to, made if it is not there; inside it is at "
+    "the same path, and in $NUMALAB_RESULTS.",
+)
+@click.option(
+    "--share",
+    "more",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="One more folder of this host that the command may read; may be repeated.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="At most N cores a NUMA node. Left out: what this host can carry.",
+)
+@click.option("--full", is_flag=True, help="All cores of the machine, however long it takes.")
+@click.option(
+    "--node-memory",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    help="Memory of each NUMA node. Left out: 256.",
+)
+@click.option(
+    "--guest-kernel",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Boot this Linux kernel (vmlinuz) instead of one of the distribution.",
+)
+@click.option("--no-snapshot", is_flag=True, help="Boot; neither use nor keep a snapshot.")
+@click.option(
+    "--boot-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Give up if it is not up by then. Left out: 60, and 2 for each PU.",
+)
+@click.pass_obj
+def run(
+    kit: Kit,
+    name: str,
+    command: Sequence[str],
+    results: Path | None,
+    more: Sequence[Path],
+    cores: int | None,
+    full: bool,
+    node_memory: int | None,
+    guest_kernel: Path | None,
+    no_snapshot: bool,
+    boot_limit: float | None,
+) -> int:
+    """Boot the machine NAME as a virtual node, run COMMAND there, and end it.
+
+    The command sees this host's programs and libraries and the current folder, all
+    read-only and at the same paths, but not your home folder; /tmp is its own. Its exit
+    code, output and Ctrl-C are passed through. At a terminal it gets one (Ctrl-] ends the
+    node).
+
+    \b
+    Examples:
+      ./numalab machine run hydra -- numactl -H
+      ./numalab machine run nebula -- lstopo-no-graphics --no-io
+      ./numalab machine run hydra -- env OMP_PLACES=cores OMP_PROC_BIND=close ./a.out
+      ./numalab machine run hydra --results out -- sh -c './a.out > out/log'
+      ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
+      ./numalab machine run hydra -- bash
+    """
+    from numalab.cli import progress_line
+    from numalab.virtual import guest, plan, session
+    from numalab.virtual.machine import find_machine
+
+    if full and cores is not None:
+        raise UserError("--full and --cores exclude each other")
+    one = find_machine(kit, name)
+    folder = Path.cwd()
+    written = None if results is None else session.results_folder(results)
+    shares = session.shares_for(folder, written, more)
+    wish = plan.Wish(cores, full, node_memory, guest_kernel, boot_limit, not no_snapshot)
+    with progress_line(one.name) as progress:
+        if not plan.programs_are_built(kit):
+            progress("building the first process of virtual nodes")
+            with kit.lock():
+                plan.build_programs(kit)
+        ready, store = plan.make_plan(kit, one, shares, wish, progress)
+        node = guest.boot(ready, store, progress)
+    with node:
+        if ready.machine.scaled_from is not None:
+            note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
+            click.echo(click.wrap_text(note, 78), err=True)
+        return session.run_command(node, command, folder, written)
 
 
 # ---- import ----------------------------------------------------------------------

@@ -51,6 +51,15 @@ class Kit:
     def describe_node(self) -> Path:
         return self.build / "common" / "describe_node"
 
+    @property
+    def guest_init(self) -> Path:
+        """The first process of virtual nodes."""
+        return self.build / "common" / "guest_init"
+
+    @property
+    def probe_host(self) -> Path:
+        return self.build / "common" / "probe_host"
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keeps a second command out of the build folder, and off the cores.

@@ -1,0 +1,112 @@
+"""The host's end of the line to a guest's first process; common/guest/protocol.h has the
+format and the meaning of the frames."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WRITE, LINK, MOUNT, CLOCK, PING, RUN, INPUT, SIGNAL, WINDOW = b"WLMTPRISV"
+READY, PONG, OUTPUT, ERRORS, CONSUMED, REFUSED, ENDED = b"HPOECFX"
+RECEIVE_BYTES = 1 << 18
+SEND_LIMIT_S = 60.0  # a guest that hangs takes nothing
+
+
+class ChannelClosed(Exception):
+    """The other end is gone: QEMU has ended."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    type: int
+    payload: bytes
+
+
+class Channel:
+    """Frames over a connected stream socket. Raises ChannelClosed when the other end is
+    gone, or takes nothing for SEND_LIMIT_S."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._received = bytearray()
+
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def close(self) -> None:
+        self._line.close()
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        self._line.settimeout(SEND_LIMIT_S)
+        try:
+            self._line.sendall(struct.pack("<BI", kind, len(payload)) + payload)
+        except OSError as error:
+            raise ChannelClosed from error
+        finally:
+            self._line.settimeout(None)
+
+    def send_strings(self, kind: int, *strings: str | bytes) -> None:
+        """Strings with an end each, as C has them."""
+        encoded = (s if isinstance(s, bytes) else s.encode(errors="surrogateescape")
+                   for s in strings)  # fmt: skip
+        self.send(kind, b"".join(s + b"\0" for s in encoded))
+
+    def _next(self) -> Frame | None:
+        if len(self._received) < 5:
+            return None
+        kind, length = struct.unpack_from("<BI", self._received)
+        if len(self._received) < 5 + length:
+            return None
+        frame = Frame(kind, bytes(self._received[5 : 5 + length]))
+        del self._received[: 5 + length]
+        return frame
+
+    def receive_ready(self) -> list[Frame]:
+        """The frames that are there, after one read that waits if nothing is."""
+        try:
+            data = self._line.recv(RECEIVE_BYTES)
+        except OSError as error:
+            raise ChannelClosed from error
+        if not data:
+            raise ChannelClosed
+        self._received += data
+        frames = []
+        while frame := self._next():
+            frames.append(frame)
+        return frames
+
+    def wait_for(self, kind: int, limit_s: float) -> Frame | None:
+        """The next frame of a kind, dropping others; None when the time is over."""
+        deadline = time.monotonic() + limit_s
+        try:
+            while (left_s := deadline - time.monotonic()) > 0:
+                frame = self._next()
+                if frame is not None:
+                    if frame.type == kind:
+                        return frame
+                    continue
+                self._line.settimeout(left_s)
+                try:
+                    data = self._line.recv(RECEIVE_BYTES)
+                except TimeoutError:
+                    return None
+                if not data:
+                    raise ChannelClosed
+                self._received += data
+        except ConnectionError as error:
+            raise ChannelClosed from error
+        finally:
+            self._line.settimeout(None)
+        return None
+
+
+def run_payload(
+    folder: str, arguments: Sequence[str], environment: dict[str, str], window: tuple[int, int]
+) -> bytes:
+    """window: rows and columns of the terminal; zeros for none."""
+    strings = [folder, *arguments, "", *(f"{k}={v}" for k, v in environment.items()), ""]
+    encoded = b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
+    return struct.pack("<HH", *window) + encoded

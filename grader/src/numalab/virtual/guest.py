@@ -1,0 +1,536 @@
+"""A virtual node while it runs: boots it or brings it back from a snapshot, shows it
+folders of the host, runs commands in it, and ends it.
+
+Nothing of it lies in a file or a temporary folder: what QEMU reads are memory files and
+sockets that it inherits, and QEMU dies with the process that started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from numalab import __version__
+from numalab.errors import KitError, UserError
+from numalab.virtual import channel as line
+from numalab.virtual import initramfs, qemu, snapshots
+from numalab.virtual.channel import Channel, ChannelClosed, Frame
+from numalab.virtual.kernel import GuestKernel
+from numalab.virtual.machine import Machine
+
+RESTORE_LIMIT_S = 20.0
+STEP_LIMIT_S = 60.0
+HEARTBEAT_S = 5.0
+SILENCE_LIMIT_S = 90.0
+CONSOLE_LINES = 12
+
+Json = dict[str, Any]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A folder of the host, seen in the guest at the same path. cached: the guest may
+    believe what it has read once."""
+
+    path: Path
+    writable: bool = False
+    cached: bool = True
+
+    @property
+    def mount_options(self) -> str:
+        cache = "loose" if self.cached and not self.writable else "none"
+        mode = "" if self.writable else "ro,"
+        return f"{mode}trans=virtio,version=9p2000.L,msize=512000,cache={cache}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a guest is started from."""
+
+    machine: Machine
+    node_memory_mib: int
+    accelerator: qemu.Accelerator
+    kernel: GuestKernel
+    init: bytes  # the guest's first process
+    tsc_khz: int
+    shares: tuple[Share, ...]
+    boot_limit_s: float
+
+    @property
+    def kernel_words(self) -> str:
+        return qemu.kernel_command_line(self.accelerator, self.tsc_khz)
+
+    def initrd(self) -> bytes:
+        modules = {path.stem: path.read_bytes() for path in self.kernel.modules}
+        tables = {"madt": initramfs.processor_table(qemu.apic_ids(self.machine))}
+        if not qemu.lists_nodes_in_order(self.machine):
+            ids = qemu.apic_ids_of_nodes(self.machine)
+            tables["srat"] = initramfs.affinity_table(ids, self.node_memory_mib << 20)
+        return initramfs.acpi_archive(tables) + initramfs.initramfs(self.init, modules)
+
+    def command(self, program: str, devices: qemu.Devices, snapshot: int | None) -> list[str]:
+        return qemu.command_line(
+            program, self.machine, self.node_memory_mib, self.accelerator,
+            str(self.kernel.image), self.kernel.is_pvh, self.kernel_words, devices, snapshot,
+        )  # fmt: skip
+
+    def key(self, program: str, initrd: bytes) -> str:
+        """Of a snapshot: all but the host's folders, which are looked at later."""
+        blank = [("/", False)] * qemu.SHARES
+        command = self.command(program, qemu.Devices(0, 0, 0, blank), None)
+        status = Path(program).stat()
+        return snapshots.key_of(
+            [
+                __version__,
+                self.kernel.fingerprint,
+                f"{status.st_size} {status.st_mtime_ns}",
+                initrd.hex(),
+                *command,
+            ]
+        )
+
+
+class GuestFailed(Exception):
+    """The guest did not come up or has gone; the message has what is known."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. signal: 0 unless one ended it; refused: errno where it could
+    not be started."""
+
+    code: int
+    signal: int = 0
+    refused: int = 0
+
+
+# ---- QEMU's process ----------------------------------------------------------------------
+
+
+def _memory_file(name: str, content: bytes = b"") -> BinaryIO:
+    file = os.fdopen(os.memfd_create(name), "w+b")
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file
+
+
+def _start_qemu(
+    command: list[str], console: BinaryIO, pass_fds: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
+    to die with this process; the shell looks whether that is too late already."""
+    guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
+    return subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
+        stdin=subprocess.DEVNULL, stdout=console, stderr=console,
+        pass_fds=pass_fds, start_new_session=True, cwd="/",
+    )  # fmt: skip
+
+
+class _Monitor:
+    """QEMU's own control line (QMP)."""
+
+    def __init__(self, own: socket.socket) -> None:
+        own.settimeout(STEP_LIMIT_S)
+        self._socket = own
+        self._answers = own.makefile("r")
+        self._answers.readline()  # its greeting
+        self.ask("qmp_capabilities")
+
+    def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
+        """files: descriptors to hand over with the command."""
+        text = json.dumps({"execute": command, "arguments": arguments or {}})
+        socket.send_fds(self._socket, [text.encode()], files)
+        while text := self._answers.readline():
+            answer = json.loads(text)
+            if "error" in answer:
+                raise GuestFailed(f"QEMU refuses {command}: {answer['error'].get('desc')}")
+            if "return" in answer:
+                return answer["return"]
+        raise GuestFailed(f"QEMU did not answer {command}")
+
+
+# ---- the guest's own files ---------------------------------------------------------------
+
+
+def _host_files() -> Iterator[tuple[str, bytes]]:
+    """Of /etc what programs of the host can't do without; nothing with secrets."""
+    for name in ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf"):
+        with contextlib.suppress(OSError):
+            yield name, Path(name).read_bytes()
+    yield "/etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+    yield "/etc/group", b"root:x:0:\nnogroup:x:65534:\n"
+
+
+def _host_links() -> Iterator[tuple[str, str]]:
+    """Symbolic links (target, path) at the top and of Debian's alternatives."""
+    for path in sorted(Path("/").iterdir()):
+        if path.is_symlink() and path.name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+            yield str(path.readlink()), str(path)
+    alternatives = Path("/etc/alternatives")
+    if alternatives.is_dir():
+        for path in sorted(alternatives.iterdir()):
+            if path.is_symlink():
+                yield str(path.readlink()), str(path)
+
+
+# ---- the guest ---------------------------------------------------------------------------
+
+
+class Guest:
+    """Use boot(). As a context manager it ends the guest at the block's end."""
+
+    def __init__(self, plan: Plan, program: str, initrd: bytes, snapshot: int | None) -> None:
+        self.plan = plan
+        self.name = plan.machine.name
+        self.from_snapshot = snapshot is not None
+        # A file's position is shared with the process that inherits it.
+        if snapshot is not None:
+            os.lseek(snapshot, 0, os.SEEK_SET)
+        own, theirs = socket.socketpair()
+        own_control, their_control = socket.socketpair()
+        self.channel = Channel(own)
+        self._control = own_control
+        self._console = _memory_file("console")
+        shares = [(str(share.path), share.writable) for share in plan.shares]
+        # Those that are left over show what is visible anyway.
+        shares += [("/usr", False)] * (qemu.SHARES - len(shares))
+        with _memory_file("initrd", initrd) as initrd_file, theirs, their_control:
+            devices = qemu.Devices(
+                initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares
+            )
+            inherited = [devices.initrd, devices.channel, devices.monitor]
+            if snapshot is not None:
+                inherited.append(snapshot)
+            self.process = _start_qemu(
+                plan.command(program, devices, snapshot), self._console, inherited
+            )
+
+    def __enter__(self) -> Guest:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.channel.close()
+        self._control.close()
+        if not self._console.closed:
+            self._console.close()
+
+    # ---- coming up -----------------------------------------------------------------
+
+    def console(self) -> str:
+        """The last lines of what the kernel, the first process and QEMU have printed."""
+        size = os.fstat(self._console.fileno()).st_size
+        text = os.pread(self._console.fileno(), size, 0).decode(errors="replace")
+        lines = [text_line.rstrip() for text_line in text.splitlines() if text_line.strip()]
+        return "\n".join(f"  | {text_line}" for text_line in lines[-CONSOLE_LINES:])
+
+    def failure(self, what: str) -> GuestFailed:
+        said = self.console()
+        tail = f" Its console's last lines:\n{said}" if said else " Its console is empty."
+        return GuestFailed(f"{what}{tail}")
+
+    def _is_up_within(self, limit_s: float) -> bool:
+        try:
+            ready = self.channel.wait_for(line.READY, limit_s)
+        except ChannelClosed as error:
+            raise self.failure(f"QEMU ended while {self.name} was booting.") from error
+        if ready is not None:
+            self._compare_numbering(ready.payload.decode(errors="replace"))
+        return ready is not None
+
+    def _compare_numbering(self, said: str) -> None:
+        found = {}
+        for text in said.splitlines():
+            node, _, pus = text.partition(":")
+            found[int(node)] = numbers(pus)
+        wanted = {node.number: set(node.pus) for node in self.plan.machine.numa_nodes}
+        if found != wanted:
+            raise self.failure(
+                f"Linux in the guest does not number the PUs as {self.name} does (NUMA node: PUs "
+                f"{said.split()}); the kernel {self.plan.kernel.version} may lack "
+                "CONFIG_ACPI_TABLE_UPGRADE. Try another: --guest-kernel FILE."
+            )
+
+    def _ping(self, limit_s: float) -> str:
+        """Waits until the guest has done all that it was told. Returns what went wrong."""
+        try:
+            self.channel.send(line.PING)
+            answer = self.channel.wait_for(line.PONG, limit_s)
+        except ChannelClosed as error:
+            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+        if answer is None:
+            raise self.failure(f"{self.name} does not answer.")
+        return answer.payload.decode(errors="replace")
+
+    def _save(self, file: int) -> None:
+        """Writes the guest's state to a file; it goes on whether that works or not."""
+        monitor = _Monitor(self._control)
+        monitor.ask("stop")
+        try:
+            self._write_state(monitor, file)
+        finally:
+            monitor.ask("cont")
+
+    def _write_state(self, monitor: _Monitor, file: int) -> None:
+        monitor.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
+        monitor.ask("getfd", {"fdname": "state"}, [file])
+        monitor.ask("migrate", {"uri": "fd:state"})
+        deadline = time.monotonic() + STEP_LIMIT_S
+        while (state := monitor.ask("query-migrate").get("status")) != "completed":
+            if state in ("failed", "cancelled") or time.monotonic() > deadline:
+                raise GuestFailed(f"the state of {self.name} can't be kept ({state})")
+            time.sleep(0.02)
+
+    def _wake(self) -> None:
+        """Lets the guest go on once its state is read; it was stopped when it was kept."""
+        monitor = _Monitor(self._control)
+        deadline = time.monotonic() + RESTORE_LIMIT_S
+        while (state := monitor.ask("query-status").get("status")) == "inmigrate":
+            if time.monotonic() > deadline:
+                raise GuestFailed(f"the state of {self.name} can't be read ({state})")
+            time.sleep(0.02)
+        monitor.ask("cont")
+        self._ping(RESTORE_LIMIT_S)
+
+    def set_up(self) -> None:
+        """Gives the guest the time, its name, the host's files and the shared folders."""
+        now = time.time_ns()
+        self.channel.send(line.CLOCK, struct.pack("<qq", *divmod(now, 10**9)))
+        for target, path in _host_links():
+            self.channel.send_strings(line.LINK, target, path)
+        for path, content in _host_files():
+            self.channel.send(line.WRITE, path.encode() + b"\0" + content)
+        hosts = f"127.0.0.1 localhost {self.name}\n"
+        for path, text in (("/etc/hosts", hosts), ("/proc/sys/kernel/hostname", self.name)):
+            self.channel.send(line.WRITE, f"{path}\0{text}".encode())
+        numbered = sorted(enumerate(self.plan.shares), key=lambda pair: len(pair[1].path.parts))
+        for number, share in numbered:
+            self.channel.send_strings(
+                line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
+            )
+        trouble = self._ping(STEP_LIMIT_S)
+        if trouble:
+            raise self.failure(f"{self.name} could not be set up: {trouble}.")
+
+    # ---- commands --------------------------------------------------------------------
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        folder: str,
+        environment: dict[str, str],
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None],
+        source: Input | None = None,
+        window: tuple[int, int] = (0, 0),
+        limit_s: float | None = None,
+    ) -> Ended | None:
+        """Runs one command to its end; None when limit_s is over, with the command killed.
+
+        window: rows and columns of a terminal for it; zeros for pipes. Raises GuestFailed.
+        """
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        killed = False
+        heart = _Heart()
+        try:
+            self.channel.send(line.RUN, line.run_payload(folder, arguments, environment, window))
+            with selectors.PollSelector() as selector:
+                selector.register(self.channel, selectors.EVENT_READ)
+                for reader in source.readers() if source else ():
+                    selector.register(reader, selectors.EVENT_READ)
+                while True:
+                    now_s = time.monotonic()
+                    if heart.has_stopped(now_s):
+                        raise self.failure(f"{self.name} hangs.")
+                    if heart.is_due(now_s):
+                        self.channel.send(line.PING)
+                    wait_s = HEARTBEAT_S
+                    if deadline is not None:
+                        wait_s = min(wait_s, max(0.0, deadline - now_s))
+                    ready = {key.fileobj for key, _ in selector.select(wait_s)}
+                    if deadline is not None and time.monotonic() >= deadline:
+                        if killed:
+                            raise self.failure(f"{self.name} does not end a command.")
+                        killed = True
+                        deadline = time.monotonic() + STEP_LIMIT_S
+                        self.channel.send(line.SIGNAL, struct.pack("<I", 9))
+                    if self.channel in ready:
+                        frames = self.channel.receive_ready()
+                        heart.beats(time.monotonic())
+                        ended = self._handle(frames, on_output, on_errors, source)
+                        if ended is not None:
+                            return None if killed else ended
+                    if source is not None:
+                        source.handle(ready, selector, self.channel)
+        except ChannelClosed as error:
+            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+
+    def _handle(
+        self,
+        frames: Iterable[Frame],
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None],
+        source: Input | None,
+    ) -> Ended | None:
+        for frame in frames:
+            if frame.type == line.OUTPUT:
+                on_output(frame.payload)
+            elif frame.type == line.ERRORS:
+                on_errors(frame.payload)
+            elif frame.type == line.CONSUMED and source is not None:
+                source.consumed()
+            elif frame.type == line.REFUSED:
+                return Ended(127, refused=struct.unpack("<I", frame.payload)[0])
+            elif frame.type == line.ENDED:
+                return Ended(*struct.unpack("<II", frame.payload))
+        return None
+
+
+class _Heart:
+    """Whether a guest that runs a command is alive: it is asked now and then, and any word
+    from it will do. A busy one answers late, since its threads share the host's cores."""
+
+    def __init__(self) -> None:
+        self._heard_s = self._asked_s = time.monotonic()
+
+    def beats(self, now_s: float) -> None:
+        self._heard_s = now_s
+
+    def is_due(self, now_s: float) -> bool:
+        if now_s - max(self._heard_s, self._asked_s) < HEARTBEAT_S:
+            return False
+        self._asked_s = now_s
+        return True
+
+    def has_stopped(self, now_s: float) -> bool:
+        return self._asked_s > self._heard_s and now_s - self._heard_s > SILENCE_LIMIT_S
+
+
+class Input:
+    """What a command gets while it runs; the interactive one is in terminal.py."""
+
+    def readers(self) -> Sequence[Any]:
+        return ()
+
+    def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
+        """Acts on the readers that are ready."""
+
+    def consumed(self) -> None:
+        """The guest has taken what it was sent last."""
+
+
+def numbers(text: str) -> set[int]:
+    """Of Linux's list format: 0-3,8."""
+    found: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def find_qemu() -> str:
+    program = shutil.which(qemu.PROGRAM)
+    if program is None:
+        raise UserError(qemu.NO_QEMU)
+    if shutil.which("setpriv") is None:
+        raise UserError("virtual nodes need setpriv (the package util-linux)")
+    return program
+
+
+def boot(plan: Plan, store: snapshots.Store | None, progress: Progress) -> Guest:
+    """A guest that is up and set up. Raises KitError with its console's last lines."""
+    program = find_qemu()
+    initrd = plan.initrd()
+    key = plan.key(program, initrd)
+    try:
+        guest = _restore(plan, program, initrd, store, key, progress) if store else None
+        return guest or _boot(plan, program, initrd, store, key, progress)
+    except GuestFailed as error:
+        raise KitError(str(error)) from error
+
+
+def _restore(
+    plan: Plan, program: str, initrd: bytes, store: snapshots.Store, key: str, progress: Progress
+) -> Guest | None:
+    file = store.open(key)
+    if file is None:
+        return None
+    progress(f"waking {plan.machine.name}")
+    guest = None
+    try:
+        guest = Guest(plan, program, initrd, file)
+        guest._wake()
+        guest.set_up()
+    except GuestFailed:
+        # A state that does not work is worth nothing; the machine boots instead.
+        store.drop(key)
+        if guest is not None:
+            guest.close()
+        return None
+    except BaseException:
+        if guest is not None:
+            guest.close()
+        raise
+    finally:
+        os.close(file)
+    return guest
+
+
+def _boot(
+    plan: Plan,
+    program: str,
+    initrd: bytes,
+    store: snapshots.Store | None,
+    key: str,
+    progress: Progress,
+) -> Guest:
+    progress(f"booting {plan.machine.name}")
+    deadline = time.monotonic() + plan.boot_limit_s
+    guest = Guest(plan, program, initrd, None)
+    try:
+        if not guest._is_up_within(plan.boot_limit_s / 2):
+            # An emulated machine hangs once in many boots; none does so twice running.
+            guest.close()
+            progress(f"booting {plan.machine.name} once more, since it hangs")
+            guest = Guest(plan, program, initrd, None)
+            if not guest._is_up_within(deadline - time.monotonic()):
+                raise guest.failure(
+                    f"{plan.machine.name} did not come up within {plan.boot_limit_s:g} s."
+                )
+        if store is not None:
+            try:
+                with store.writing(key) as file:
+                    if file is not None:
+                        guest._save(file)
+            except (OSError, GuestFailed):
+                # Most often a full disk. It only costs time.
+                progress(f"{plan.machine.name} is up; its state can't be kept in {store.folder}")
+        guest.set_up()
+    except BaseException:
+        guest.close()
+        raise
+    return guest

@@ -1,0 +1,99 @@
+"""What a guest's kernel gets beside itself: an archive with the first process and the
+modules, and before it tables of processors and NUMA nodes that make Linux number them as
+the machine does. Pure functions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+_FILE, _FOLDER, _CHARACTER_DEVICE = 0o100000, 0o040000, 0o020000
+
+
+def _entry(name: str, mode: int, content: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:
+    """One member in the format newc (Linux: early-userspace/buffer-format.rst)."""
+    encoded = name.encode() + b"\0"
+    fields = (0, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(encoded), 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
+    head += b"\0" * (-len(head) % 4)
+    return head + content + b"\0" * (-len(content) % 4)
+
+
+def archive(members: Iterable[bytes]) -> bytes:
+    return b"".join(members) + _entry("TRAILER!!!", 0)
+
+
+def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
+    """The guest's first file system; modules in the order in which they are loaded."""
+    folders = ("dev", "proc", "sys", "tmp", "run", "modules")
+    members = [_entry(name, _FOLDER | 0o755) for name in folders]
+    members.append(_entry("dev/console", _CHARACTER_DEVICE | 0o600, device=(5, 1)))
+    members.append(_entry("init", _FILE | 0o755, init))
+    order = "".join(f"{name}.ko\n" for name in modules)
+    members.append(_entry("modules/order", _FILE | 0o644, order.encode()))
+    members += [_entry(f"modules/{name}.ko", _FILE | 0o644, data) for name, data in modules.items()]
+    return archive(members)
+
+
+# ---- tables of processors and nodes -----------------------------------------------------------
+
+
+def processor_table(apic_ids: Sequence[int]) -> bytes:
+    """An ACPI MADT that lists processors in Linux's order of PU numbers.
+
+    apic_ids: of each PU in order. The rest is what QEMU's q35 machine has: one I/O APIC,
+    the usual interrupt overrides. Source: ACPI specification, section 5.2.12.
+    """
+    by_id = {apic_id: uid for uid, apic_id in enumerate(sorted(apic_ids))}
+    body = struct.pack("<II", 0xFEE00000, 1)
+    for apic_id in apic_ids:
+        body += struct.pack("<BBBBI", 0, 8, by_id[apic_id], apic_id, 1)
+    body += struct.pack("<BBBBII", 1, 12, 0, 0, 0xFEC00000, 0)
+    for source, target, flags in ((0, 2, 0), (5, 5, 13), (9, 9, 13), (10, 10, 13), (11, 11, 13)):
+        body += struct.pack("<BBBBIH", 2, 10, 0, source, target, flags)
+    body += struct.pack("<BBBHB", 4, 6, 0xFF, 0, 1)
+    return _acpi_table(b"APIC", 3, body)
+
+
+def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
+    """With a header that Linux takes for a newer one of QEMU's own: the same names, and a
+    higher revision of the maker's (its own is 1)."""
+    table = signature + struct.pack("<IBB", 36 + len(body), revision, 0) + b"BOCHS BXPC    "
+    table += struct.pack("<I", 2) + b"NUMA" + struct.pack("<I", 1) + body
+    checksum = -sum(table) & 0xFF
+    return table[:9] + bytes([checksum]) + table[10:]
+
+
+def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: int) -> bytes:
+    """An ACPI SRAT that lists NUMA nodes in the order of their numbers.
+
+    apic_ids: of each node's processors. Linux numbers nodes as they appear, and QEMU lists
+    them by package. Each node has node_bytes of memory, laid out as QEMU's q35 machine
+    does: one after the other, from 2 or 2.75 GiB on continued above 4 GiB. Source: ACPI
+    specification, section 5.2.16.
+    """
+    body = struct.pack("<IQ", 1, 0)
+    for node, ids in enumerate(apic_ids):
+        for apic_id in ids:
+            body += struct.pack("<BBBBIB3sI", 0, 16, node, apic_id, 1, 0, bytes(3), 0)
+    for node in range(len(apic_ids)):
+        total = len(apic_ids) * node_bytes
+        low = 0x80000000 if total >= 0xB0000000 else 0xB0000000
+        start, end = node * node_bytes, (node + 1) * node_bytes
+        for base, length in (
+            (start, min(end, low) - start),
+            (max(start, low) + (1 << 32) - low, end - max(start, low)),
+        ):
+            if length > 0:
+                body += struct.pack("<BBIHQQIIQ", 1, 40, node, 0, base, length, 0, 1, 0)
+    return _acpi_table(b"SRAT", 3, body)
+
+
+def acpi_archive(tables: Mapping[str, bytes]) -> bytes:
+    """Tables where Linux looks for replacements: before the initramfs, uncompressed
+    (Linux: admin-guide/acpi/initrd_table_override.rst)."""
+    folders = ("kernel", "kernel/firmware", "kernel/firmware/acpi")
+    members = [_entry(name, _FOLDER | 0o755) for name in folders]
+    for name, table in tables.items():
+        members.append(_entry(f"kernel/firmware/acpi/{name}.aml", _FILE | 0o644, table))
+    return archive(members)

@@ -1,0 +1,372 @@
+"""The Linux kernel of virtual nodes: finds one, or fetches a package without installing
+it, and keeps what a guest needs of it (the kernel itself and a few modules).
+
+The uncompressed kernel is started through the PVH entry (Xen's note in its ELF file),
+which saves seconds of decompression under emulation.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from numalab.errors import KitError, UserError
+
+# In the kernel's file names; what they need in turn is found from the modules.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
+PREPARED_VERSION = 1  # of the folder's content
+FETCH_LIMIT_S = 900
+OTHER_KERNEL = (
+    "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
+    "/lib/modules/VERSION, or in the same unpacked package."
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """image: what QEMU starts; modules: in the order in which they are loaded."""
+
+    version: str
+    image: Path
+    is_pvh: bool
+    modules: tuple[Path, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """The same as long as the kernel is: its folder is named by its content."""
+        return self.image.parent.name
+
+
+# ---- reading kernels ---------------------------------------------------------------
+
+
+def read_version(image: bytes) -> str | None:
+    """The release of a bzImage; None where this is none."""
+    if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
+        return None
+    (offset,) = struct.unpack_from("<H", image, 0x20E)
+    text = image[offset + 0x200 : offset + 0x300].split(b"\0")[0].decode("ascii", "replace")
+    return text.split(" ")[0] or None
+
+
+def payload(image: bytes) -> bytes:
+    """The compressed kernel within a bzImage (Linux: Documentation/arch/x86/boot.rst)."""
+    setup_sectors = image[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = (setup_sectors + 1) * 512 + offset
+    return image[start : start + length]
+
+
+def decompress(data: bytes) -> bytes:
+    """Undoes what kernels and modules are compressed with. Raises KitError."""
+    try:
+        if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
+            return lzma.LZMADecompressor().decompress(data)
+        if data[:2] == b"\x1f\x8b":
+            return gzip.decompress(data)
+        if data[:3] == b"BZh":
+            return bz2.decompress(data)
+    except (lzma.LZMAError, OSError, EOFError) as error:
+        raise KitError(f"the guest's kernel can't be decompressed: {error}") from error
+    tools = {b"\x28\xb5\x2f\xfd": "zstd", b"\x02\x21\x4c\x18": "lz4"}
+    tool = tools.get(data[:4])
+    if tool is None:
+        return data
+    if not shutil.which(tool):
+        raise UserError(
+            f"the guest's kernel is compressed with {tool}; install the package {tool}, then "
+            "try again"
+        )
+    # The bytes behind the stream (its size) make these tools complain at the end.
+    return subprocess.run([tool, "-dcq"], input=data, capture_output=True, check=False).stdout
+
+
+def has_pvh_entry(image: bytes) -> bool:
+    """Whether an ELF file carries Xen's note of type 18, the physical 32-bit entry."""
+    if image[:5] != b"\x7fELF\x02":
+        return False
+    offset, size, count = (
+        *struct.unpack_from("<Q", image, 0x20),
+        *struct.unpack_from("<HH", image, 0x36),
+    )
+    for number in range(count):
+        kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", image, offset + number * size)
+        at, end = start, start + length
+        while kind == 4 and at + 12 <= end:
+            name_bytes, value_bytes, note = struct.unpack_from("<III", image, at)
+            if note == 18 and image[at + 12 : at + 15] == b"Xen":
+                return True
+            at += 12 + (name_bytes + 3) // 4 * 4 + (value_bytes + 3) // 4 * 4
+    return False
+
+
+def module_name(path: str) -> str:
+    """The name that modules call each other by, of a file's path."""
+    return PurePosixPath(path).name.split(".ko")[0].replace("-", "_")
+
+
+def dependencies(module: bytes) -> tuple[str, ...]:
+    """The modules that this one says it needs."""
+    found = re.search(rb"(?:^|\0)depends=([\w,\-]*)\0", module)
+    names = found.group(1).decode().split(",") if found else []
+    return tuple(name.replace("-", "_") for name in names if name)
+
+
+def load_order(
+    read: Callable[[str], bytes], files: Mapping[str, str], builtin: Iterable[str], version: str
+) -> dict[str, bytes]:
+    """The modules that a guest needs, decompressed, each after those that it needs.
+
+    read gives a file's content, files maps a module's name to its path, builtin are
+    names of what the kernel has without modules. Raises UserError where one is missing.
+    """
+    compiled_in = set(builtin)
+    order: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        if name in order or name in compiled_in:
+            return
+        if name not in files:
+            raise UserError(
+                f"the kernel {version} has no module {name}, which the guest needs to see "
+                f"the host's files. {OTHER_KERNEL}"
+            )
+        content = decompress(read(files[name]))
+        for needed in dependencies(content):
+            add(needed)
+        order[name] = content
+
+    for name in MODULES:
+        add(name)
+    return order
+
+
+# ---- the store -----------------------------------------------------------------------
+
+
+def _prepare(
+    store: Path,
+    version: str,
+    image: bytes,
+    modules: Mapping[str, bytes],
+) -> GuestKernel:
+    """Keeps a kernel for later: unpacked, named by its content, renamed into place."""
+    unpacked = decompress(payload(image))
+    is_pvh = has_pvh_entry(unpacked)
+    content = unpacked if is_pvh else image
+    digest = hashlib.sha256(content)
+    for name, module in modules.items():
+        digest.update(name.encode() + module)
+    final = store / f"{version}-{digest.hexdigest()[:12]}"
+    if not final.is_dir():
+        store.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=store) as name:
+            folder = Path(name) / "kernel"
+            folder.mkdir()
+            (folder / "image").write_bytes(content)
+            for file, data in modules.items():
+                (folder / f"{file}.ko").write_bytes(data)
+            facts = {
+                "prepared_version": PREPARED_VERSION,
+                "version": version,
+                "is_pvh": is_pvh,
+                "modules": list(modules),
+            }
+            (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
+            folder.rename(final)
+    kernel = _load(final)
+    if kernel is None:
+        raise KitError(f"{final} is damaged; remove it, then try again")
+    return kernel
+
+
+def _load(folder: Path) -> GuestKernel | None:
+    try:
+        facts = json.loads((folder / "kernel.json").read_text())
+    except (OSError, json.JSONDecodeError):
+        return None
+    if facts.get("prepared_version") != PREPARED_VERSION:
+        return None
+    modules = tuple(folder / f"{name}.ko" for name in facts["modules"])
+    return GuestKernel(facts["version"], folder / "image", facts["is_pvh"], modules)
+
+
+# ---- where kernels come from -----------------------------------------------------------
+
+
+def _modules_in(folder: Path, version: str) -> dict[str, bytes]:
+    """The modules that a guest needs, from a folder like /lib/modules/VERSION."""
+    if not folder.is_dir():
+        raise UserError(
+            f"the modules of the kernel {version} are not there: {folder}. {OTHER_KERNEL}"
+        )
+    files = {module_name(path.name): str(path) for path in folder.rglob("*.ko*") if path.is_file()}
+    listed = folder / "modules.builtin"
+    builtin = [module_name(line) for line in listed.read_text().split()] if listed.is_file() else []
+    return load_order(lambda path: Path(path).read_bytes(), files, builtin, version)
+
+
+def from_file(store: Path, path: Path) -> GuestKernel:
+    """The kernel that --guest-kernel names. Raises UserError."""
+    try:
+        image = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"--guest-kernel {path}: {error.strerror}") from error
+    version = read_version(image)
+    if version is None:
+        raise UserError(f"--guest-kernel {path} is no Linux kernel for x86 (a vmlinuz, bzImage)")
+    beside = path.resolve().parent.parent / "lib" / "modules" / version
+    modules = beside if beside.is_dir() else Path("/lib/modules") / version
+    return _prepare(store, version, image, _modules_in(modules, version))
+
+
+def _version_key(name: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", name))
+
+
+def _installed(store: Path) -> GuestKernel | None:
+    """A kernel of this system that may be read and has what a guest needs."""
+    images = sorted(
+        Path("/boot").glob("vmlinuz-*"), key=lambda path: _version_key(path.name), reverse=True
+    )
+    for image in images:
+        if os.access(image, os.R_OK):
+            try:
+                return from_file(store, image)
+            except (UserError, KitError):
+                continue
+    return None
+
+
+def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
+            stdin=subprocess.DEVNULL, timeout=FETCH_LIMIT_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise KitError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
+
+
+def _package_names(cwd: Path) -> list[list[str]]:
+    """Packages to try, best first; each entry's packages belong together."""
+    for meta in ("linux-image-amd64", "linux-image-generic"):
+        shown = _run(["apt-cache", "depends", meta], cwd).stdout
+        images = re.findall(r"Depends: (linux-image-(?:unsigned-)?[\w.\-]+)", shown)
+        for image in images:
+            release = re.sub(r"^linux-image-(unsigned-)?", "", image)
+            if meta == "linux-image-amd64":
+                return [[image]]
+            modules = f"linux-modules-{release}"
+            return [[image, modules], [image, modules, f"linux-modules-extra-{release}"]]
+    return []
+
+
+def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
+    """Of the unpacked packages: the kernel, its modules of the right folders, lists."""
+    kept: dict[str, bytes] = {}
+    pattern = re.compile(
+        r"(/boot/vmlinuz-[^/]+|/modules\.builtin|/kernel/(drivers/(virtio|char)|net/9p|fs)/.*"
+        r"\.ko(\.\w+)?)$"
+    )
+    for package in packages:
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                for member in archive:
+                    file = archive.extractfile(member) if member.isfile() else None
+                    if file is not None and pattern.search(member.name):
+                        kept[member.name] = file.read()
+    return kept
+
+
+def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
+    members = _wanted_members(packages)
+    images = [data for name, data in members.items() if "/boot/vmlinuz-" in name]
+    version = read_version(images[0]) if images else None
+    if version is None:
+        raise KitError(f"{packages[0].name} holds no kernel")
+    files = {module_name(name): name for name in members if ".ko" in PurePosixPath(name).name}
+    lists = [data.decode() for name, data in members.items() if name.endswith("modules.builtin")]
+    builtin = [module_name(line) for text in lists for line in text.split()]
+    modules = load_order(members.__getitem__, files, builtin, version)
+    return _prepare(store, version, images[0], modules)
+
+
+NO_KERNEL = "there is no kernel to boot a virtual node with: "
+
+
+def _fetched(store: Path, progress: Progress) -> GuestKernel:
+    """Downloads a kernel package, as any user may, and keeps what is needed of it."""
+    if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        raise UserError(
+            NO_KERNEL + "none in /boot can be read or has the 9p modules, and without apt none "
+            f"can be fetched. {OTHER_KERNEL}"
+        )
+    store.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=store) as name:
+        folder = Path(name)
+        candidates = _package_names(folder)
+        if not candidates and os.geteuid() == 0:
+            progress("fetching package lists")
+            _run(["apt-get", "update"], folder)
+            candidates = _package_names(folder)
+        if not candidates:
+            raise UserError(
+                NO_KERNEL + "apt knows no package linux-image-amd64 or linux-image-generic. "
+                "Try: sudo apt-get update"
+            )
+        trouble: Exception = KitError(NO_KERNEL)
+        for names in candidates:
+            progress(f"fetching a kernel for virtual nodes, once ({names[0]})")
+            # apt's own user can't write here, of which it warns.
+            done = _run(["apt-get", "download", "-o", "APT::Sandbox::User=root", *names], folder)
+            if done.returncode != 0:
+                last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+                trouble = UserError(
+                    f"{NO_KERNEL}apt-get download {' '.join(names)}: {last}. Is there a network? "
+                    f"{OTHER_KERNEL}"
+                )
+                continue
+            progress("unpacking the kernel")
+            try:
+                return _from_packages(store, sorted(folder.glob("*.deb")))
+            except UserError as error:
+                trouble = error
+        raise trouble
+
+
+def find_kernel(store: Path, given: Path | None, progress: Progress) -> GuestKernel:
+    """The kernel that was given, else one that was kept, else one of this system, else a
+    fetched one. Raises UserError with what to do where there is none."""
+    if platform.machine() != "x86_64":
+        raise UserError(
+            f"virtual nodes need an x86-64 host, since they run the host's programs; this is "
+            f"{platform.machine()}"
+        )
+    if given is not None:
+        return from_file(store, given)
+    folders = [path for path in store.glob("[0-9]*") if path.is_dir()] if store.is_dir() else []
+    for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):
+        kernel = _load(folder)
+        if kernel is not None:
+            return kernel
+    return _installed(store) or _fetched(store, progress)

@@ -1,0 +1,190 @@
+"""Decides what a virtual node is started from: how much of the machine this host can
+carry, how much memory, which folders the guest sees."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.build import build_kit, configure
+from numalab.errors import UserError
+from numalab.explain import count
+from numalab.kit import Kit
+from numalab.virtual import host, qemu, snapshots
+from numalab.virtual.guest import Plan, Progress, Share, find_qemu
+from numalab.virtual.kernel import find_kernel
+from numalab.virtual.machine import Machine
+
+NODE_MEMORY_MIB = 256
+LEAST_NODE_MEMORY_MIB = 160  # the first node holds the kernel as well
+QEMU_MEMORY_MIB = 300  # of QEMU itself, with its translated code
+MOST_MEMORY_SHARE = 0.8  # of the host's free memory
+
+# PUs of the guest for each core of the host. Under emulation each PU costs time to boot
+# and threads share the host's cores; under KVM only the latter.
+PUS_PER_CORE: dict[qemu.Accelerator, int] = {"tcg": 4, "kvm": 16}
+LEAST_CORES_PER_NODE = 2  # so that a node is more than one core
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user asks for beside the machine's name; None is left to the host."""
+
+    cores_per_node: int | None = None
+    full: bool = False
+    node_memory_mib: int | None = None
+    guest_kernel: Path | None = None
+    boot_limit_s: float | None = None
+    use_snapshot: bool = True
+
+
+def scale(machine: Machine, wish: Wish, host_cores: int, accelerator: qemu.Accelerator) -> Machine:
+    """As much of the machine as the host can carry, or as was asked for."""
+    if wish.full:
+        return machine
+    if wish.cores_per_node is not None:
+        return machine.scaled(wish.cores_per_node)
+    pus = PUS_PER_CORE[accelerator] * host_cores
+    cores = pus // (len(machine.nodes_with_cores) * machine.threads_per_core)
+    return machine.scaled(max(LEAST_CORES_PER_NODE, cores))
+
+
+def free_memory_mib() -> int:
+    for text in Path("/proc/meminfo").read_text().splitlines():
+        if text.startswith("MemAvailable:"):
+            return int(text.split()[1]) // 1024
+    return 0
+
+
+def node_memory_mib(machine: Machine, wish: Wish, free_mib: int) -> int:
+    """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
+    nodes = len(machine.numa_nodes)
+    most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
+    wanted = wish.node_memory_mib or NODE_MEMORY_MIB
+    if wish.node_memory_mib is None:
+        wanted = min(wanted, most)
+    elif wanted < LEAST_NODE_MEMORY_MIB:
+        raise UserError(f"--node-memory {wanted}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more")
+    if wanted > most or wanted < LEAST_NODE_MEMORY_MIB:
+        raise UserError(
+            f"{machine.name} with {count(nodes, 'NUMA node')} needs "
+            f"{nodes * max(wanted, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
+            f"{MOST_MEMORY_SHARE:.0%} of the {free_mib} MiB that are free on this host. End "
+            "other programs, or take a machine with fewer NUMA nodes (./numalab machine list)."
+        )
+    return wanted
+
+
+def scaling_note(machine: Machine, memory_mib: int) -> str:
+    """What of the machine is smaller in the guest; empty where nothing is."""
+    notes = []
+    if machine.scaled_from is not None:
+        real = machine.scaled_from.cores_per_node
+        notes.append(
+            f"{machine.cores_per_node} of {real} cores a NUMA node ({count(machine.pus, 'PU')})"
+        )
+    notes.append(f"{memory_mib} MiB of memory a node")
+    return f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
+
+
+# ---- programs of the kit ---------------------------------------------------------------
+
+
+def programs_are_built(kit: Kit) -> bool:
+    """Whether the guest's first process and the probe are there and up to date."""
+    programs = (kit.guest_init, kit.probe_host)
+    newest = max(path.stat().st_mtime for path in (kit.root / "common" / "guest").iterdir())
+    return all(path.is_file() and path.stat().st_mtime >= newest for path in programs)
+
+
+def build_programs(kit: Kit) -> None:
+    """Builds them; the caller holds the build folder's lock. Raises KitError."""
+    configure(kit)
+    build_kit(kit, [kit.guest_init.name, kit.probe_host.name])
+
+
+# ---- what the guest sees -----------------------------------------------------------------
+
+
+def toolchain_folders() -> list[Path]:
+    """The host's programs and libraries; symbolic links at the top lead into these."""
+    names = ("usr", "opt", "bin", "sbin", "lib", "lib32", "lib64")
+    folders = [Path("/") / name for name in names]
+    return [path for path in folders if path.is_dir() and not path.is_symlink()]
+
+
+def library_folders(program: Path) -> set[Path]:
+    """Folders of the libraries that a program is linked to."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    found = set()
+    for text in done.stdout.splitlines():
+        _, _, after = text.partition("=> /")
+        if after:
+            found.add(Path("/" + after.split(" (")[0]).resolve().parent)
+    return found
+
+
+def is_home_or_above(path: Path) -> bool:
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        return False
+    return path == home or path in home.parents
+
+
+def is_under(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)
+
+
+def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
+    """The shares without those that another one shows already, parents first. Raises
+    UserError where they are too many, or show a home folder."""
+    kept: list[Share] = []
+    for share in sorted(shares, key=lambda s: (len(s.path.parts), not s.writable)):
+        if is_home_or_above(share.path):
+            raise UserError(
+                f"{share.path} is or contains your home folder, which a virtual node does not "
+                "get to see. Work in a folder of its own below it."
+            )
+        above = [other for other in kept if is_under(share.path, [other.path])]
+        if above and above[-1].writable == share.writable and above[-1].cached == share.cached:
+            continue
+        kept.append(share)
+    if len(kept) > qemu.SHARES:
+        paths = ", ".join(str(share.path) for share in kept)
+        raise UserError(f"a virtual node can be shown {qemu.SHARES} folders, not {paths}")
+    return tuple(kept)
+
+
+# ---- all of it ------------------------------------------------------------------------------
+
+
+def make_plan(
+    kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: Progress
+) -> tuple[Plan, snapshots.Store | None]:
+    """The plan for a guest, and where its snapshots are kept, if they are. The kit's
+    programs for it are built. Raises UserError and KitError with what to do, before
+    anything is started."""
+    find_qemu()
+    cache = host.cache_folder()
+    kernel = find_kernel(cache / "kernels", wish.guest_kernel, progress)
+    found = host.examine(kit.probe_host, cache)
+    accelerator: qemu.Accelerator = "kvm" if found.kvm else "tcg"
+    scaled = scale(machine, wish, len(os.sched_getaffinity(0)), accelerator)
+    memory_mib = node_memory_mib(scaled, wish, free_memory_mib())
+    plan = Plan(
+        machine=scaled,
+        node_memory_mib=memory_mib,
+        accelerator=accelerator,
+        kernel=kernel,
+        init=kit.guest_init.read_bytes(),
+        tsc_khz=found.tsc_khz,
+        shares=combine([*(Share(path) for path in toolchain_folders()), *shares]),
+        boot_limit_s=wish.boot_limit_s or 60.0 + 2.0 * scaled.pus,
+    )
+    # Under KVM a boot takes about as long as reading a snapshot.
+    store = snapshots.Store(cache / "snapshots") if wish.use_snapshot and not found.kvm else None
+    return plan, store

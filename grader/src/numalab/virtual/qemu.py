@@ -1,0 +1,222 @@
+"""QEMU's command line for a machine of the gallery. Pure functions.
+
+Every package of the guest has the same shape, dies x cores x threads; where it can be, a
+die is a group of cores with one L3 cache, since QEMU gives each die one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numalab.virtual.machine import Core, Machine, NumaNode
+
+PROGRAM = "qemu-system-x86_64"
+NO_QEMU = (
+    "virtual nodes need QEMU, which is not installed: sudo apt-get install qemu-system-x86 "
+    "(on other systems the package that has qemu-system-x86_64, with virtfs)"
+)
+
+Accelerator = Literal["tcg", "kvm"]
+
+SHARES = 8  # 9p devices; a snapshot fits only the devices that it was taken with
+PORT = "numalab"
+
+# Intel's, since AMD's models show hardware threads as cores of their own. TCG has no
+# AVX-512, and Linux no use for it here.
+CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a PU sits, in the terms of QEMU's options; die within the package, core
+    within the die."""
+
+    socket: int
+    die: int
+    core: int
+    thread: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    sockets: int
+    dies: int
+    cores: int  # of a die
+    threads: int
+
+    def apic_id(self, at: Position) -> int:
+        """The number that the processor itself goes by: its fields are whole bits wide."""
+        number = at.socket
+        for part, count in (
+            (at.die, self.dies), (at.core, self.cores), (at.thread, self.threads)
+        ):  # fmt: skip
+            number = number << (count - 1).bit_length() | part
+        return number
+
+
+def _populated(machine: Machine, package: int) -> list[NumaNode]:
+    return [node for node in machine.numa_nodes if node.package == package and node.cores]
+
+
+def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
+    """The cores of a package by die: by L3 cache, where that gives a die two PUs or more.
+    From QEMU's dies of one PU Linux makes packages."""
+    nodes = _populated(machine, package)
+    by_cache = [group for node in nodes for group in node.core_groups]
+    by_node = [node.cores for node in nodes]
+    for dies in (by_cache, by_node):
+        if len(dies[0]) * machine.threads_per_core > 1:
+            return dies
+    return [tuple(core for node in nodes for core in node.cores)]
+
+
+def shape_of(machine: Machine) -> Shape:
+    dies = _dies(machine, 0)
+    return Shape(machine.packages, len(dies), len(dies[0]), machine.threads_per_core)
+
+
+def positions(machine: Machine) -> dict[int, Position]:
+    """For each PU, by Linux's number, its position."""
+    found: dict[int, Position] = {}
+    for package in range(machine.packages):
+        for die, group in enumerate(_dies(machine, package)):
+            for number, core in enumerate(group):
+                for thread, pu in enumerate(core.pus):
+                    found[pu] = Position(package, die, number, thread)
+    return found
+
+
+def apic_ids(machine: Machine) -> list[int]:
+    """In the order of Linux's PU numbers."""
+    shape, at = shape_of(machine), positions(machine)
+    return [shape.apic_id(at[pu]) for pu in range(machine.pus)]
+
+
+def lists_nodes_in_order(machine: Machine) -> bool:
+    """Whether QEMU's tables, which go by package, have the nodes in order of number."""
+    nodes = [n.number for p in range(machine.packages) for n in _populated(machine, p)]
+    return nodes == sorted(nodes)
+
+
+def apic_ids_of_nodes(machine: Machine) -> list[list[int]]:
+    shape, at = shape_of(machine), positions(machine)
+    return [[shape.apic_id(at[pu]) for pu in node.pus] for node in machine.numa_nodes]
+
+
+def kernel_command_line(accelerator: Accelerator, tsc_khz: int) -> str:
+    """console: for what goes wrong; idle=halt and no checks of the clock: what costs much
+    under emulation; numa_balancing: it would move pages while they are looked at.
+
+    maxcpus=1: the guest brings its other processors up itself, once it has booted. While it
+    boots Linux patches its own code; before QEMU 8.1 a processor that translates such a
+    place just then may keep what is no longer there, and all of them hang there for ever.
+    """
+    words = [
+        "console=ttyS0", "quiet", "panic=-1", "mitigations=off", "no_timer_check",
+        "cryptomgr.notests", "numa_balancing=disable", "transparent_hugepage=madvise",
+    ]  # fmt: skip
+    if accelerator == "tcg":
+        words += ["tsc=reliable", "idle=halt"]
+        if tsc_khz:
+            # Loops per jiffy at 250 Hz, instead of measuring it while others run.
+            words += [f"tsc_early_khz={tsc_khz}", f"lpj={4 * tsc_khz}"]
+        words.append("maxcpus=1")
+    return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Devices:
+    """File descriptors that QEMU inherits, and the folders that it shows to the guest:
+    (folder, whether the guest may write to it), at most SHARES."""
+
+    initrd: int
+    channel: int
+    monitor: int
+    shares: Sequence[tuple[str, bool]]
+
+
+def share_tag(number: int) -> str:
+    return f"share{number}"
+
+
+def _comma(path: str) -> str:
+    """QEMU's way to write a comma within an option."""
+    return path.replace(",", ",,")
+
+
+def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
+    options = []
+    for node in machine.numa_nodes:
+        memory = f"m{node.number}"
+        options += [
+            "-object", f"memory-backend-ram,id={memory},size={node_memory_mib}M",
+            "-numa", f"node,nodeid={node.number},memdev={memory}",
+        ]  # fmt: skip
+    at = positions(machine)
+    has_dies = shape_of(machine).dies > 1  # QEMU refuses a die's number where there is one
+    for node in machine.numa_nodes:
+        for pu in node.pus:
+            p = at[pu]
+            die = f"die-id={p.die}," if has_dies else ""
+            options += [
+                "-numa",
+                f"cpu,node-id={node.number},socket-id={p.socket},{die}"
+                f"core-id={p.core},thread-id={p.thread}",
+            ]
+    if len(machine.numa_nodes) > 1:
+        for source, row in enumerate(machine.guest_distances()):
+            for target, value in enumerate(row):
+                options += ["-numa", f"dist,src={source},dst={target},val={value}"]
+    return options
+
+
+def command_line(
+    qemu: str,
+    machine: Machine,
+    node_memory_mib: int,
+    accelerator: Accelerator,
+    image: str,
+    is_pvh: bool,
+    kernel_words: str,
+    devices: Devices,
+    snapshot: int | None = None,
+) -> list[str]:
+    """snapshot: descriptor of a stored state to go on from, instead of booting."""
+    shape = shape_of(machine)
+    command = [
+        qemu,
+        "-name", machine.name,
+        "-machine", "q35,hpet=off,smm=off,sata=off,usb=off,vmport=off,smbus=off",
+        "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi",
+        "-cpu", CPU_MODEL,
+        "-m", f"{node_memory_mib * len(machine.numa_nodes)}M",
+        "-smp",
+        f"{machine.pus},sockets={shape.sockets},dies={shape.dies},cores={shape.cores},"
+        f"threads={shape.threads}",
+        *_numa_options(machine, node_memory_mib),
+        "-kernel", image,
+        "-initrd", f"/proc/self/fd/{devices.initrd}",
+        "-append", kernel_words,
+        "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
+        "-serial", "stdio",
+        "-chardev", f"socket,id=monitor,fd={devices.monitor}",
+        "-mon", "chardev=monitor,mode=control",
+        "-device", "virtio-serial-pci",
+        "-chardev", f"socket,id=channel,fd={devices.channel}",
+        "-device", f"virtserialport,chardev=channel,name={PORT}",
+    ]  # fmt: skip
+    for number, (folder, writable) in enumerate(devices.shares):
+        readonly = "off" if writable else "on"
+        command += [
+            "-fsdev",
+            f"local,id={share_tag(number)},path={_comma(folder)},security_model=none,"
+            f"readonly={readonly},multidevs=remap",
+            "-device", f"virtio-9p-pci,fsdev={share_tag(number)},mount_tag={share_tag(number)}",
+        ]  # fmt: skip
+    if is_pvh:
+        command += ["-bios", "qboot.rom"]
+    if snapshot is not None:
+        command += ["-incoming", f"fd:{snapshot}"]
+    return command

@@ -1,0 +1,82 @@
+"""States of booted guests, kept so that the next start takes a second or two.
+
+One file each, named by all that it depends on. The least recently used ones go when
+together they are too large. A file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 10**9
+
+
+def key_of(parts: Sequence[str]) -> str:
+    """The name for a state that depends on these parts."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Store:
+    folder: Path
+    most_bytes: int = MOST_BYTES
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.state"
+
+    def open(self, key: str) -> int | None:
+        """A descriptor to read the state from, None where there is none."""
+        try:
+            file = os.open(self._path(key), os.O_RDONLY)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(file)  # used last now
+        return file
+
+    def drop(self, key: str) -> None:
+        self._path(key).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def writing(self, key: str) -> Iterator[int | None]:
+        """A descriptor to write a state to, kept if the block ends well. None where the
+        file system can't hold files without a name: a killed process would leave them."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+        except OSError:
+            yield None
+            return
+        try:
+            yield file
+            self._give_name(file, key)
+            self._tidy(key)
+        finally:
+            os.close(file)
+
+    def _give_name(self, file: int, key: str) -> None:
+        # Only with a folder's descriptor does Python follow the link to the open file.
+        descriptors = os.open("/proc/self/fd", os.O_PATH)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(str(file), self._path(key), src_dir_fd=descriptors, follow_symlinks=True)
+        finally:
+            os.close(descriptors)
+
+    def _tidy(self, keep: str) -> None:
+        """Drops the oldest beyond the limit; the one just written stays if it can."""
+        found = []
+        for path in self.folder.glob("*.state"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((path != self._path(keep), -status.st_mtime, status.st_size, path))
+        total = 0
+        for _, _, size, path in sorted(found, key=lambda entry: entry[:2]):
+            total += size
+            if total > self.most_bytes:
+                path.unlink(missing_ok=True)
