@@ -39,6 +39,8 @@ struct numalab_request {
     uint32_t ticket;
     uint32_t memory_kind; /* NUMALAB_ALLOCATE */
     uint32_t array_count; /* NUMALAB_ALLOCATE */
+    uint32_t soft_ends;   /* NUMALAB_ALLOCATE: the page behind each array may be read */
+    uint32_t padding;
     uint64_t n;
     uint64_t bytes[NUMALAB_MAX_ARRAYS];   /* NUMALAB_ALLOCATE */
     char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */

@@ -34,9 +34,12 @@ static const char usage[] =
     "  --budget-s SECONDS  generation: start no further round of repetitions after\n"
     "                      this, but do one for each role (60)\n"
     "  --one-at-a-time     generation: one worker after another, not interleaved\n"
+    "  --traced-pages N    trace, placement: about so many in all (by size)\n"
     "  --order NAME        trace: natural, ascending or descending\n"
     "  --touch-map METHOD  trace: userfaultfd or in_process\n"
     "  --limit-s SECONDS   wall time that one phase may take (10)\n"
+    "  --soft-ends         let kernels read a page beyond each array: QEMU's emulation\n"
+    "                      of scalar instructions loads whole vectors\n"
     "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
     "there is no record. SIGINT and SIGTERM end the run; its record is printed.\n";
 
@@ -104,9 +107,11 @@ int main(int argc, char **argv)
         {"repetitions", required_argument, NULL, 'r'},
         {"budget-s", required_argument, NULL, 'b'},
         {"one-at-a-time", no_argument, NULL, '1'},
+        {"traced-pages", required_argument, NULL, 'p'},
         {"order", required_argument, NULL, 'o'},
         {"touch-map", required_argument, NULL, 'm'},
         {"limit-s", required_argument, NULL, 'l'},
+        {"soft-ends", no_argument, NULL, 'e'},
         {0},
     };
     struct numalab_run_options options = {
@@ -145,6 +150,9 @@ int main(int argc, char **argv)
         case '1':
             options.one_at_a_time = true;
             break;
+        case 'p':
+            options.traced_pages = strtoul(optarg, NULL, 10);
+            break;
         case 'o':
             chosen = position(orders, optarg);
             options.touch_order = (enum numalab_touch_order)chosen;
@@ -155,6 +163,9 @@ int main(int argc, char **argv)
             break;
         case 'l':
             options.limits.phase_s = strtod(optarg, NULL);
+            break;
+        case 'e':
+            options.limits.soft_ends = true;
             break;
         default:
             return misuse("unknown option", NULL);
@@ -177,6 +188,7 @@ int main(int argc, char **argv)
     }
     options.node = &node;
     if (options.thread_count == 0) options.thread_count = node.core_count;
+    if (options.traced_pages == 0) options.traced_pages = numalab_traced_pages(options.size);
     options.limits.thread_count = options.thread_count;
     options.cancel_fd = open_cancel_fd();
 

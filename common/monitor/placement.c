@@ -113,7 +113,8 @@ static json_t *describe_cpu_time(const struct placement *placement)
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->size, options->thread_count);
+    const size_t n = numalab_traced_n(driver, options->traced_pages,
+                                      options->thread_count, options->node->numa_node_count);
     struct placement placement = {.worker = {.pid = -1}};
 
     struct numalab_oracle *oracle = driver->create(n);

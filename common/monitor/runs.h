@@ -25,6 +25,7 @@ struct numalab_run_options {
     size_t role_count; /* 1 for all runs but the generation */
     size_t thread_count;
     enum numalab_size size;
+    size_t traced_pages; /* of all arrays together, about */
     size_t repetitions;
     double budget_s;    /* of a generation: no further round of repetitions after it */
     bool one_at_a_time; /* one worker at a time: less memory, no interleaving */

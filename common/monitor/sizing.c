@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MIN_PAGES_PER_THREAD = 40, MAX_TRACED_PAGES = 16384, QUICK_TRACED_PAGES = 2048 };
+enum { MIN_PAGES_PER_PLACE = 40, MIN_PAGES_PER_THREAD = 8, MAX_TRACED_PAGES = 16384, QUICK_TRACED_PAGES = 2048 };
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
 
 int numalab_size_parse(const char *name, enum numalab_size *size)
@@ -49,20 +49,31 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
     if (size == NUMALAB_QUICK && bytes > quick_bytes) bytes = quick_bytes;
 
     size_t units = (size_t)(bytes / numalab_sizing_bytes(driver, unit));
-    return unit * (units < MIN_PAGES_PER_THREAD ? MIN_PAGES_PER_THREAD : units);
+    return unit * (units < MIN_PAGES_PER_PLACE ? MIN_PAGES_PER_PLACE : units);
 }
 
-size_t numalab_traced_n(const struct numalab_driver *driver, enum numalab_size size,
-                        size_t thread_count)
+size_t numalab_traced_pages(enum numalab_size size)
+{
+    return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES;
+}
+
+size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
+                        size_t thread_count, size_t numa_node_count)
 {
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;
     const size_t most = MAX_TRACED_PAGES / pages_per_unit;
 
-    size_t units = (size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES) /
-                   pages_per_unit;
-    if (units < MIN_PAGES_PER_THREAD) units = MIN_PAGES_PER_THREAD;
+    /* A page at the border of two shares must not weigh much; between threads of one
+     * NUMA node of several there is no border. */
+    size_t least = MIN_PAGES_PER_PLACE;
+    if (numa_node_count > 1 && numa_node_count < thread_count)
+        least = (MIN_PAGES_PER_PLACE * numa_node_count + thread_count - 1) / thread_count;
+    if (least < MIN_PAGES_PER_THREAD) least = MIN_PAGES_PER_THREAD;
+
+    size_t units = pages / pages_per_unit;
+    if (units < least) units = least;
     if (units > most) units = most;
     return unit * (units < 1 ? 1 : units);
 }

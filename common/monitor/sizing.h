@@ -23,9 +23,13 @@ uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n);
 size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab_node *node,
                        enum numalab_size size, size_t thread_count);
 
-/* Problem size for page evidence: at most 16,384 pages in all (quick: 2,048),
- * in equal whole-page shares; 40 pages a thread and array where that fits. */
-size_t numalab_traced_n(const struct numalab_driver *driver, enum numalab_size size,
-                        size_t thread_count);
+/* Pages of all arrays together that page evidence looks at: 16,384, quick 2,048. */
+size_t numalab_traced_pages(enum numalab_size size);
+
+/* Problem size for page evidence: so many pages in all, in equal whole-page shares. Where
+ * a few threads, or with several NUMA nodes a few nodes, share few pages, it is more: 40
+ * pages of each array for each of them, up to 16,384 in all. */
+size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
+                        size_t thread_count, size_t numa_node_count);
 
 #endif

@@ -48,7 +48,8 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
 json_t *numalab_run_trace(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->size, options->thread_count);
+    const size_t n = numalab_traced_n(driver, options->traced_pages,
+                                      options->thread_count, options->node->numa_node_count);
     struct trace trace = {.worker = {.pid = -1}};
 
     struct numalab_oracle *oracle = driver->create(n);

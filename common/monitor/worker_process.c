@@ -356,6 +356,7 @@ int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
 {
     struct numalab_request request = {.kind = NUMALAB_ALLOCATE,
                                       .memory_kind = kind,
+                                      .soft_ends = worker->limits.soft_ends,
                                       .array_count = (uint32_t)driver->array_count,
                                       .n = n};
     struct numalab_message reply;

@@ -45,6 +45,7 @@ struct numalab_limits {
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
     bool huge_pages;        /* false: PR_SET_THP_DISABLE */
+    bool soft_ends;         /* the page behind an array may be read */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096 };

@@ -36,14 +36,23 @@ int main(void)
     n = numalab_timed_n(&driver, &roomy, NUMALAB_QUICK, 1024);
     EXPECT(n / page_elements >= 40 * 1024);
 
-    n = numalab_traced_n(&driver, NUMALAB_DEFAULT, 2);
+    n = numalab_traced_n(&driver, numalab_traced_pages(NUMALAB_DEFAULT), 2, 1);
     EXPECT(n % (page_elements * 2) == 0);
     EXPECT(3 * n / page_elements <= 16384 && 3 * n / page_elements > 16000);
-    n = numalab_traced_n(&driver, NUMALAB_QUICK, 16);
+    n = numalab_traced_n(&driver, numalab_traced_pages(NUMALAB_QUICK), 16, 1);
     EXPECT(n / page_elements == 16 * 42);
-    n = numalab_traced_n(&driver, NUMALAB_QUICK, 64);
+    n = numalab_traced_n(&driver, numalab_traced_pages(NUMALAB_QUICK), 64, 1);
     EXPECT(n / page_elements == 64 * 40);
-    n = numalab_traced_n(&driver, NUMALAB_DEFAULT, 1024);
+    /* With several NUMA nodes it is the nodes that get 40 pages, and threads at least 8. */
+    n = numalab_traced_n(&driver, 384, 8, 2);
+    EXPECT(n / page_elements == 8 * 16);
+    n = numalab_traced_n(&driver, 384, 16, 8);
+    EXPECT(n / page_elements == 16 * 20);
+    n = numalab_traced_n(&driver, 384, 64, 2);
+    EXPECT(n / page_elements == 64 * 8);
+    n = numalab_traced_n(&driver, 384, 4, 8);
+    EXPECT(n / page_elements == 4 * 40);
+    n = numalab_traced_n(&driver, numalab_traced_pages(NUMALAB_DEFAULT), 1024, 1);
     EXPECT(3 * n / page_elements <= 16384 && n % (page_elements * 1024) == 0);
 
     enum numalab_size size;

@@ -2,6 +2,7 @@
 #include "arrays.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ static void free_all(struct numalab_arrays *arrays)
 }
 
 static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
-                        enum numalab_memory_kind kind)
+                        enum numalab_memory_kind kind, bool soft_ends)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -43,6 +44,7 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
     int error = pages == MAP_FAILED ? -errno : 0;
     if (file >= 0) close(file);
     if (error < 0) return error;
+    if (soft_ends && mprotect(pages + pages_bytes, page_bytes, PROT_READ) < 0) return -errno;
 
     arrays->pages[i] = pages;
     arrays->pages_bytes[i] = pages_bytes;
@@ -58,7 +60,8 @@ int numalab_arrays_allocate(struct numalab_arrays *arrays,
     if (request->array_count > NUMALAB_MAX_ARRAYS) return -EINVAL;
     for (size_t i = 0; i < request->array_count; i++) {
         int error = allocate_one(arrays, i, request->bytes[i],
-                                 (enum numalab_memory_kind)request->memory_kind);
+                                 (enum numalab_memory_kind)request->memory_kind,
+                                 request->soft_ends != 0);
         if (error < 0) {
             free_all(arrays);
             return error;

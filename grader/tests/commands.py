@@ -42,10 +42,13 @@ def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
 
 
 def grade_json(kit: Kit, folder: Path, *arguments: str, **env: str) -> tuple[Done, Json]:
-    """Grades quickly and returns what was written for other tools."""
+    """Grades and returns what was written for other tools; on this node only, unless the
+    arguments name machines or say --anywhere, which is ours."""
     path = folder / "out.json"
     path.unlink(missing_ok=True)
-    done = numalab_command(kit, "grade", *arguments, "--json", str(path), **env)
+    more = [] if {"--on", "--anywhere", "--here-only"} & set(arguments) else ["--here-only"]
+    given = [argument for argument in arguments if argument != "--anywhere"]
+    done = numalab_command(kit, "grade", *given, *more, "--json", str(path), **env)
     assert path.is_file(), done.err
     return done, json.loads(path.read_text())
 

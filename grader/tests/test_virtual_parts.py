@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from numalab.audit import complaints
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 from numalab.lab import Lab
+from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual import channel, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest import Share
 from numalab.virtual.machine import Machine, gallery_folder, load_gallery
@@ -368,3 +370,91 @@ def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
                  "READY", "PONG", "OUTPUT", "ERRORS", "CONSUMED", "REFUSED", "ENDED"):  # fmt: skip
         assert f"NUMALAB_GUEST_{name} '{chr(getattr(channel, name))}'" in " ".join(header.split())
     assert f'NUMALAB_GUEST_PORT "{qemu.PORT}"' in header
+
+
+# ---- verdicts from several places ----------------------------------------------------
+
+
+def criterion(
+    name: str, status: Status, points: int = 2, kind: str = "evidence"
+) -> CriterionVerdict:
+    earned = points if status == "pass" else 0
+    return CriterionVerdict(name, kind, status, "why", earned, points)  # type: ignore[arg-type]
+
+
+def verdict(*criteria: CriterionVerdict) -> Verdict:
+    return Verdict("lab", "c", "submission", criteria)
+
+
+def places(found: Verdict) -> list[tuple[str, str, str]]:
+    return [(c.name, c.where, c.status) for c in found.criteria]
+
+
+HERE = verdict(
+    criterion("correct", "pass", kind="correctness"),
+    criterion("touched", "pass"),
+    criterion("local", "not_gradable"),
+    criterion("speedup", "not_gradable", kind="timing"),
+)
+
+
+def there(touched: Status = "pass", local: Status = "pass", correct: Status = "error") -> Verdict:
+    return verdict(
+        criterion("correct", correct, kind="correctness"),
+        criterion("touched", touched),
+        criterion("local", local),
+        criterion("speedup", "not_gradable", kind="timing"),
+    )
+
+
+def test_a_machine_fills_in_what_this_node_can_not_show() -> None:
+    found = with_machine(HERE, there(), "hydra", only_missing=True)
+    assert places(found) == [
+        ("correct", "here", "pass"), ("touched", "here", "pass"), ("local", "hydra", "pass"),
+        ("speedup", "here", "not_gradable"),
+    ]  # fmt: skip
+    assert (found.points, found.max_points, found.ungraded_points) == (6, 8, 2)
+
+
+def test_a_named_machine_is_told_beside_this_node_and_points_count_once() -> None:
+    found = with_machine(HERE, there(), "hydra", only_missing=False)
+    found = with_machine(found, there(touched="fail"), "nebula", only_missing=False)
+    assert [p for p in places(found) if p[0] == "touched"] == [
+        ("touched", "here", "pass"), ("touched", "hydra", "pass"), ("touched", "nebula", "fail")
+    ]  # fmt: skip
+    assert found.status == "fail"
+    assert (found.points, found.max_points, found.ungraded_points) == (4, 8, 2)
+
+
+def test_wrong_results_on_a_machine_count() -> None:
+    found = with_machine(HERE, there(correct="fail"), "hydra", only_missing=True)
+    assert ("correct", "hydra", "fail") in places(found)
+    assert found.points == 4
+
+
+def test_a_machine_that_could_not_be_had_is_no_point_lost() -> None:
+    found = with_machine(HERE, there("error", "error"), "hydra", only_missing=False)
+    assert found.status == "error"
+    assert (found.points, found.max_points, found.ungraded_points) == (2, 8, 6)
+    found = with_machine(HERE, there(local="not_gradable"), "laptop", only_missing=True)
+    assert places(found) == places(HERE)
+
+
+def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
+    names = [(c.name, c.kind, c.points) for c in first_touch.criteria]
+    handout = Verdict(
+        first_touch.name, "c", "handout",
+        tuple(
+            CriterionVerdict(name, kind, "fail" if "touch" in name else "pass", "", 0, points)
+            for name, kind, points in names
+            if kind != "timing" and name != "local_pages"
+        ),
+    )  # fmt: skip
+    assert complaints(first_touch, handout, {"here": 1}) == []
+    wrong = CriterionVerdict("local_pages", "evidence", "pass", "", 2, 2, where="hydra")
+    found = complaints(
+        first_touch,
+        Verdict(handout.lab, "c", "handout", (*handout.criteria, wrong)),
+        {"here": 1, "hydra": 2},
+    )
+    assert len(found) == 1 and "local_pages on hydra is 'pass'" in found[0]

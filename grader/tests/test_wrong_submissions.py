@@ -1,4 +1,5 @@
-"""Plausible mistakes of students, each with the verdict that it deserves.
+"""Plausible mistakes of students, each with the verdicts that it deserves on this node and
+on a virtual node with two NUMA nodes, one boot for all.
 
 They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong.toml.
 """
@@ -6,17 +7,26 @@ They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import grade_json, worker_processes
+from commands import worker_processes
 
+from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
-from numalab.lab import KERNEL_FILES
+from numalab.lab import KERNEL_FILES, Lab
+from numalab.measure import describe_node
+from numalab.verdict import CriterionVerdict, Verdict
+from numalab.virtual.grading import grade_elsewhere
+from numalab.virtual.machine import find_machine
+from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.plan import Wish
 
 Json = dict[str, Any]
 ROOT = find_kit("gnu").root
+MACHINE = "hydra"
 
 
 def cases() -> list[Any]:
@@ -34,32 +44,83 @@ CASES = cases()
 TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 
 
-@pytest.mark.parametrize(("lab", "language", "entry"), CASES)
-def test_wrong_submission(kit: Kit, tmp_path: Path, lab: str, language: str, entry: Json) -> None:
-    file = KERNEL_FILES[language]
-    source = kit.solution_folder(lab) / "wrong" / (entry["name"] + Path(file).suffix)
-    (tmp_path / lab).mkdir()
-    (tmp_path / lab / file).write_bytes(source.read_bytes())
+@pytest.fixture(scope="module")
+def places(kit: Kit) -> Iterator[VirtualPlaces]:
+    with VirtualPlaces(kit, Wish()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def node(kit: Kit) -> Json:
+    return describe_node(kit)
+
+
+def deserved_there(lab: Lab, entry: Json) -> set[str]:
+    """What fails on the machine: all that could be seen where the kernel does not work,
+    else what fails here, and that the pages are not where they are used."""
+    if "fails_on_machine" in entry:
+        return set(entry["fails_on_machine"])
+    evidence = {c.name for c in lab.criteria if c.kind == "evidence"}
+    if "correct" in entry["fails"]:
+        return evidence | {"correct"}
+    found = evidence & set(entry["fails"])
+    return found | ({"local_pages"} if "touched_where_used" in found else set())
+
+
+def failed(criteria: list[CriterionVerdict]) -> list[str]:
+    return [criterion.name for criterion in criteria if criterion.status == "fail"]
+
+
+def check_here(found: list[CriterionVerdict], entry: Json, language: str) -> None:
+    whys = {c.name: c.why for c in found}
     may_fail = set(entry.get("may_fail", ()))
-    for _ in range(TRIES):
-        done, data = grade_json(
-            kit, tmp_path, lab, "--quick", "--lang", language, "--submission", str(tmp_path)
-        )
-        assert done.code == 1
-        (result,) = data["results"]
-        still_open = {c["name"] for c in result["criteria"] if c["status"] == "inconclusive"}
-        if not still_open & set(entry["fails"]) - may_fail:
-            break
-    failed = [c["name"] for c in result["criteria"] if c["status"] == "fail"]
-    whys = {c["name"]: c["why"] for c in result["criteria"]}
-    assert set(failed) - may_fail == set(entry["fails"]) - may_fail, whys
+    assert set(failed(found)) - may_fail == set(entry["fails"]) - may_fail, whys
     says = entry.get("says") or entry[f"says_{language}"]
-    assert says in whys[failed[0]]
-    # Nothing is the kit's fault, and only times may stay open.
-    for criterion in result["criteria"]:
-        assert criterion["status"] != "error", criterion
-        assert criterion["kind"] == "timing" or criterion["status"] != "inconclusive", criterion
-    assert result["points"] < result["max_points"] - result["ungraded_points"]
+    assert says in whys[failed(found)[0]]
+    # Only times may stay open.
+    assert all(c.kind == "timing" or c.status != "inconclusive" for c in found), whys
+
+
+@pytest.mark.parametrize(("lab_name", "language", "entry"), CASES)
+def test_wrong_submission(
+    kit: Kit,
+    labs: dict[str, Lab],
+    node: Json,
+    places: VirtualPlaces,
+    tmp_path: Path,
+    lab_name: str,
+    language: str,
+    entry: Json,
+) -> None:
+    lab, file = labs[lab_name], KERNEL_FILES[language]
+    source = kit.solution_folder(lab_name) / "wrong" / (entry["name"] + Path(file).suffix)
+    (tmp_path / file).write_bytes(source.read_bytes())
+    may_fail = set(entry.get("may_fail", ()))
+
+    def graded() -> tuple[Session, Verdict]:
+        session = Session(
+            kit, lab, language, "submission", tmp_path, effort_for("default", True), node,
+            lambda step: None,
+        )  # fmt: skip
+        verdict = grade(session)
+        session.keep(verdict)
+        return session, verdict
+
+    with kit.lock():
+        for _ in range(TRIES):
+            session, here = graded()
+            still_open = {c.name for c in here.criteria if c.status == "inconclusive"}
+            if not still_open & set(entry["fails"]) - may_fail:
+                break
+        check_here(list(here.criteria), entry, language)
+        machine = find_machine(kit, MACHINE)
+        verdict, _ = grade_elsewhere(session, here, [machine], places)
+    there = [criterion for criterion in verdict.criteria if criterion.where == MACHINE]
+    whys = {c.name: c.why for c in there}
+    assert set(failed(there)) - may_fail == deserved_there(lab, entry) - may_fail, whys
+    # Nothing is the kit's fault.
+    assert not [c for c in verdict.criteria if c.status == "error"]
+    assert verdict.points < verdict.max_points - verdict.ungraded_points
     assert worker_processes(kit) == []
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from numalab.lab import Lab
 from numalab.verdict import Verdict
 
 
-def complaints(lab: Lab, verdict: Verdict, numa_nodes: int) -> list[str]:
-    """What is not as the lab declares it; empty when all is. Criteria that this node
-    can't show prove nothing either way."""
+def complaints(lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int]) -> list[str]:
+    """What is not as the lab declares it; empty when all is. Criteria that could not be
+    shown prove nothing either way. numa_nodes: of each place where something was graded."""
+    declared = {criterion.name: criterion for criterion in lab.criteria}
     found = []
-    for criterion, result in zip(lab.criteria, verdict.criteria, strict=True):
+    for result in verdict.criteria:
         if result.status == "not_gradable":
             continue
+        fails_from = declared[result.name].handout_fails_from
         must_fail = (
             verdict.variant == "handout"
-            and criterion.handout_fails_from is not None
-            and numa_nodes >= criterion.handout_fails_from
+            and fails_from is not None
+            and numa_nodes[result.where] >= fails_from
         )
         wanted = "fail" if must_fail else "pass"
         if result.status != wanted:
+            place = "" if result.where == "here" else f" on {result.where}"
             found.append(
-                f"{verdict.variant} in {verdict.language}: {criterion.name} is "
+                f"{verdict.variant} in {verdict.language}: {result.name}{place} is "
                 f"'{result.status}', lab.toml says '{wanted}'. {result.why}"
             )
     return found

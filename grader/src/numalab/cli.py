@@ -12,9 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +26,13 @@ from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
 
 EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    from numalab.doctor import Finding
+    from numalab.grade import Session
+    from numalab.verdict import Verdict
+    from numalab.virtual.machine import Machine
+    from numalab.virtual.place import VirtualPlaces
+
 AUDIT_TRIES = 5  # where times stay open; each goes on where the one before stopped
 EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
 
@@ -140,7 +148,26 @@ def setup(kit: Kit, yes: bool) -> None:
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
+        unable = _prepare_virtual_nodes(kit, progress)
+    if unable:
+        click.echo(f"numalab: no virtual nodes here: {unable}", err=True)
     click.echo(f"numalab is ready ({kit.build}). Next: ./numalab doctor")
+
+
+def _prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | None:
+    """Fetches and builds what they need; otherwise the first of them does. Returns why
+    that can't be done."""
+    from numalab.virtual import host, plan
+    from numalab.virtual.guest import find_qemu
+    from numalab.virtual.kernel import find_kernel
+
+    try:
+        find_qemu()
+        find_kernel(host.cache_folder() / "kernels", None, progress)
+        plan.build_programs(kit)
+    except (UserError, KitError) as error:
+        return str(error)
+    return None
 
 
 @cli.command(
@@ -278,57 +305,86 @@ def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, 
         yield from ((lab, language) for language in languages)
 
 
-def _grade_all(
-    kit: Kit,
-    labs: Sequence[Lab],
-    language: str,
-    variant: str,
-    submission: Path | None,
-    size: str,
-    quick: bool,
-    force: bool,
-    json_path: Path | None,
-    show: bool = True,
-) -> tuple[list[Any], bool, dict[str, Any]]:
-    """Grades labs x languages of one variant. Returns the verdicts in order, whether it
-    was interrupted, and the node."""
-    from numalab import grade, measure, report
+@dataclass(frozen=True)
+class Request:
+    """What is to be graded, and where. on: machines that were named; here_only: no virtual
+    node either for what this node can't show."""
+
+    labs: Sequence[Lab]
+    language: str
+    variant: str
+    submission: Path | None = None
+    size: str = "default"
+    quick: bool = False
+    force: bool = False
+    json_path: Path | None = None
+    show: bool = True
+    on: Sequence[Machine] = ()
+    here_only: bool = False
+    guest_kernel: Path | None = None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of it, as far as it came. node: this one's description."""
+
+    verdicts: list[Verdict]
+    interrupted: bool
+    node: dict[str, Any]
+
+
+def _build_own_programs(kit: Kit, labs: Sequence[Lab]) -> None:
     from numalab.build import build_kit, configure
 
-    console = report.make_console()
     own = ["describe_node", *(kit.monitor(lab.name).name for lab in labs)]
     if kit.describe_node.is_file():
         build_kit(kit, own)
-    else:
-        with progress_line("numalab") as progress:
-            progress("building the kit, for the first time")
-            configure(kit)
-            build_kit(kit, own)
+        return
+    with progress_line("numalab") as progress:
+        progress("building the kit, for the first time")
+        configure(kit)
+        build_kit(kit, own)
+
+
+def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
+    """Grades labs x languages of one variant; shows and writes what the request says."""
+    from numalab import grade, measure, report
+    from numalab.virtual.grading import grade_elsewhere
+
+    console = report.make_console()
+    _build_own_programs(kit, request.labs)
     node = measure.describe_node(kit)
-    refused = LOGIN_NODE if _on_login_node() and not force else None
+    refused = LOGIN_NODE if _on_login_node() and not request.force else None
+    effort = grade.effort_for(request.size, request.quick)
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     before_s = max(0.0, time.time() - started) if started else 0.0
     results: list[dict[str, Any]] = []
-    verdicts = []
+    verdicts: list[Verdict] = []
+    machines: dict[str, Any] = {}
     interrupted = False
     not_kept = None
-    for lab, one in _kernels(kit, labs, language):
-        folder = _source(kit, lab, variant, submission)
-        title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[variant]}"
+    for lab, one in _kernels(kit, request.labs, request.language):
+        folder = _source(kit, lab, request.variant, request.submission)
+        title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
         with progress_line(title) as progress:
             session = grade.Session(
-                kit, lab, one, variant, folder, grade.effort_for(size, quick), node, progress,
+                kit, lab, one, request.variant, folder, effort, node, progress,
                 timing_refused=refused,
             )  # fmt: skip
             session.spent_s["set-up check"] = before_s
             before_s = 0.0
+            elsewhere: list[Session] = []
             try:
                 verdict = grade.grade(session)
+                if not request.here_only:
+                    verdict, elsewhere = grade_elsewhere(session, verdict, request.on, places)
             except Interrupted:
                 interrupted = True
                 verdict = session.verdict()
             try:
                 session.keep(verdict)
+                for there in elsewhere:
+                    there.keep(there.verdict())
             except KitError as error:  # the report is worth more than its copy
                 not_kept = str(error)
         verdicts.append(verdict)
@@ -336,31 +392,56 @@ def _grade_all(
             verdict.to_json()
             | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
         )
-        if show:
+        machines |= {there.place.name: there.machine for there in elsewhere}
+        if request.show:
             unchanged = grade.is_pristine(kit, lab, one, folder)
             again = f"./numalab {shlex.join(sys.argv[1:])}"
-            report.show_verdict(console, lab, verdict, session.evidence, unchanged, again)
+            seen = [("here", session.evidence)]
+            seen += [(there.place.name, there.evidence) for there in elsewhere]
+            report.show_verdict(console, lab, verdict, seen, unchanged, again)
         if interrupted:
             break
-    if show:
+    if request.show:
+        for name in machines:
+            click.echo("\n" + click.wrap_text(f"({places.note(name)})", 78))
         report.show_summary(console, verdicts)
     data = {
         "schema": 1,
         "kit_version": numalab.__version__,
         "interrupted": interrupted,
         "node": {key: value for key, value in node.items() if key != "pu_list"},
+        "machines": list(machines.values()),
         "results": results,
     }
-    if json_path is not None:
+    if request.json_path is not None:
         try:
-            grade.write_json(json_path, data)
+            grade.write_json(request.json_path, data)
         except OSError as error:
-            raise KitError(f"the results can't be written to {json_path}: {error}") from error
+            raise KitError(
+                f"the results can't be written to {request.json_path}: {error}"
+            ) from error
     if not_kept is not None:
         click.echo(f"numalab: {not_kept}", err=True)
-    if interrupted and show:
+    if interrupted and request.show:
         click.echo("numalab: interrupted; what was found so far is above", err=True)
-    return verdicts, interrupted, node
+    return Graded(verdicts, interrupted, node)
+
+
+def _machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
+    """The machines of --on, each once. Raises UserError."""
+    if not names:
+        return []
+    from numalab.virtual.machine import find_machine
+
+    found = {machine.name: machine for machine in (find_machine(kit, name) for name in names)}
+    return list(found.values())
+
+
+def _places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
+    from numalab.virtual.place import VirtualPlaces
+    from numalab.virtual.plan import Wish
+
+    return VirtualPlaces(kit, Wish(guest_kernel=guest_kernel))
 
 
 @cli.command(name="grade", short_help="Grade kernels on this node.")
@@ -380,7 +461,24 @@ def _grade_all(
     help="Grade DIR/NN_name/kernel.* instead of the files in labs/.",
     metavar="DIR",
 )
-@click.option("--here-only", is_flag=True, help="Grade on this node only.")
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    metavar="MACHINE",
+    help="Grade placement on this virtual node too (./numalab machine list); may be repeated.",
+)
+@click.option(
+    "--here-only",
+    is_flag=True,
+    help="Take no virtual node for what this node can't show.",
+)
+@click.option(
+    "--guest-kernel",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Boot virtual nodes with this Linux kernel (vmlinuz).",
+)
 @click.option(
     "--size",
     type=click.Choice(["quick", "default", "published"]),
@@ -398,7 +496,9 @@ def grade_command(
     solutions: bool,
     handouts: bool,
     submission: Path | None,
+    on: Sequence[str],
     here_only: bool,
+    guest_kernel: Path | None,
     size: str,
     quick: bool,
     json_path: Path | None,
@@ -414,14 +514,17 @@ def grade_command(
       ./numalab grade 01 --quick             your kernels of lab 01, in seconds
       ./numalab grade 01 --lang fortran      only kernel.f90
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
+      ./numalab grade 01 --on hydra          placement also on a virtual hydra
       ./numalab grade --solutions --json out.json
     """
-    del here_only  # every criterion is graded on this node
     if solutions + handouts + (submission is not None) > 1:
         raise UserError("--solutions, --handouts and --submission exclude each other")
     if quick and size == "published":
         raise UserError("--quick and --size published exclude each other")
+    if on and here_only:
+        raise UserError("--on and --here-only exclude each other")
     _check_json_target(json_path)
+    machines = _machines(kit, on)
     variant = "solution" if solutions else "handout" if handouts else "submission"
     all_labs = load_labs(kit.root)
     labs = choose_labs(all_labs, names)
@@ -429,13 +532,15 @@ def grade_command(
         submission = _submission_folder(submission, all_labs)
     if language is None:
         language = "edited" if variant == "submission" and submission is None else "all"
-    with kit.lock():
-        verdicts, interrupted, _ = _grade_all(
-            kit, labs, language, variant, submission, size, quick, force, json_path
-        )
-    if interrupted:
+    request = Request(
+        labs, language, variant, submission, size, quick, force, json_path,
+        on=machines, here_only=here_only, guest_kernel=guest_kernel,
+    )  # fmt: skip
+    with kit.lock(), _places(kit, guest_kernel) as places:
+        graded = _grade_all(kit, request, places)
+    if graded.interrupted:
         return EXIT_INTERRUPTED
-    statuses = {verdict.status for verdict in verdicts}
+    statuses = {verdict.status for verdict in graded.verdicts}
     if "fail" in statuses:
         return EXIT_FAILED
     return EXIT_KIT if "error" in statuses else EXIT_PASSED
@@ -444,9 +549,12 @@ def grade_command(
 @cli.command(short_help="Prove the labs: handouts fail as declared, solutions pass.")
 @_labs_argument
 @click.option("--lang", "language", type=click.Choice([*LANGUAGES, "all"]), default="all")
+@click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
-def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None) -> int:
+def audit(
+    kit: Kit, names: Sequence[str], language: str, here_only: bool, json_path: Path | None
+) -> int:
     """Check that each handout fails exactly the criteria that lab.toml names on this
     node, and that each solution passes all.
 
@@ -461,32 +569,32 @@ def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None)
     _check_json_target(json_path)
     labs = choose_labs(load_labs(kit.root), names)
 
-    def graded(lab: Lab, one: str, variant: str) -> tuple[Any, bool, dict[str, Any]]:
-        found, interrupted, node = _grade_all(
-            kit, [lab], one, variant, None, "quick", True, True, None, show=False
-        )
-        return found[0], interrupted, node
-
-    verdicts: list[Any] = []
+    verdicts: list[Verdict] = []
     node: dict[str, Any] = {}
-    with kit.lock():
+    with kit.lock(), _places(kit) as places:
         for lab in labs:
             for variant in ("handout", "solution"):
                 for one in _chosen_languages(lab, language):
+                    request = Request(
+                        [lab], one, variant, size="quick", quick=True, force=True, show=False,
+                        here_only=here_only,
+                    )  # fmt: skip
                     for _ in range(AUDIT_TRIES):
-                        verdict, interrupted, node = graded(lab, one, variant)
-                        if interrupted:
+                        graded = _grade_all(kit, request, places)
+                        node = graded.node
+                        if graded.interrupted:
                             return EXIT_INTERRUPTED
-                        if verdict.status != "inconclusive":
+                        if graded.verdicts[0].status != "inconclusive":
                             break
-                    verdicts.append(verdict)
+                    verdicts.append(graded.verdicts[0])
     if json_path is not None:
         results = [verdict.to_json() for verdict in verdicts]
         write_json(json_path, {"schema": 1, "node": node, "results": results})
     by_name = {lab.name: lab for lab in labs}
     wrong = 0
     for verdict in verdicts:
-        found = complaints(by_name[verdict.lab], verdict, node["numa_nodes"])
+        nodes = {"here": node["numa_nodes"], **places.numa_nodes()}
+        found = complaints(by_name[verdict.lab], verdict, nodes)
         unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
         mark = "FAIL" if found else "ok  "
         click.echo(f"{mark}  {verdict.lab}  {verdict.language:<8} {verdict.variant}")
@@ -500,6 +608,17 @@ def audit(kit: Kit, names: Sequence[str], language: str, json_path: Path | None)
 
 
 # ---- doctor and hint --------------------------------------------------------------------
+
+
+def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding:
+    from numalab.doctor import virtual_nodes
+    from numalab.virtual import host
+
+    unable = _prepare_virtual_nodes(kit, progress)
+    if unable is not None:
+        return virtual_nodes(unable, None)
+    found = host.examine(kit.probe_host, host.cache_folder())
+    return virtual_nodes(None, None if found.kvm else found.why)
 
 
 @cli.command(short_help="What this node can show, and what disturbs timing here.")
@@ -519,7 +638,7 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
 
     from numalab import measure, report
     from numalab.build import build_kit, configure
-    from numalab.doctor import examine, gradable
+    from numalab.doctor import examine, gradable, gradable_virtually
     from numalab.grade import write_json
 
     _check_json_target(json_path)
@@ -527,7 +646,9 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
         configure(kit)
         build_kit(kit, ["describe_node"])
         node = measure.describe_node(kit)
-    findings = examine(node)
+        with progress_line("doctor") as progress:
+            virtual = _examine_virtual_nodes(kit, progress)
+    findings = [*examine(node), virtual]
     labs = load_labs(kit.root).values()
     if json_path is not None:
         write_json(
@@ -562,9 +683,13 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
     for lab in labs:
         can, cannot = gradable(node, lab)
         console.print(Text(f"{lab.name}", style="bold"))
+        virtually = gradable_virtually(node, lab) if virtual.level == "good" else []
+        never = [name for name in cannot if name not in virtually]
         console.print(Padding(f"gradable here: {', '.join(can) or 'nothing'}", (0, 0, 0, 2)))
-        if cannot:
-            console.print(Padding(f"not here: {', '.join(cannot)}", (0, 0, 0, 2)))
+        if virtually:
+            console.print(Padding(f"on a virtual node: {', '.join(virtually)}", (0, 0, 0, 2)))
+        if never:
+            console.print(Padding(f"not here: {', '.join(never)}", (0, 0, 0, 2)))
     console.print("Next: read labs/01_first_touch/README.md, then ./numalab grade 01 --quick")
 
 
@@ -611,13 +736,13 @@ def measure(kit: Kit, name: str, language: str) -> int:
     folder to grade instead of labs/, NUMALAB_QUICK=1 does it quickly."""
     (lab,) = choose_labs(load_labs(kit.root), [name])
     folder = os.environ.get("NUMALAB_SUBMISSION")
-    quick = os.environ.get("NUMALAB_QUICK") == "1"
-    with kit.lock():
-        _, interrupted, _ = _grade_all(
-            kit, [lab], language, "submission", Path(folder).resolve() if folder else None,
-            "default", quick, False, None,
-        )  # fmt: skip
-    return EXIT_INTERRUPTED if interrupted else EXIT_PASSED
+    request = Request(
+        [lab], language, "submission", Path(folder).resolve() if folder else None,
+        quick=os.environ.get("NUMALAB_QUICK") == "1",
+    )  # fmt: skip
+    with kit.lock(), _places(kit) as places:
+        graded = _grade_all(kit, request, places)
+    return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED
 
 
 @cli.command(hidden=True)
@@ -632,12 +757,16 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
         verdict = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
         raise KitError(f"there is no verdict yet ({path}): {error}") from error
-    for entry in verdict["criteria"]:
-        if entry["name"] == criterion:
-            click.echo(f"{entry['status']}: {entry['why']}")
-            codes = {"pass": EXIT_PASSED, "fail": EXIT_FAILED, "error": EXIT_KIT}
-            return codes.get(entry["status"], EXIT_SKIPPED)
-    raise KitError(f"the verdict of {name} has no criterion {criterion}")
+    entries = [entry for entry in verdict["criteria"] if entry["name"] == criterion]
+    if not entries:
+        raise KitError(f"the verdict of {name} has no criterion {criterion}")
+    for entry in entries:
+        click.echo(f"{entry['status']} ({entry['where']}): {entry['why']}")
+    statuses = {entry["status"] for entry in entries}
+    for status, code in (("fail", EXIT_FAILED), ("error", EXIT_KIT), ("pass", EXIT_PASSED)):
+        if status in statuses:
+            return code
+    return EXIT_SKIPPED
 
 
 cli.add_command(machine_commands)

@@ -192,6 +192,27 @@ def examine(node: Json) -> list[Finding]:
     return findings
 
 
+def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
+    """unable: why none can be had; kvm: what was seen of KVM, None where it is used."""
+    if unable is not None:
+        return Finding(
+            "virtual nodes", "note", "none", f"placement is graded on this node only; {unable}"
+        )
+    return Finding(
+        "virtual nodes",
+        "good",
+        "QEMU, emulated" if kvm else "QEMU with KVM",
+        "placement is graded on the machines of ./numalab machine list too"
+        + (f" (not with KVM: {kvm})" if kvm else ""),
+    )
+
+
+def gradable_virtually(node: Json, lab: Lab) -> list[str]:
+    """Names of the lab's criteria that a virtual node can show and this one can't."""
+    kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
+    return [name for name in gradable(node, lab)[1] if kinds[name] == "evidence"]
+
+
 def gradable(node: Json, lab: Lab) -> tuple[list[str], list[str]]:
     """Names of the lab's criteria that this node can and can't show."""
     can: list[str] = []

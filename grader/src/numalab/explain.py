@@ -26,6 +26,13 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def threads(numbers: Sequence[int]) -> str:
+    """thread 3; threads 0, 1, 2 and 5 more."""
+    shown = ", ".join(map(str, numbers[:3]))
+    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
+    return f"thread{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+
 def amount(size_bytes: float) -> str:
     """Bytes in the unit that reads best."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

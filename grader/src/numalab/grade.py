@@ -21,6 +21,7 @@ from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.verdict import Verdict
 
+VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
 
 Progress = Callable[[str], None]
@@ -68,6 +69,10 @@ class Session:
     node: Json
     progress: Progress
     timing_refused: str | None = None  # why nothing may be timed on this node
+    place: measure.Place = measure.HERE
+    machine: Json | None = None  # what stands behind a virtual node
+    # Runs of the solution on a virtual node, which are the same for all kernels of a call.
+    controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
     spent_s: dict[str, float] = field(default_factory=dict)
 
@@ -82,6 +87,7 @@ class Session:
             "size": self.effort.size,
             "quick": self.effort.quick,
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": self.machine,
             "node": {key: value for key, value in self.node.items() if key != "evidence"},
             "environment": measure.recorded_environment(environment),
             "timing_refused": self.timing_refused,
@@ -109,6 +115,10 @@ class Session:
     def verdict(self) -> Verdict:
         with self.spending("judging"):
             return judge.judge(self.lab, self.evidence)
+
+    @property
+    def _there(self) -> str:
+        return "" if self.machine is None else f" on {self.place.name}"
 
     # ---- build -------------------------------------------------------------
 
@@ -138,13 +148,15 @@ class Session:
         """One evidence run of a role; True if the worker came to its end. Waiting threads
         sleep, so that CPU time is work and a thread at a barrier can be told."""
         size = "quick" if self.effort.quick else "default"  # of traces, whatever is timed
+        virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
         options = [
             *measure.worker_option(role, self._program(role)),
-            *measure.common_options(self.threads, size, limit_s),
+            *measure.common_options(self.threads, size, limit_s * self.place.slowness),
+            *(virtual if self.machine is not None else []),
             *more,
         ]
         environment = measure.worker_environment(self.lab, self.threads, passive=True)
-        done = measure.run_monitor(self.kit, self.lab, run, options, environment)
+        done = measure.run_monitor(self.kit, self.lab, run, options, environment, self.place)
         self.data["runs"].append(done)
         return bool(done["outcome"]["status"] == "ok")
 
@@ -155,19 +167,30 @@ class Session:
 
     def gather_evidence(self) -> None:
         with self.spending("evidence"):
-            self.progress("checking results")
-            if not self._run("check", SUBMISSION, self.effort.check_limit_s):
-                return
-            self.progress("tracing who touches which page")
+            if self.machine is None:  # elsewhere only what has been checked here is run
+                self.progress("checking results")
+                if not self._run("check", SUBMISSION, self.effort.check_limit_s):
+                    return
+            self.progress(f"tracing who touches which page{self._there}")
             self._trace(SUBMISSION)
         if judge.needs_control(self.lab, self.evidence):
-            try:
-                self._build_own(SOLUTION)
-            except KitError:
-                return  # nothing to compare with; timing will tell why
-            self.progress("tracing the solution, to compare")
-            with self.spending("evidence"):
-                self._trace(SOLUTION)
+            self._trace_control()
+
+    def _trace_control(self) -> None:
+        name = self._program(SOLUTION).name
+        if name in self.controls:
+            self.data["runs"] += self.controls[name]
+            return
+        try:
+            self._build_own(SOLUTION)
+        except KitError:
+            return  # nothing to compare with; timing will tell why
+        self.progress(f"tracing the solution{self._there}, to compare")
+        before = len(self.data["runs"])
+        with self.spending("evidence"):
+            self._trace(SOLUTION)
+        if self.machine is not None:
+            self.controls[name] = self.data["runs"][before:]
 
     # ---- timing ------------------------------------------------------------
 
@@ -210,7 +233,8 @@ class Session:
 
     @property
     def _results(self) -> Path:
-        return self.kit.results_folder(self.lab.name, self.language, self.variant)
+        folder = self.kit.results_folder(self.lab.name, self.language, self.variant)
+        return folder if self.machine is None else folder / f"on_{self.place.name}"
 
     def _fingerprint(self) -> str:
         """Changes with anything that makes earlier generations no longer count."""

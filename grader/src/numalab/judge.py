@@ -26,7 +26,7 @@ from numalab.record import (
     Trace,
 )
 from numalab.sequential import CAREFUL, QUICK, Decision, Thresholds, decide, e_value
-from numalab.verdict import CriterionVerdict, Verdict, verdict_on
+from numalab.verdict import CriterionVerdict, Status, Verdict, verdict_on
 
 # The handout must take at least this many times the solution's time, or the node does
 # not show the effect.
@@ -223,6 +223,11 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
         share = explain.percent(1 - found.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
     share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+    if found.stray_users == (found.writer,):
+        return (
+            f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
+            "threads of a parallel region. Is there one?"
+        )
     if len(found.stray_users) == 1:
         return f"{written}, and {share} of them are used by thread {found.stray_users[0]}."
     others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(found.stray_users)} others"
@@ -264,6 +269,11 @@ def _local_pages(
     elif found.share < 1:
         share = explain.percent(found.crowded_share)
         why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
+    if found.unbound_users:
+        why += (
+            f"; {explain.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
+            "is right"
+        )
     return _by_value(criterion, found.share, why + ".", unit="share")
 
 
@@ -544,6 +554,16 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
         language=evidence.language,
         variant=evidence.variant,
         criteria=tuple(_judge_one(criterion, evidence) for criterion in lab.criteria),
+    )
+
+
+def without_looking(lab: Lab, evidence: Evidence, status: Status, why: str) -> Verdict:
+    """The verdict on a kernel that is not run at a place, for all that could be seen there."""
+    return Verdict(
+        lab=evidence.lab,
+        language=evidence.language,
+        variant=evidence.variant,
+        criteria=tuple(verdict_on(criterion, status, why) for criterion in lab.criteria),
     )
 
 

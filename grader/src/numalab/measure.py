@@ -8,9 +8,10 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
 from numalab.kit import Kit
@@ -21,12 +22,59 @@ from numalab.record import Json
 _STRIPPED = re.compile(r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_)")
 
 
-def describe_node(kit: Kit) -> Json:
-    """What this node is and which evidence it allows. Raises KitError."""
-    done = subprocess.run([kit.describe_node], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise KitError(f"this node can't be described: {done.stderr.strip()}")
-    data: Json = json.loads(done.stdout)
+@dataclass(frozen=True)
+class Finished:
+    """How one of the kit's programs ended, and what it wrote."""
+
+    code: int
+    output: str
+    complaint: str
+
+
+class Place(Protocol):
+    """Where programs of the kit are run: this node, or a virtual one."""
+
+    @property
+    def name(self) -> str:
+        """As in a verdict's `where`."""
+
+    @property
+    def slowness(self) -> float:
+        """How many times longer than on this node things may take."""
+
+    def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        """Runs a program to its end. Raises Interrupted after Ctrl-C, once the program has
+        ended its own processes, and KitError where it can't be run."""
+
+
+class Here:
+    """This node."""
+
+    name = "here"
+    slowness = 1.0
+
+    def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, errors="replace",
+        )  # fmt: skip
+        try:
+            output, complaint = process.communicate()
+        except KeyboardInterrupt as error:
+            _end(process)
+            raise Interrupted from error
+        return Finished(process.returncode, output, complaint)
+
+
+HERE = Here()
+
+
+def describe_node(kit: Kit, place: Place = HERE) -> Json:
+    """What a node is and which evidence it allows. Raises KitError."""
+    done = place.execute([str(kit.describe_node)], os.environ)
+    if done.code != 0:
+        raise KitError(f"this node can't be described: {done.complaint.strip()}")
+    data: Json = json.loads(done.output)
     return data
 
 
@@ -53,26 +101,22 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 
 
 def run_monitor(
-    kit: Kit, lab: Lab, run: str, options: Sequence[str], environment: dict[str, str]
+    kit: Kit,
+    lab: Lab,
+    run: str,
+    options: Sequence[str],
+    environment: dict[str, str],
+    place: Place = HERE,
 ) -> Json:
     """One run and its record. Raises KitError when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
-    command = [str(kit.monitor(lab.name)), run, *options]
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace",
-    )  # fmt: skip
+    done = place.execute([str(kit.monitor(lab.name)), run, *options], environment)
     try:
-        output, complaint = process.communicate()
-    except KeyboardInterrupt as error:
-        _end(process)
-        raise Interrupted from error
-    try:
-        record: Json = json.loads(output)
+        record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
         raise KitError(
-            f"the monitor gave no record for '{run}' (exit code {process.returncode}): "
-            f"{complaint.strip() or 'it said nothing'}"
+            f"the monitor gave no record for '{run}' (exit code {done.code}): "
+            f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
     for outcome in _outcomes(record):
         if outcome["status"] == "cancelled":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -73,7 +73,7 @@ def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
     return text
 
 
-def touch_map_picture(evidence: Evidence, columns: int) -> list[Text]:
+def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> list[Text]:
     """The tracing that judges worst, drawn; nothing where there is none."""
     traces = [trace for trace in evidence.traces if trace.arrays]
     if not traces:
@@ -89,9 +89,10 @@ def touch_map_picture(evidence: Evidence, columns: int) -> list[Text]:
     strip_columns = columns - len(label) - 6
     per_symbol = max(1, round(pages / min(strip_columns, pages)))
     meaning = "NUMA node of the thread" if by_node else "thread"
+    place = "" if where == "here" else f" on {where}"
     lines = [
         Text(
-            f"Touch map: {pages} pages an array, {per_symbol} a character; digit: {meaning}",
+            f"Touch map{place}: {pages} pages an array, {per_symbol} a character; digit: {meaning}",
             style="bold",
         )
     ]
@@ -144,6 +145,7 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     table.add_column(width=4, justify="right")
     table.add_column(ratio=1, overflow="fold")
     shared: dict[str, str] = {}  # a reason told once
+    counted: set[str] = set()
     for criterion in criteria:
         word, style = STATUS_STYLE[criterion.status]
         why = criterion.why
@@ -152,13 +154,17 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
         else:
             shared[why] = criterion.name
         bound = _bound(criterion)
-        text = Text(f"{bound}. " if bound else "", style="bold" if bound else "")
+        place = "" if criterion.where == "here" else f"On {criterion.where}: "
+        text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
         text.append(why, style="not bold")
         points = (
             f"{criterion.points}/{criterion.max_points}"
             if criterion.status in ("pass", "fail")
             else f"-/{criterion.max_points}"
         )
+        if criterion.name in counted:
+            points = ""  # graded in several places, it counts once
+        counted.add(criterion.name)
         table.add_row(Text(word, style=style), criterion.name, points, text)
     return table
 
@@ -229,24 +235,38 @@ def _show_printed(console: Console, evidence: Evidence) -> None:
             return
 
 
+def _touch_maps(
+    lab: Lab, verdict: Verdict, seen: Sequence[tuple[str, Evidence]], columns: int
+) -> Iterator[list[Text]]:
+    """This node's, and a virtual node's where something failed there."""
+    if not any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+        return
+    failed = {criterion.where for criterion in verdict.failed()}
+    for where, evidence in seen:
+        picture = touch_map_picture(evidence, columns, where)
+        if picture and (where == "here" or where in failed):
+            yield picture
+
+
 def show_verdict(
     console: Console,
     lab: Lab,
     verdict: Verdict,
-    evidence: Evidence,
+    seen: Sequence[tuple[str, Evidence]],
     unchanged: bool,
     again: str,
 ) -> None:
-    """The whole report of one graded kernel. unchanged: it is the handout byte for byte;
-    again: the command that grades it once more."""
+    """The whole report of one graded kernel. seen: places and their evidence, this node
+    first; unchanged: it is the handout byte for byte; again: the command that grades it
+    once more."""
+    evidence = seen[0][1]
     with console.capture() as capture:
         console.print()
         console.print(_heading(verdict, unchanged))
         console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         _show_printed(console, evidence)
-        picture = touch_map_picture(evidence, console.width - 2)
-        if picture and any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+        for picture in _touch_maps(lab, verdict, seen, console.width - 2):
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))

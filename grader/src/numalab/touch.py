@@ -115,13 +115,15 @@ def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
 @dataclass(frozen=True)
 class LocalShare:
     """share: pages that live on the NUMA node of their user; of the worst array the NUMA
-    node that holds most of it, and the share of its pages there."""
+    node that holds most of it, and the share of its pages there. unbound_users: threads
+    that use pages and may run on several NUMA nodes."""
 
     share: float
     worst_array: str
     crowded_node: int
     crowded_share: float
     absent: int
+    unbound_users: tuple[int, ...]
 
 
 def local_share(placement: Placement, users: Users) -> LocalShare | None:
@@ -129,10 +131,11 @@ def local_share(placement: Placement, users: Users) -> LocalShare | None:
     if placement.residency is None:
         return None
     node_of = numa_nodes_of(placement.threads)
+    using = {user for pages in users.values() for page in pages for user in page}
     good: Counter[str] = Counter()
     for name, homes in placement.residency.items():
-        for home, using in zip(homes, users[name], strict=True):
-            places = {node_of(user) for user in using}
+        for home, of_page in zip(homes, users[name], strict=True):
+            places = {node_of(user) for user in of_page}
             good[name] += home >= 0 and places == {home}
     pages = {name: len(homes) for name, homes in placement.residency.items()}
     worst = min(pages, key=lambda name: good[name] / pages[name])
@@ -142,5 +145,6 @@ def local_share(placement: Placement, users: Users) -> LocalShare | None:
         worst_array=worst,
         crowded_node=node,
         crowded_share=count / pages[worst],
+        unbound_users=tuple(sorted(user for user in using if node_of(user) < 0)),
         absent=sum(homes.count(-1) for homes in placement.residency.values()),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from numalab.lab import Criterion, Kind
@@ -50,6 +51,12 @@ class CriterionVerdict:
         return data
 
 
+def _worst(criteria: Sequence[CriterionVerdict]) -> Status:
+    found = {criterion.status for criterion in criteria}
+    order: tuple[Status, ...] = ("fail", "error", "inconclusive")
+    return next((status for status in order if status in found), "pass")
+
+
 @dataclass(frozen=True)
 class Verdict:
     lab: str
@@ -60,24 +67,33 @@ class Verdict:
     @property
     def status(self) -> Status:
         """fail before error before inconclusive before pass; not_gradable changes nothing."""
-        found = {criterion.status for criterion in self.criteria}
-        order: tuple[Status, ...] = ("fail", "error", "inconclusive")
-        for status in order:
-            if status in found:
-                return status
-        return "pass"
+        return _worst(self.criteria)
+
+    def _by_name(self) -> list[list[CriterionVerdict]]:
+        """A criterion that was graded in several places earns its points once."""
+        found: dict[str, list[CriterionVerdict]] = {}
+        for criterion in self.criteria:
+            found.setdefault(criterion.name, []).append(criterion)
+        return list(found.values())
 
     @property
     def points(self) -> int:
-        return sum(criterion.points for criterion in self.criteria)
+        """Of the criteria that pass wherever they could be graded."""
+        return sum(
+            max(c.points for c in same) for same in self._by_name() if _worst(same) == "pass"
+        )
 
     @property
     def max_points(self) -> int:
-        return sum(criterion.max_points for criterion in self.criteria)
+        return sum(same[0].max_points for same in self._by_name())
 
     @property
     def ungraded_points(self) -> int:
-        return sum(c.max_points for c in self.criteria if c.status in UNGRADED)
+        return sum(
+            same[0].max_points
+            for same in self._by_name()
+            if _worst(same) in UNGRADED or all(c.status == "not_gradable" for c in same)
+        )
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")
@@ -108,3 +124,23 @@ def verdict_on(criterion: Criterion, status: Status, why: str, **more: Any) -> C
         at_most=criterion.at_most,
         **more,
     )
+
+
+def with_machine(here: Verdict, there: Verdict, where: str, only_missing: bool) -> Verdict:
+    """The verdict with what a virtual node has shown; it takes the place of what could not
+    be graded here. Times are never taken there, and results are only checked here; but a
+    wrong one that was seen there counts. only_missing: nothing else is added."""
+    missing = {c.name for c in here.criteria if c.status == "not_gradable"}
+    added = [
+        replace(criterion, where=where)
+        for criterion in there.criteria
+        if (criterion.kind == "evidence" and (criterion.name in missing or not only_missing))
+        or (criterion.kind == "correctness" and criterion.status == "fail")
+    ]
+    if only_missing:
+        added = [criterion for criterion in added if criterion.status != "not_gradable"]
+    shown = {c.name for c in added if c.status != "not_gradable"}
+    kept = [c for c in here.criteria if c.status != "not_gradable" or c.name not in shown]
+    order = {c.name: number for number, c in enumerate(there.criteria)}
+    criteria = sorted([*kept, *added], key=lambda c: order[c.name])
+    return replace(here, criteria=tuple(criteria))

@@ -1,0 +1,98 @@
+"""Grades on virtual nodes what they can show: placement, never time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from numalab import judge
+from numalab.errors import KitError, UserError
+from numalab.grade import Session
+from numalab.verdict import CriterionVerdict, Verdict, with_machine
+from numalab.virtual.machine import Machine, find_machine
+from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
+
+AUTOMATIC_MACHINE = "hydra"  # for what this node can't show: two NUMA nodes, odd numbering
+
+
+def gather_on(session: Session, place: VirtualPlace) -> Session:
+    """Gathers evidence for an already built and checked kernel. Returns the session there.
+    Raises Interrupted and KitError."""
+    there = replace(
+        session,
+        place=place,
+        node=place.node,
+        machine=place.machine,
+        controls=place.controls,
+        timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
+        data={},
+        spent_s={},
+    )
+    there.data["build"] = session.data["build"]
+    with session.spending(f"evidence on {place.name}"):
+        there.gather_evidence()
+    return there
+
+
+def _gather(
+    session: Session, machine: Machine, programs: Sequence[Path], places: VirtualPlaces
+) -> Session:
+    """As gather_on, with a second boot where the first guest is lost on the way."""
+    try:
+        return gather_on(session, places.get(machine, programs, session.progress))
+    except PlaceLost:
+        places.drop(machine.name)
+        return gather_on(session, places.get(machine, programs, session.progress))
+
+
+def grade_elsewhere(
+    session: Session, verdict: Verdict, machines: Sequence[Machine], places: VirtualPlaces
+) -> tuple[Verdict, list[Session]]:
+    """Adds to a verdict what the named machines show; with none named, what the automatic
+    one shows of the criteria that this node can't. Returns also the sessions there.
+
+    A kernel that is not right here is not run elsewhere. Where a machine can't be booted,
+    its criteria are errors if it was named, and else stay not gradable, with the reason.
+    Raises Interrupted.
+    """
+    kit, lab = session.kit, session.lab
+    is_sound = judge.is_sound(session.evidence) and bool(session.evidence.checks)
+    missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
+    chosen = list(machines)
+    if not machines and missing and is_sound:
+        chosen = [find_machine(kit, AUTOMATIC_MACHINE)]
+    programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, "submission")]
+    sessions = []
+    for machine in chosen:
+        try:
+            if is_sound:
+                there = _gather(session, machine, programs, places)
+                sessions.append(there)
+                found = there.verdict()
+            else:
+                found = judge.without_looking(
+                    lab,
+                    session.evidence,
+                    "fail",
+                    f"Not run on {machine.name}, since it does not work here yet.",
+                )
+        except (UserError, KitError) as error:
+            if not machines:
+                return _with_reason(verdict, missing, error), sessions
+            found = judge.without_looking(lab, session.evidence, "error", str(error))
+        verdict = with_machine(verdict, found, machine.name, only_missing=not machines)
+    return verdict, sessions
+
+
+def _with_reason(
+    verdict: Verdict, missing: Sequence[CriterionVerdict], error: Exception
+) -> Verdict:
+    """Says of what this node can't show why no virtual node could show it either."""
+    return replace(
+        verdict,
+        criteria=tuple(
+            replace(c, why=f"{c.why} No virtual node could show it: {error}") if c in missing else c
+            for c in verdict.criteria
+        ),
+    )

@@ -1,0 +1,158 @@
+"""Virtual nodes as places where evidence is gathered. One guest a machine serves all labs
+and both languages of a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from numalab.errors import Interrupted, KitError, UserError
+from numalab.kit import Kit
+from numalab.measure import Finished, describe_node
+from numalab.virtual.guest import Guest, GuestFailed, Progress, Share, boot, find_qemu
+from numalab.virtual.machine import Machine
+from numalab.virtual.plan import (
+    Wish,
+    build_programs,
+    is_under,
+    library_folders,
+    make_plan,
+    scaling_note,
+    toolchain_folders,
+)  # fmt: skip
+from numalab.virtual.session import guest_environment
+
+Json = dict[str, Any]
+
+# Emulation, times the threads that share a core of the host.
+SLOWNESS = 8.0
+PROGRAM_LIMIT_S = 1800.0
+
+
+class PlaceLost(KitError):
+    """The guest has gone or hangs; another boot may help."""
+
+
+class VirtualPlace:
+    """A running guest; node: what it says of itself."""
+
+    slowness = SLOWNESS
+
+    def __init__(self, kit: Kit, machine: Machine, guest: Guest) -> None:
+        self.name = machine.name
+        self._guest = guest
+        plan = guest.plan
+        self.machine: Json = {
+            "name": machine.name,
+            "source": machine.source,
+            "accelerator": plan.accelerator,
+            "guest_kernel": plan.kernel.version,
+            "cores_per_numa_node": plan.machine.cores_per_node,
+            "cores_per_numa_node_of_machine": machine.cores_per_node,
+            "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
+        }
+        self.controls: dict[str, list[Json]] = {}
+        self.node = describe_node(kit, self)
+
+    def close(self) -> None:
+        self._guest.close()
+
+    @property
+    def note(self) -> str:
+        """What is smaller than in the machine."""
+        return scaling_note(self._guest.plan.machine, self._guest.plan.node_memory_mib)
+
+    def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        output, errors = bytearray(), bytearray()
+        try:
+            ended = self._guest.run(
+                command,
+                "/",
+                guest_environment(environment, self.name, None),
+                output.extend,
+                errors.extend,
+                limit_s=PROGRAM_LIMIT_S,
+            )
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
+        except GuestFailed as error:
+            raise PlaceLost(str(error)) from error
+        if ended is None:
+            raise KitError(f"{command[0]} did not end on {self.name} in {PROGRAM_LIMIT_S:g} s")
+        if ended.refused:
+            raise KitError(f"{command[0]} can't run on {self.name}: {os.strerror(ended.refused)}")
+        return Finished(
+            ended.code or -ended.signal,
+            output.decode(errors="replace"),
+            errors.decode(errors="replace"),
+        )
+
+
+class VirtualPlaces:
+    """Boots the machines that are asked for, each once; ends them at the block's end.
+
+    The caller holds the build folder's lock.
+    """
+
+    def __init__(self, kit: Kit, wish: Wish) -> None:
+        self._kit, self._wish = kit, wish
+        self._places: dict[str, VirtualPlace] = {}
+        self._trouble: dict[str, UserError | KitError] = {}
+
+    def __enter__(self) -> VirtualPlaces:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for place in self._places.values():
+            place.close()
+
+    def get(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
+        """The machine's place. programs: what will run there, for their libraries. Raises
+        UserError or KitError, the same again if it is asked for again."""
+        if machine.name in self._trouble:
+            raise self._trouble[machine.name]
+        if machine.name not in self._places:
+            try:
+                self._places[machine.name] = self._boot(machine, programs, progress)
+            except (UserError, KitError) as error:
+                self._trouble[machine.name] = error
+                raise
+        return self._places[machine.name]
+
+    def drop(self, name: str) -> None:
+        """Ends a machine's guest; the next get() boots it again."""
+        self._places.pop(name).close()
+
+    def note(self, name: str) -> str:
+        """How the guest differs from the machine that it stands for."""
+        return self._places[name].note
+
+    def numa_nodes(self) -> dict[str, int]:
+        """Of each machine that runs, its number of NUMA nodes."""
+        return {name: place.node["numa_nodes"] for name, place in self._places.items()}
+
+    def _boot(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
+        find_qemu()  # before anything that takes time
+        # Submissions are built while the guest runs, so it must look again each time.
+        shares = [Share(self._kit.build, cached=False)]
+        toolchain = toolchain_folders()
+        for program in programs:
+            for folder in sorted(library_folders(program)):
+                if not is_under(folder, [*toolchain, *(share.path for share in shares)]):
+                    shares.append(Share(folder))
+        build_programs(self._kit)
+        plan, store = make_plan(self._kit, machine, shares, self._wish, progress)
+        guest = boot(plan, store, progress)
+        try:
+            return VirtualPlace(self._kit, machine, guest)
+        except BaseException:
+            guest.close()
+            raise

@@ -1,0 +1,398 @@
+"""`numalab machine run` and `grade --on` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Done, environment, grade_json, numalab_command
+
+from numalab.errors import UserError
+from numalab.grade import Session, effort_for, grade
+from numalab.kit import Kit
+from numalab.lab import Lab
+from numalab.measure import describe_node
+from numalab.virtual.grading import grade_elsewhere
+from numalab.virtual.machine import find_machine, gallery_folder
+from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.plan import Wish
+
+Json = dict[str, Any]
+LANGUAGES = ("c", "fortran")
+
+
+def virtual_machines(name: str) -> list[int]:
+    """Processes of QEMU that show the machine of this name."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(b"qemu-system" in word for word in words[:8]) and name.encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until_gone(name: str) -> list[int]:
+    deadline = time.monotonic() + 10
+    while virtual_machines(name) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return virtual_machines(name)
+
+
+def machine_run(kit: Kit, *arguments: str, **env: str) -> Done:
+    return numalab_command(kit, "machine", "run", *arguments, **env)
+
+
+# ---- a command ------------------------------------------------------------------------------
+
+
+def test_published_distances_are_seen(kit: Kit) -> None:
+    done = machine_run(kit, "hydra", "--", "numactl", "-H")
+    assert done.code == 0, done.err
+    assert "available: 2 nodes (0-1)" in done.out
+    assert re.search(r"0: +10 +21", done.out) and re.search(r"1: +21 +10", done.out)
+    assert "scaled down" in done.err and "4 of 16 cores" in done.err
+
+
+def test_exit_code_and_output_pass_through(kit: Kit) -> None:
+    done = machine_run(kit, "laptop", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.code, done.out) == (7, "out\n")
+    assert "err\n" in done.err
+    assert machine_run(kit, "laptop", "--", "sh", "-c", "kill -SEGV $$").code == 139
+
+
+def test_results_come_back_and_the_rest_is_read_only(kit: Kit, tmp_path: Path) -> None:
+    out = tmp_path / "a, b" / "out"
+    command = 'cp labs/01_first_touch/kernel.c "$NUMALAB_RESULTS" && touch labs/new'
+    done = machine_run(kit, "laptop", "--results", str(out), "--", "sh", "-c", command)
+    assert done.code == 1 and "Read-only file system" in done.err
+    ours = kit.lab_folder("01_first_touch") / "kernel.c"
+    assert (out / "kernel.c").read_bytes() == ours.read_bytes()
+
+
+def test_input_passes_through(kit: Kit) -> None:
+    sent = bytes(range(256)) * 4096
+    done = subprocess.run(
+        [kit.root / "numalab", "machine", "run", "laptop", "--", "md5sum"],
+        input=sent, capture_output=True, env=environment(kit), cwd=kit.root, check=False,
+    )  # fmt: skip
+    here = subprocess.run(["md5sum"], input=sent, capture_output=True, check=True)
+    assert done.stdout == here.stdout
+
+
+def start_command(kit: Kit, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(kit.root / "numalab"), "machine", "run", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(kit), cwd=kit.root,
+    )  # fmt: skip
+
+
+def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
+    script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done"
+    process = start_command(kit, "laptop", "--", "sh", "-c", script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (5, "caught\n"), err
+    assert "Traceback" not in err
+
+
+def test_ctrl_c_again_ends_a_command_that_ignores_it(kit: Kit) -> None:
+    script = "trap '' INT; echo ready; while :; do sleep 0.1; done"
+    process = start_command(kit, "laptop", "--", "sh", "-c", script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 137, err
+
+
+def test_a_command_at_a_terminal_gets_one(kit: Kit) -> None:
+    script = "test -t 0 && test -t 1 && stty size && read line && echo got $line"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(kit.root)
+        command = [str(kit.root / "numalab"), "machine", "run", "laptop", "--", "sh", "-c", script]
+        os.execve(command[0], command, environment(kit))
+    seen, answered = b"", False
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            break
+        seen += data
+        if not answered and re.search(rb"\d+ \d+\r\n", seen):
+            os.write(terminal, b"word\r")
+            answered = True
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0, seen
+    assert b"got word" in seen
+
+
+# ---- what goes wrong ------------------------------------------------------------------------
+
+
+def test_an_unknown_machine_lists_near_names(kit: Kit) -> None:
+    done = machine_run(kit, "nebular", "--", "true")
+    assert done.code == 2
+    assert "nebula" in done.err and "westmere-ex" in done.err
+
+
+def test_a_command_that_is_not_visible_is_said_to_be(kit: Kit, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho here\n")
+    program.chmod(0o755)
+    done = machine_run(kit, "laptop", "--", str(program))
+    assert done.code == 127 and "does not see it" in done.err and "--share DIR" in done.err
+    done = machine_run(kit, "laptop", "--share", str(tmp_path), "--", str(program))
+    assert (done.code, done.out) == (0, "here\n"), done.err
+
+
+def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
+    done = machine_run(kit, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
+    assert done.code == 3
+    assert "laptop did not come up within 1 s" in done.err and "console" in done.err
+    assert wait_until_gone("laptop") == []
+
+
+def test_a_guest_that_can_not_boot_shows_its_last_words(kit: Kit) -> None:
+    """Too little memory for a kernel that is unpacked in it."""
+    done = machine_run(kit, "hydra", "--no-snapshot", "--node-memory", "160", "--", "true")
+    assert done.code == 0, done.err
+    done = machine_run(kit, "hydra", "--node-memory", "20", "--", "true")
+    assert done.code == 2 and "--node-memory 20" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--guest-kernel", "/etc/hostname"), "no Linux kernel"),
+        (("--guest-kernel", "/no/such"), "No such file"),
+        (("--share", "/no/such"), "no such folder"),
+        (("--results", "/proc/none"), "--results /proc/none"),
+        (("--node-memory", "9000000"), "needs 9000300 MiB"),
+        (("--full", "--cores", "2"), "exclude each other"),
+    ],
+)
+def test_bad_options_are_told(kit: Kit, arguments: tuple[str, ...], says: str) -> None:
+    done = machine_run(kit, "laptop", *arguments, "--", "true")
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_a_file_with_a_mistake_is_told_by_line(kit: Kit, tmp_path: Path) -> None:
+    text = (gallery_folder(kit) / "hydra.toml").read_text()
+    file = tmp_path / "hydra.toml"
+    file.write_text(text.replace("[[10, 21], [21, 10]]", "[[10, 21]]"))
+    line = next(i for i, row in enumerate(text.splitlines(), 1) if row.startswith("distances"))
+    done = machine_run(kit, str(file), "--", "true")
+    assert done.code == 2
+    assert f"{file}:{line}: " in done.err
+
+
+# ---- killed ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def marked(kit: Kit, tmp_path: Path) -> Path:
+    """A machine of a name of its own, so that its processes can be told."""
+    text = (gallery_folder(kit) / "hydra.toml").read_text()
+    file = tmp_path / f"killed-{os.getpid()}.toml"
+    file.write_text(text.replace('name = "hydra"', f'name = "{file.stem}"'))
+    return file
+
+
+def leftovers() -> set[Path]:
+    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numalab"
+    found = set(Path(tempfile.gettempdir()).iterdir())
+    for folder in (cache, cache / "kernels", cache / "snapshots"):
+        found |= {path for path in folder.iterdir() if not path.name.endswith(".state")}
+    return found
+
+
+def test_killing_it_at_any_time_leaves_nothing_behind(kit: Kit, marked: Path) -> None:
+    """Twenty random moments, from the start over a boot and its snapshot to the command."""
+    chance = random.Random(20)
+    before = leftovers()
+    for number in range(20):
+        options = ["--no-snapshot"] if number % 4 == 3 else []
+        process = start_command(kit, str(marked), *options, "--", "sleep", "1000")
+        time.sleep(chance.uniform(0, 4.5 if number < 3 or options else 2.0))
+        number_of_signal = signal.SIGTERM if number % 5 == 4 else signal.SIGKILL
+        process.send_signal(number_of_signal)
+        process.communicate(timeout=30)
+        assert process.returncode != 0
+        assert wait_until_gone(marked.stem) == []
+        assert leftovers() <= before
+    for state in leftovers() - before:
+        state.unlink()
+
+
+# ---- grading on machines -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
+    return grade_json(
+        kit, tmp_path_factory.mktemp("out"), "--solutions", "--quick", "--on", "hydra",
+        "--on", "nebula", "--on", "hydra",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
+    return grade_json(
+        kit, tmp_path_factory.mktemp("out"), "--handouts", "--quick", "--on", "hydra",
+        "--on", "nebula",
+    )  # fmt: skip
+
+
+def on(result: Json, where: str) -> dict[str, Json]:
+    return {c["name"]: c for c in result["criteria"] if c["where"] == where}
+
+
+def test_solutions_pass_on_machines(solutions: tuple[Done, Json]) -> None:
+    done, data = solutions
+    assert done.code == 0, done.err
+    assert [result["language"] for result in data["results"]] == list(LANGUAGES)
+    for result in data["results"]:
+        for machine in ("hydra", "nebula"):
+            found = on(result, machine)
+            assert found.keys() == {"shared_out", "touched_where_used", "local_pages"}
+            assert {c["status"] for c in found.values()} == {"pass"}
+            assert found["local_pages"]["value"] == 1
+        assert "local_pages" not in on(result, "here")
+        assert result["points"] == 8 and result["max_points"] == 10
+    assert [machine["name"] for machine in data["machines"]] == ["hydra", "nebula"]
+
+
+def test_one_boot_serves_all(solutions: tuple[Done, Json]) -> None:
+    done, _ = solutions
+    assert len(re.findall(r": (?:booting|waking) hydra", done.err)) == 1
+    assert len(re.findall(r": (?:booting|waking) nebula", done.err)) == 1
+
+
+def test_handouts_fail_on_machines_with_the_share_of_one_node(
+    kit: Kit, handouts: tuple[Done, Json]
+) -> None:
+    done, data = handouts
+    assert done.code == 1
+    for result in data["results"]:
+        for machine, nodes in (("hydra", 2), ("nebula", 8)):
+            for name in ("local_pages", "touched_where_used"):
+                found = on(result, machine)[name]
+                assert found["status"] == "fail"
+                assert found["value"] == pytest.approx(1 / nodes, abs=0.01)
+            assert on(result, machine)["shared_out"]["status"] == "pass"
+    assert wait_until_gone("hydra") == wait_until_gone("nebula") == []
+
+
+def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]) -> None:
+    _, data = handouts
+    for result in data["results"]:
+        for criterion in result["criteria"]:
+            assert criterion["kind"] != "timing" or criterion["where"] == "here"
+    folder = kit.results_folder("01_first_touch", "c", "handout") / "on_hydra"
+    evidence = json.loads((folder / "evidence.json").read_text())
+    assert {run["kind"] for run in evidence["runs"]} == {"trace", "placement"}
+    assert evidence["machine"]["name"] == "hydra" and evidence["node"]["numa_nodes"] == 2
+
+
+def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
+    kit: Kit, tmp_path: Path
+) -> None:
+    done, data = grade_json(kit, tmp_path, "--solutions", "--quick", "--lang", "c", "--anywhere")
+    (result,) = data["results"]
+    if data["node"]["numa_nodes"] > 1:
+        assert data["machines"] == []
+        return
+    assert done.code == 0
+    assert on(result, "hydra").keys() == {"local_pages"}
+    assert on(result, "hydra")["local_pages"]["status"] == "pass"
+    assert "On hydra:" in done.out and "scaled down" in done.out
+
+
+def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
+    done, data = grade_json(kit, tmp_path, "--solutions", "--quick", "--lang", "c", "--here-only")
+    (result,) = data["results"]
+    assert {c["where"] for c in result["criteria"]} == {"here"}
+    assert "hydra" not in done.err
+    done = numalab_command(kit, "grade", "--here-only", "--on", "hydra")
+    assert done.code == 2
+    done = numalab_command(kit, "grade", "--on", "hidra")
+    assert done.code == 2 and "Did you mean hydra?" in done.err
+
+
+# ---- where no virtual node can be had ----------------------------------------------------------
+
+
+@pytest.fixture
+def graded(kit: Kit, first_touch: Lab) -> Iterator[Session]:
+    node = describe_node(kit) | {"numa_nodes": 1}
+    with kit.lock():
+        session = Session(
+            kit, first_touch, "c", "solution", kit.solution_folder(first_touch.name),
+            effort_for("default", True), node, lambda step: None, timing_refused="Not now.",
+        )  # fmt: skip
+        grade(session)
+        yield session
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_without_qemu_the_rest_is_graded(
+    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("numalab.virtual.place.build_programs", lambda kit: None)
+    machines = [find_machine(kit, "hydra")] if named else []
+    with VirtualPlaces(kit, Wish()) as places:
+        verdict, _ = grade_elsewhere(graded, graded.verdict(), machines, places)
+    found = {(c.name, c.where): c for c in verdict.criteria}
+    assert found["correct", "here"].status == "pass"
+    place, status = ("hydra", "error") if named else ("here", "not_gradable")
+    assert found["local_pages", place].status == status
+    assert "apt-get install qemu-system-x86" in found["local_pages", place].why
+
+
+def test_a_guest_that_dies_is_booted_once_more(kit: Kit, graded: Session) -> None:
+    machine = find_machine(kit, "hydra")
+    with VirtualPlaces(kit, Wish()) as places:
+        program = kit.worker(graded.lab.name, "c", "submission")
+        first = places.get(machine, [program], lambda step: None)
+        first._guest.process.kill()
+        verdict, _ = grade_elsewhere(graded, graded.verdict(), [machine], places)
+        assert places.get(machine, [program], lambda step: None) is not first
+    there = [c for c in verdict.criteria if c.where == "hydra"]
+    assert there and {c.status for c in there} == {"pass"}
+
+
+def test_what_keeps_a_node_from_booting_is_told_once_and_again(kit: Kit) -> None:
+    said: list[str] = []
+    with kit.lock(), VirtualPlaces(kit, Wish(guest_kernel=Path("/no/such"))) as places:
+        for _ in range(2):
+            with pytest.raises(UserError, match="/no/such"):
+                places.get(find_machine(kit, "hydra"), [], said.append)
+    assert said == []
