@@ -28,7 +28,7 @@
 
 #include "protocol.h"
 
-enum { CHUNK_BYTES = 32 * 1024, DRAIN_MS = 300, CLOCK_WAIT_MS = 15000, PORT_WAIT_MS = 10000 };
+enum { CHUNK_BYTES = 32 * 1024, DRAIN_MS = 300, CLOCK_WAIT_MS = 15000, PORT_WAIT_MS = 10000, RUN_HEAD_BYTES = 8 };
 static const struct timespec pause_10_ms = {0, 10 * 1000 * 1000};
 
 /* ---- the state of the machine ------------------------------------------------ */
@@ -321,30 +321,25 @@ struct command {
     size_t pending_bytes, pending_at;
 };
 
-static size_t count_strings(const struct frame *frame, char *at)
+/* count strings from *at on, as for exec; *at: behind them. */
+static char **list_of_strings(const struct frame *frame, size_t count, char **at)
 {
-    size_t count = 0;
-    for (char *end = frame->payload + frame->bytes; at < end && *at; at = next_string(frame, at))
-        count++;
-    return count;
-}
-
-/* Strings from `at` up to an empty one, as for exec. *after: behind the empty one. */
-static char **list_of_strings(const struct frame *frame, char *at, char **after)
-{
-    size_t count = count_strings(frame, at);
     char **list = calloc(count + 1, sizeof *list);
     if (!list) give_up("memory for arguments");
-    for (size_t i = 0; i < count; i++, at = next_string(frame, at)) list[i] = at;
-    *after = next_string(frame, at);
+    for (size_t i = 0; i < count; i++, *at = next_string(frame, *at)) list[i] = *at;
     return list;
+}
+
+static uint16_t number_at(const char *payload, size_t index)
+{
+    uint16_t number;
+    memcpy(&number, payload + index * sizeof number, sizeof number);
+    return le16toh(number);
 }
 
 static struct winsize window_of(const char *payload)
 {
-    uint16_t sides[2];
-    memcpy(sides, payload, sizeof sides);
-    return (struct winsize){.ws_row = le16toh(sides[0]), .ws_col = le16toh(sides[1])};
+    return (struct winsize){.ws_row = number_at(payload, 0), .ws_col = number_at(payload, 1)};
 }
 
 static _Noreturn void become(const char *folder, char **arguments, char **environment, int failed)
@@ -368,9 +363,9 @@ static void start(struct command *command, const struct frame *frame, int port)
 {
     int failed[2], in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
     struct winsize window = window_of(frame->payload);
-    char *folder = frame->payload + 4, *after;
-    char **arguments = list_of_strings(frame, next_string(frame, folder), &after);
-    char **environment = list_of_strings(frame, after, &after);
+    char *folder = frame->payload + RUN_HEAD_BYTES, *at = next_string(frame, folder);
+    char **arguments = list_of_strings(frame, number_at(frame->payload, 2), &at);
+    char **environment = list_of_strings(frame, number_at(frame->payload, 3), &at);
     int reason = 0;
 
     *command = (struct command){.input = -1, .output = {-1, -1}, .is_terminal = window.ws_row > 0};
@@ -467,7 +462,7 @@ static void pass_on(struct command *command, int which, int port)
 {
     char chunk[CHUNK_BYTES];
     ssize_t got = read(command->output[which], chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) return;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (got > 0) {
         send_frame(port, which == 0 ? NUMALAB_GUEST_OUTPUT : NUMALAB_GUEST_ERRORS, chunk,
                    (size_t)got);
@@ -477,20 +472,19 @@ static void pass_on(struct command *command, int which, int port)
     command->output[which] = -1;
 }
 
+/* What the command has left behind may hold its streams open, or write for ever: after a
+ * moment it is killed, and what is in the pipes is all. */
 static void pass_on_what_is_left(struct command *command, int port)
 {
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    while (command->output[0] >= 0 || command->output[1] >= 0) {
+    bool is_killed = false;
+    for (int ms = 0; command->output[0] >= 0 || command->output[1] >= 0; ms += 10) {
         struct pollfd polled[2] = {{.fd = command->output[0], .events = POLLIN},
                                    {.fd = command->output[1], .events = POLLIN}};
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        long spent_ms = (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
-        if (poll(polled, 2, 0) == 0) {
-            /* Somebody whom the command has left behind holds the stream open. */
-            if (spent_ms > DRAIN_MS) break;
-            poll(polled, 2, 20);
+        if (ms >= DRAIN_MS && !is_killed) {
+            kill(-1, SIGKILL); /* this process is spared */
+            is_killed = true;
         }
+        if (poll(polled, 2, 10) == 0 && is_killed && ms >= 2 * DRAIN_MS) break;
         for (int i = 0; i < 2; i++)
             if (polled[i].revents) pass_on(command, i, port);
     }
@@ -501,7 +495,6 @@ static void pass_on_what_is_left(struct command *command, int port)
 static void finish(struct command *command, int status, int port)
 {
     pass_on_what_is_left(command, port);
-    /* All that it has left behind; this process is spared. */
     kill(-1, SIGKILL);
     while (waitpid(-1, NULL, WNOHANG) > 0) continue;
     command->is_terminal = false;
@@ -512,6 +505,7 @@ static void finish(struct command *command, int status, int port)
     send_frame(port, NUMALAB_GUEST_ENDED, ended, sizeof ended);
 }
 
+/* After the command's end nothing else is left to wait for. */
 static void reap(struct command *command, int port)
 {
     int status;
@@ -548,7 +542,7 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
         trouble[0] = '\0';
         break;
     case NUMALAB_GUEST_RUN:
-        if (frame->bytes > 4 && command->pid == 0) start(command, frame, port);
+        if (frame->bytes > RUN_HEAD_BYTES && command->pid == 0) start(command, frame, port);
         break;
     case NUMALAB_GUEST_INPUT: take_input(command, frame, port); break;
     case NUMALAB_GUEST_SIGNAL:

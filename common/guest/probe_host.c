@@ -119,7 +119,9 @@ static int guest_s(double *spent_s, const char **step)
     struct sigaction action = {.sa_handler = interrupt_only};
     sigaction(SIGALRM, &action, NULL);
     timer_t timer;
-    struct itimerspec deadline = {.it_value = {(time_t)DEADLINE_S, 0}};
+    /* Again and again, in case the first comes before the guest runs. */
+    struct itimerspec deadline = {.it_value = {(time_t)DEADLINE_S, 0},
+                                  .it_interval = {0, 100 * 1000 * 1000}};
     if (timer_create(CLOCK_MONOTONIC, NULL, &timer) < 0 ||
         timer_settime(timer, 0, &deadline, NULL) < 0)
         return -errno;

@@ -14,8 +14,9 @@
 #define NUMALAB_GUEST_MOUNT 'M'  /* 9p tag, path, options; "ro," first for read-only */
 #define NUMALAB_GUEST_CLOCK 'T'  /* seconds, nanoseconds since 1970: two 64-bit numbers */
 #define NUMALAB_GUEST_PING 'P'   /* asks for a PONG */
-#define NUMALAB_GUEST_RUN 'R'    /* rows and columns of the terminal, 16 bits each, zeros for
-                                    none; folder, arguments, an empty string, environment */
+#define NUMALAB_GUEST_RUN 'R'    /* rows and columns of the terminal, zeros for none, then the
+                                    numbers of arguments and of variables, 16 bits each;
+                                    folder, arguments, environment */
 #define NUMALAB_GUEST_INPUT 'I'  /* for the command's standard input; empty: its end */
 #define NUMALAB_GUEST_SIGNAL 'S' /* 32-bit number of a signal for the command */
 #define NUMALAB_GUEST_WINDOW 'V' /* new rows and columns, 16 bits each */
@@ -26,7 +27,7 @@
 #define NUMALAB_GUEST_PONG 'P'     /* what went wrong since the last PING, or nothing */
 #define NUMALAB_GUEST_OUTPUT 'O'   /* of the command */
 #define NUMALAB_GUEST_ERRORS 'E'   /* of the command */
-#define NUMALAB_GUEST_CONSUMED 'C' /* the last INPUT has been read; send more */
+#define NUMALAB_GUEST_CONSUMED 'C' /* the last INPUT is read or dropped; send more */
 #define NUMALAB_GUEST_REFUSED 'F'  /* the command can't be started: errno as 32 bits */
 #define NUMALAB_GUEST_ENDED 'X'    /* exit code or 0, signal or 0: 32 bits each */
 

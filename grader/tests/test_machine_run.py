@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from commands import Done, environment, grade_json, numalab_command
 
-from numalab.errors import UserError
+from numalab.errors import Interrupted, UserError
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
 from numalab.lab import Lab
@@ -178,12 +178,46 @@ def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
     assert wait_until_gone("laptop") == []
 
 
-def test_a_guest_that_can_not_boot_shows_its_last_words(kit: Kit) -> None:
-    """Too little memory for a kernel that is unpacked in it."""
+def test_the_least_memory_is_enough(kit: Kit) -> None:
     done = machine_run(kit, "hydra", "--no-snapshot", "--node-memory", "160", "--", "true")
     assert done.code == 0, done.err
     done = machine_run(kit, "hydra", "--node-memory", "20", "--", "true")
     assert done.code == 2 and "--node-memory 20" in done.err
+
+
+def test_a_guest_that_ends_itself_is_told_with_its_last_words(kit: Kit) -> None:
+    done = machine_run(kit, "laptop", "--", "sh", "-c", "echo o >/proc/sysrq-trigger; sleep 60")
+    assert done.code == 3
+    assert "QEMU ended, and laptop with it" in done.err and "Power Off" in done.err
+
+
+def test_empty_arguments_stay_arguments(kit: Kit) -> None:
+    done = machine_run(kit, "laptop", "--", "printf", "<%s>", "", "a", "")
+    assert (done.code, done.out) == (0, "<><a><>")
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "0>/dev/null", "</dev/null"])
+def test_input_may_be_closed(kit: Kit, redirection: str) -> None:
+    done = subprocess.run(
+        f"./numalab machine run laptop -- sh -c 'cat; echo done' {redirection}",
+        shell=True, capture_output=True, text=True, env=environment(kit), cwd=kit.root,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_who_writes_for_ever_in_the_background_is_ended(kit: Kit) -> None:
+    done = machine_run(kit, "laptop", "--", "sh", "-c", "yes & true")
+    assert done.code == 0
+    assert set(done.out) <= {"y", "\n"}
+
+
+def test_folders_that_a_node_has_of_its_own_are_no_place_to_be(kit: Kit) -> None:
+    done = subprocess.run(
+        [kit.root / "numalab", "machine", "run", "laptop", "--", "true"],
+        capture_output=True, text=True, env=environment(kit), cwd="/tmp", check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and "/tmp of its own" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -387,6 +421,53 @@ def test_a_guest_that_dies_is_booted_once_more(kit: Kit, graded: Session) -> Non
         assert places.get(machine, [program], lambda step: None) is not first
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert there and {c.status for c in there} == {"pass"}
+
+
+def test_a_guest_that_is_lost_at_once_is_booted_once_more(
+    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numalab.virtual import place
+
+    lost = [1]
+    describe = place.describe_node
+
+    def once_lost(kit: Kit, where: Any) -> Json:
+        if lost:
+            lost.pop()
+            raise place.PlaceLost("gone")
+        return describe(kit, where)
+
+    monkeypatch.setattr(place, "describe_node", once_lost)
+    with VirtualPlaces(kit, Wish()) as places:
+        verdict, _ = grade_elsewhere(graded, graded.verdict(), [find_machine(kit, "hydra")], places)
+        assert places.numa_nodes() == {"hydra": 2}
+        places.drop("hydra")
+        assert "scaled down" in places.note("hydra")
+    assert {c.status for c in verdict.criteria if c.where == "hydra"} == {"pass"}
+
+
+def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
+    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("numalab.virtual.place.make_plan", interrupted)
+    here = graded.verdict()
+    with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
+        grade_elsewhere(graded, here, [find_machine(kit, "hydra")], places)
+    assert stopped.value.args == (here, [])
+
+
+def test_limits_on_a_machine_are_no_failure(
+    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
+    with VirtualPlaces(kit, Wish()) as places:
+        verdict, _ = grade_elsewhere(graded, graded.verdict(), [find_machine(kit, "hydra")], places)
+    there = [c for c in verdict.criteria if c.where == "hydra"]
+    assert {c.status for c in there} == {"error"}
+    assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
 
 
 def test_what_keeps_a_node_from_booting_is_told_once_and_again(kit: Kit) -> None:

@@ -18,7 +18,7 @@ from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 from numalab.lab import Lab
 from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
-from numalab.virtual import channel, host, initramfs, kernel, plan, qemu, session, snapshots
+from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest import Share
 from numalab.virtual.machine import Machine, gallery_folder, load_gallery
 
@@ -270,7 +270,7 @@ def test_scale_follows_the_wish() -> None:
 def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
     hydra = GALLERY["hydra"]
     assert plan.node_memory_mib(hydra, plan.Wish(), 20_000) == plan.NODE_MEMORY_MIB
-    assert plan.node_memory_mib(hydra, plan.Wish(), 900) == 210
+    assert plan.node_memory_mib(hydra, plan.Wish(), 900) == 192
     with pytest.raises(UserError, match=r"hydra with 2 NUMA nodes needs 620 MiB.*500 MiB"):
         plan.node_memory_mib(hydra, plan.Wish(), 500)
     with pytest.raises(UserError, match="8492 MiB"):
@@ -282,6 +282,31 @@ def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
 def test_what_is_smaller_is_said() -> None:
     note = plan.scaling_note(GALLERY["hydra"].scaled(4), 256)
     assert "4 of 16 cores a NUMA node (8 PUs), 256 MiB" in note
+
+
+def test_the_writable_folder_wins_over_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    both = [Share(Path("/w/out")), Share(Path("/w/out"), writable=True)]
+    assert plan.combine(both) == (both[1],)
+
+
+def test_a_home_among_the_programs_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert Path("/usr") in plan.toolchain_folders()
+    monkeypatch.setenv("HOME", "/usr/home")
+    assert Path("/usr") not in plan.toolchain_folders()
+
+
+def test_silence_counts_from_an_unanswered_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    heart = guest._Heart()
+    assert not heart.is_due(1) and not heart.has_stopped(1000)
+    assert heart.is_due(1000)  # this process was stopped for long
+    assert not heart.is_due(1001) and not heart.has_stopped(1001)
+    assert heart.has_stopped(1000 + guest.SILENCE_LIMIT_S + 1)
+    heart.beats(1002)
+    assert not heart.has_stopped(5000)
 
 
 def test_folders_within_others_are_not_shared_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,8 @@ def _prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | N
         plan.build_programs(kit)
     except (UserError, KitError) as error:
         return str(error)
+    except OSError as error:
+        return f"{error.strerror} ({error.filename})"
     return None
 
 
@@ -349,6 +351,7 @@ def _build_own_programs(kit: Kit, labs: Sequence[Lab]) -> None:
 def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
+    from numalab.verdict import of_machine
     from numalab.virtual.grading import grade_elsewhere
 
     console = report.make_console()
@@ -376,15 +379,19 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             elsewhere: list[Session] = []
             try:
                 verdict = grade.grade(session)
-                if not request.here_only:
-                    verdict, elsewhere = grade_elsewhere(session, verdict, request.on, places)
             except Interrupted:
                 interrupted = True
                 verdict = session.verdict()
             try:
+                if not request.here_only and not interrupted:
+                    verdict, elsewhere = grade_elsewhere(session, verdict, request.on, places)
+            except Interrupted as error:
+                interrupted = True
+                verdict, elsewhere = error.args
+            try:
                 session.keep(verdict)
                 for there in elsewhere:
-                    there.keep(there.verdict())
+                    there.keep(of_machine(there.verdict(), there.place.name))
             except KitError as error:  # the report is worth more than its copy
                 not_kept = str(error)
         verdicts.append(verdict)
@@ -433,7 +440,14 @@ def _machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
         return []
     from numalab.virtual.machine import find_machine
 
-    found = {machine.name: machine for machine in (find_machine(kit, name) for name in names)}
+    found: dict[str, Machine] = {}
+    for name in names:
+        machine = find_machine(kit, name)
+        if found.setdefault(machine.name, machine).text != machine.text:
+            raise UserError(
+                f"--on {name}: there are two machines of the name {machine.name}; call your own "
+                "something else (its file too)"
+            )
     return list(found.values())
 
 

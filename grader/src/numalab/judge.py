@@ -93,10 +93,13 @@ def is_sound(evidence: Evidence) -> bool:
     )
 
 
-def _unusable(criterion: Criterion, outcome: Outcome, language: str) -> CriterionVerdict:
-    """The verdict where a run that the criterion needs did not come to its end."""
-    why = explain.outcome(outcome, language) or ""
-    ours = outcome.status in ("kit_error", "cancelled")
+def _unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
+    """The verdict where a run that the criterion needs did not come to its end. On a virtual
+    node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
+    why = explain.outcome(outcome, evidence.language) or ""
+    ours = outcome.status in ("kit_error", "cancelled") or (
+        evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
+    )
     return verdict_on(criterion, "error" if ours else "fail", why)
 
 
@@ -118,7 +121,7 @@ def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             value = float(max(wrong, 1))  # writing before an array is wrong, too
             return verdict_on(criterion, "fail", why, value=value, unit="elements")
     if bad is not None:
-        return _unusable(criterion, bad, evidence.language)
+        return _unusable(criterion, bad, evidence)
     if not evidence.checks:
         return _not_looked_at(criterion)
     return verdict_on(
@@ -151,7 +154,7 @@ def _missing_traces(
         bad = _first_bad(_outcomes(evidence))
         if bad is None:
             return _not_looked_at(criterion)
-    return None if bad is None else _unusable(criterion, bad, evidence.language)
+    return None if bad is None else _unusable(criterion, bad, evidence)
 
 
 def _shared_out(
@@ -404,7 +407,7 @@ TIMING_STATES: dict[str, Callable[[Criterion, Evidence], TimingState]] = {
 def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     bad = _first_bad(_outcomes(evidence))
     if bad is not None and bad.status in ("kit_error", "cancelled"):
-        return _unusable(criterion, bad, evidence.language)
+        return _unusable(criterion, bad, evidence)
     if not is_sound(evidence):
         return verdict_on(
             criterion, "fail", "Not timed, since the kernel does not yet give the right results."

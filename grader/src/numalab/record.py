@@ -140,6 +140,7 @@ class Evidence:
     size: str
     quick: bool
     node: Json
+    is_virtual: bool
     timing_refused: str | None  # why nothing was timed on this node
     timing_error: str | None  # what of the kit kept it from being timed
     build: Build
@@ -284,6 +285,7 @@ def parse(data: Json) -> Evidence:
         size=data["size"],
         quick=data["quick"],
         node=data["node"],
+        is_virtual=data["machine"] is not None,
         timing_refused=data["timing_refused"],
         timing_error=data["timing_error"],
         build=Build(**data["build"]["kernel"]),

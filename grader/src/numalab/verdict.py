@@ -126,19 +126,30 @@ def verdict_on(criterion: Criterion, status: Status, why: str, **more: Any) -> C
     )
 
 
+def of_machine(there: Verdict, where: str) -> Verdict:
+    """What a virtual node can show. No times, and no results beyond those of the evidence
+    runs: a wrong one counts, right ones are not enough to be called correct."""
+    return replace(
+        there,
+        criteria=tuple(
+            replace(c, where=where)
+            for c in there.criteria
+            if c.kind == "evidence" or (c.kind == "correctness" and c.status == "fail")
+        ),
+    )
+
+
 def with_machine(here: Verdict, there: Verdict, where: str, only_missing: bool) -> Verdict:
     """The verdict with what a virtual node has shown; it takes the place of what could not
-    be graded here. Times are never taken there, and results are only checked here; but a
-    wrong one that was seen there counts. only_missing: nothing else is added."""
+    be graded here. only_missing: nothing else is added."""
     missing = {c.name for c in here.criteria if c.status == "not_gradable"}
-    added = [
-        replace(criterion, where=where)
-        for criterion in there.criteria
-        if (criterion.kind == "evidence" and (criterion.name in missing or not only_missing))
-        or (criterion.kind == "correctness" and criterion.status == "fail")
-    ]
+    added = list(of_machine(there, where).criteria)
     if only_missing:
-        added = [criterion for criterion in added if criterion.status != "not_gradable"]
+        added = [
+            c
+            for c in added
+            if c.kind == "correctness" or (c.name in missing and c.status != "not_gradable")
+        ]
     shown = {c.name for c in added if c.status != "not_gradable"}
     kept = [c for c in here.criteria if c.status != "not_gradable" or c.name not in shown]
     order = {c.name: number for number, c in enumerate(there.criteria)}

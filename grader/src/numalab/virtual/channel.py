@@ -96,7 +96,7 @@ class Channel:
                 if not data:
                     raise ChannelClosed
                 self._received += data
-        except ConnectionError as error:
+        except OSError as error:
             raise ChannelClosed from error
         finally:
             self._line.settimeout(None)
@@ -107,6 +107,6 @@ def run_payload(
     folder: str, arguments: Sequence[str], environment: dict[str, str], window: tuple[int, int]
 ) -> bytes:
     """window: rows and columns of the terminal; zeros for none."""
-    strings = [folder, *arguments, "", *(f"{k}={v}" for k, v in environment.items()), ""]
+    strings = [folder, *arguments, *(f"{k}={v}" for k, v in environment.items())]
     encoded = b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
-    return struct.pack("<HH", *window) + encoded
+    return struct.pack("<HHHH", *window, len(arguments), len(environment)) + encoded

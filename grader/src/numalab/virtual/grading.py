@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab import judge
-from numalab.errors import KitError, UserError
+from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session
 from numalab.verdict import CriterionVerdict, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
@@ -42,6 +42,7 @@ def _gather(
     try:
         return gather_on(session, places.get(machine, programs, session.progress))
     except PlaceLost:
+        session.progress(f"{machine.name} is lost, once more")
         places.drop(machine.name)
         return gather_on(session, places.get(machine, programs, session.progress))
 
@@ -54,7 +55,7 @@ def grade_elsewhere(
 
     A kernel that is not right here is not run elsewhere. Where a machine can't be booted,
     its criteria are errors if it was named, and else stay not gradable, with the reason.
-    Raises Interrupted.
+    Raises Interrupted, with (verdict, sessions) so far as its argument.
     """
     kit, lab = session.kit, session.lab
     is_sound = judge.is_sound(session.evidence) and bool(session.evidence.checks)
@@ -71,12 +72,15 @@ def grade_elsewhere(
                 sessions.append(there)
                 found = there.verdict()
             else:
+                ours = "error" in {c.status for c in verdict.criteria}
                 found = judge.without_looking(
                     lab,
                     session.evidence,
-                    "fail",
+                    "error" if ours else "fail",
                     f"Not run on {machine.name}, since it does not work here yet.",
                 )
+        except (KeyboardInterrupt, Interrupted) as error:
+            raise Interrupted(verdict, sessions) from error
         except (UserError, KitError) as error:
             if not machines:
                 return _with_reason(verdict, missing, error), sessions

@@ -1,8 +1,9 @@
 """A virtual node while it runs: boots it or brings it back from a snapshot, shows it
 folders of the host, runs commands in it, and ends it.
 
-Nothing of it lies in a file or a temporary folder: what QEMU reads are memory files and
-sockets that it inherits, and QEMU dies with the process that started it, however that ends.
+It needs no temporary folder: beside the kernel and a snapshot, which are kept, QEMU reads
+memory files and sockets that it inherits, and it dies with the process that started it,
+however that ends.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -148,20 +150,31 @@ class _Monitor:
         own.settimeout(STEP_LIMIT_S)
         self._socket = own
         self._answers = own.makefile("r")
-        self._answers.readline()  # its greeting
+        self._read()  # its greeting
         self.ask("qmp_capabilities")
+
+    def _read(self) -> Json:
+        try:
+            answer: Json = json.loads(self._answers.readline() or "{}")
+        except (OSError, json.JSONDecodeError) as error:
+            raise GuestFailed(f"QEMU's monitor is gone: {error}.") from error
+        if not answer:
+            raise GuestFailed("QEMU has ended.")
+        return answer
 
     def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
         """files: descriptors to hand over with the command."""
         text = json.dumps({"execute": command, "arguments": arguments or {}})
-        socket.send_fds(self._socket, [text.encode()], files)
-        while text := self._answers.readline():
-            answer = json.loads(text)
+        try:
+            socket.send_fds(self._socket, [text.encode()], files)
+        except OSError as error:
+            raise GuestFailed("QEMU has ended.") from error
+        while True:
+            answer = self._read()
             if "error" in answer:
                 raise GuestFailed(f"QEMU refuses {command}: {answer['error'].get('desc')}")
             if "return" in answer:
                 return answer["return"]
-        raise GuestFailed(f"QEMU did not answer {command}")
 
 
 # ---- the guest's own files ---------------------------------------------------------------
@@ -238,6 +251,13 @@ class Guest:
         self._control.close()
         if not self._console.closed:
             self._console.close()
+
+    def pause(self) -> None:
+        """Stops the whole machine, so that it takes nothing of the host's cores."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
 
     # ---- coming up -----------------------------------------------------------------
 
@@ -317,7 +337,17 @@ class Guest:
         self._ping(RESTORE_LIMIT_S)
 
     def set_up(self) -> None:
-        """Gives the guest the time, its name, the host's files and the shared folders."""
+        """Gives the guest the time, its name, the host's files and the shared folders.
+        Raises GuestFailed."""
+        try:
+            self._send_set_up()
+        except ChannelClosed as error:
+            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+        trouble = self._ping(STEP_LIMIT_S)
+        if trouble:
+            raise self.failure(f"{self.name} could not be set up: {trouble}.")
+
+    def _send_set_up(self) -> None:
         now = time.time_ns()
         self.channel.send(line.CLOCK, struct.pack("<qq", *divmod(now, 10**9)))
         for target, path in _host_links():
@@ -332,9 +362,6 @@ class Guest:
             self.channel.send_strings(
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
-        trouble = self._ping(STEP_LIMIT_S)
-        if trouble:
-            raise self.failure(f"{self.name} could not be set up: {trouble}.")
 
     # ---- commands --------------------------------------------------------------------
 
@@ -360,8 +387,10 @@ class Guest:
             self.channel.send(line.RUN, line.run_payload(folder, arguments, environment, window))
             with selectors.PollSelector() as selector:
                 selector.register(self.channel, selectors.EVENT_READ)
-                for reader in source.readers() if source else ():
-                    selector.register(reader, selectors.EVENT_READ)
+                if source is not None:
+                    for reader in source.readers():
+                        selector.register(reader, selectors.EVENT_READ)
+                    source.handle(set(), selector, self.channel)
                 while True:
                     now_s = time.monotonic()
                     if heart.has_stopped(now_s):
@@ -415,19 +444,20 @@ class _Heart:
     from it will do. A busy one answers late, since its threads share the host's cores."""
 
     def __init__(self) -> None:
-        self._heard_s = self._asked_s = time.monotonic()
+        self._heard_s = time.monotonic()
+        self._asked_s: float | None = None  # since when there is no answer
 
     def beats(self, now_s: float) -> None:
-        self._heard_s = now_s
+        self._heard_s, self._asked_s = now_s, None
 
     def is_due(self, now_s: float) -> bool:
-        if now_s - max(self._heard_s, self._asked_s) < HEARTBEAT_S:
+        if self._asked_s is not None or now_s - self._heard_s < HEARTBEAT_S:
             return False
         self._asked_s = now_s
         return True
 
     def has_stopped(self, now_s: float) -> bool:
-        return self._asked_s > self._heard_s and now_s - self._heard_s > SILENCE_LIMIT_S
+        return self._asked_s is not None and now_s - self._asked_s > SILENCE_LIMIT_S
 
 
 class Input:
@@ -462,15 +492,19 @@ def find_qemu() -> str:
 
 
 def boot(plan: Plan, store: snapshots.Store | None, progress: Progress) -> Guest:
-    """A guest that is up and set up. Raises KitError with its console's last lines."""
+    """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
+    the console said last, or with what the host refuses."""
     program = find_qemu()
-    initrd = plan.initrd()
-    key = plan.key(program, initrd)
     try:
+        initrd = plan.initrd()
+        key = plan.key(program, initrd)
         guest = _restore(plan, program, initrd, store, key, progress) if store else None
         return guest or _boot(plan, program, initrd, store, key, progress)
     except GuestFailed as error:
         raise KitError(str(error)) from error
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        raise KitError(f"{plan.machine.name} can't be started: {error.strerror}{place}") from error
 
 
 def _restore(
@@ -487,9 +521,9 @@ def _restore(
         guest.set_up()
     except GuestFailed:
         # A state that does not work is worth nothing; the machine boots instead.
-        store.drop(key)
         if guest is not None:
             guest.close()
+        store.drop(key)
         return None
     except BaseException:
         if guest is not None:
@@ -527,6 +561,8 @@ def _boot(
                     if file is not None:
                         guest._save(file)
             except (OSError, GuestFailed):
+                if guest.process.poll() is not None:
+                    raise
                 # Most often a full disk. It only costs time.
                 progress(f"{plan.machine.name} is up; its state can't be kept in {store.folder}")
         guest.set_up()

@@ -17,13 +17,13 @@ PROBE_LIMIT_S = 30
 def cache_folder() -> Path:
     """Where what can be made again is kept between calls, for all copies of the kit."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "numalab"
     try:
+        folder = Path(base).expanduser().absolute() / "numalab"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise UserError(
-            f"can't make the folder {folder}, where virtual nodes keep their kernel: {error}. "
-            "Set XDG_CACHE_HOME to a folder that you may write to."
+            f"can't make the folder {base}/numalab, where virtual nodes keep their kernel: "
+            f"{error}. Set XDG_CACHE_HOME to a folder that you may write to."
         ) from error
     return folder
 
@@ -70,7 +70,9 @@ def examine(probe: Path, cache: Path) -> Host:
             [probe], capture_output=True, text=True, check=False, timeout=PROBE_LIMIT_S
         )
         found = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+    except subprocess.TimeoutExpired:
+        return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
+    except (OSError, json.JSONDecodeError) as error:
         raise KitError(f"the host can't be examined with {probe}: {error}") from error
     partial = kept.with_name(f".host-{os.getpid()}.json")
     partial.write_text(json.dumps(now | found) + "\n")

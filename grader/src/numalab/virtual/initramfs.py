@@ -25,7 +25,7 @@ def archive(members: Iterable[bytes]) -> bytes:
 
 def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
     """The guest's first file system; modules in the order in which they are loaded."""
-    folders = ("dev", "proc", "sys", "tmp", "run", "modules")
+    folders = ("dev", "proc", "sys", "tmp", "run", "root", "modules")
     members = [_entry(name, _FOLDER | 0o755) for name in folders]
     members.append(_entry("dev/console", _CHARACTER_DEVICE | 0o600, device=(5, 1)))
     members.append(_entry("init", _FILE | 0o755, init))

@@ -20,9 +20,12 @@ import struct
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+import zstandard
 
 from numalab.errors import KitError, UserError
 
@@ -82,19 +85,15 @@ def decompress(data: bytes) -> bytes:
             return gzip.decompress(data)
         if data[:3] == b"BZh":
             return bz2.decompress(data)
-    except (lzma.LZMAError, OSError, EOFError) as error:
+        if data[:4] == b"\x28\xb5\x2f\xfd":
+            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    except (lzma.LZMAError, zstandard.ZstdError, zlib.error, OSError, EOFError) as error:
         raise KitError(f"the guest's kernel can't be decompressed: {error}") from error
-    tools = {b"\x28\xb5\x2f\xfd": "zstd", b"\x02\x21\x4c\x18": "lz4"}
-    tool = tools.get(data[:4])
-    if tool is None:
-        return data
-    if not shutil.which(tool):
+    if data[:4] in (b"\x02\x21\x4c\x18", b"\x89LZO"):
         raise UserError(
-            f"the guest's kernel is compressed with {tool}; install the package {tool}, then "
-            "try again"
+            f"the kernel is compressed with LZ4 or LZO, which numalab can't read. {OTHER_KERNEL}"
         )
-    # The bytes behind the stream (its size) make these tools complain at the end.
-    return subprocess.run([tool, "-dcq"], input=data, capture_output=True, check=False).stdout
+    return data
 
 
 def has_pvh_entry(image: bytes) -> bool:
@@ -173,7 +172,7 @@ def _prepare(
     digest = hashlib.sha256(content)
     for name, module in modules.items():
         digest.update(name.encode() + module)
-    final = store / f"{version}-{digest.hexdigest()[:12]}"
+    final = store / f"{version}-{digest.hexdigest()[:12]}-{PREPARED_VERSION}"
     if not final.is_dir():
         store.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=store) as name:
@@ -189,7 +188,11 @@ def _prepare(
                 "modules": list(modules),
             }
             (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
-            folder.rename(final)
+            try:
+                folder.rename(final)
+            except OSError:
+                if not final.is_dir():  # else another command was faster
+                    raise
     kernel = _load(final)
     if kernel is None:
         raise KitError(f"{final} is damaged; remove it, then try again")
@@ -268,7 +271,7 @@ def _package_names(cwd: Path) -> list[list[str]]:
     """Packages to try, best first; each entry's packages belong together."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
         shown = _run(["apt-cache", "depends", meta], cwd).stdout
-        images = re.findall(r"Depends: (linux-image-(?:unsigned-)?[\w.\-]+)", shown)
+        images = re.findall(r"Depends: (linux-image-\S+)", shown)
         for image in images:
             release = re.sub(r"^linux-image-(unsigned-)?", "", image)
             if meta == "linux-image-amd64":
@@ -290,11 +293,14 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
             ["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE
         ) as process:
             assert process.stdout is not None
-            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                for member in archive:
-                    file = archive.extractfile(member) if member.isfile() else None
-                    if file is not None and pattern.search(member.name):
-                        kept[member.name] = file.read()
+            try:
+                with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                    for member in archive:
+                        if member.isfile() and pattern.search(member.name):
+                            file = archive.extractfile(member)
+                            kept[member.name] = file.read() if file else b""
+            except tarfile.TarError as error:
+                raise KitError(f"the package {package.name} can't be unpacked: {error}") from error
     return kept
 
 
@@ -349,7 +355,7 @@ def _fetched(store: Path, progress: Progress) -> GuestKernel:
             progress("unpacking the kernel")
             try:
                 return _from_packages(store, sorted(folder.glob("*.deb")))
-            except UserError as error:
+            except (UserError, KitError) as error:
                 trouble = error
         raise trouble
 
@@ -363,7 +369,7 @@ def find_kernel(store: Path, given: Path | None, progress: Progress) -> GuestKer
             f"{platform.machine()}"
         )
     if given is not None:
-        return from_file(store, given)
+        return from_file(store / "given", given)  # not to be everybody's from now on
     folders = [path for path in store.glob("[0-9]*") if path.is_dir()] if store.is_dir() else []
     for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):
         kernel = _load(folder)

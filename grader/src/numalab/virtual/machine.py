@@ -542,7 +542,7 @@ def parse_machine(text: str, path: Path) -> Machine:
     file = _File(path, text)
     file.check_keys(top, (), ("name", "title", "source", "numa_node"), TOP_KEYS)
     name, title, source = (file.string(top, (), key) for key in ("name", "title", "source"))
-    if NAME.fullmatch(name) is None:
+    if NAME.fullmatch(name) is None or name == "here":
         file.fail(
             ("name",),
             f"the name '{name}' can't be used; take small letters, digits, '-', '.' and '_'",

@@ -67,6 +67,7 @@ class VirtualPlace:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         output, errors = bytearray(), bytearray()
+        self._guest.resume()
         try:
             ended = self._guest.run(
                 command,
@@ -80,6 +81,8 @@ class VirtualPlace:
             raise Interrupted from error
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
+        # Idle processors tick, and this node may be timing something next.
+        self._guest.pause()
         if ended is None:
             raise KitError(f"{command[0]} did not end on {self.name} in {PROGRAM_LIMIT_S:g} s")
         if ended.refused:
@@ -101,6 +104,9 @@ class VirtualPlaces:
         self._kit, self._wish = kit, wish
         self._places: dict[str, VirtualPlace] = {}
         self._trouble: dict[str, UserError | KitError] = {}
+        self._is_fresh: set[str] = set()  # to be booted without a snapshot
+        self._notes: dict[str, str] = {}
+        self._numa_nodes: dict[str, int] = {}
 
     def __enter__(self) -> VirtualPlaces:
         return self
@@ -116,28 +122,36 @@ class VirtualPlaces:
 
     def get(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
         """The machine's place. programs: what will run there, for their libraries. Raises
-        UserError or KitError, the same again if it is asked for again."""
+        UserError or KitError, the same again until drop()."""
         if machine.name in self._trouble:
             raise self._trouble[machine.name]
         if machine.name not in self._places:
             try:
-                self._places[machine.name] = self._boot(machine, programs, progress)
+                place = self._boot(machine, programs, progress)
             except (UserError, KitError) as error:
                 self._trouble[machine.name] = error
                 raise
+            self._places[machine.name] = place
+            self._notes[machine.name] = place.note
+            self._numa_nodes[machine.name] = place.node["numa_nodes"]
         return self._places[machine.name]
 
     def drop(self, name: str) -> None:
-        """Ends a machine's guest; the next get() boots it again."""
-        self._places.pop(name).close()
+        """Ends a machine's guest and forgets what went wrong with it, and the state that it
+        came from; the next get() boots it anew."""
+        self._trouble.pop(name, None)
+        place = self._places.pop(name, None)
+        if place is not None:
+            place.close()
+        self._is_fresh.add(name)
 
     def note(self, name: str) -> str:
         """How the guest differs from the machine that it stands for."""
-        return self._places[name].note
+        return self._notes[name]
 
     def numa_nodes(self) -> dict[str, int]:
-        """Of each machine that runs, its number of NUMA nodes."""
-        return {name: place.node["numa_nodes"] for name, place in self._places.items()}
+        """Of each machine that has run, its number of NUMA nodes."""
+        return dict(self._numa_nodes)
 
     def _boot(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
         find_qemu()  # before anything that takes time
@@ -150,7 +164,7 @@ class VirtualPlaces:
                     shares.append(Share(folder))
         build_programs(self._kit)
         plan, store = make_plan(self._kit, machine, shares, self._wish, progress)
-        guest = boot(plan, store, progress)
+        guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:
             return VirtualPlace(self._kit, machine, guest)
         except BaseException:

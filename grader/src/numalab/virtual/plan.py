@@ -20,6 +20,7 @@ from numalab.virtual.machine import Machine
 
 NODE_MEMORY_MIB = 256
 LEAST_NODE_MEMORY_MIB = 160  # the first node holds the kernel as well
+MEMORY_STEP_MIB = 32
 QEMU_MEMORY_MIB = 300  # of QEMU itself, with its translated code
 MOST_MEMORY_SHARE = 0.8  # of the host's free memory
 
@@ -65,7 +66,8 @@ def node_memory_mib(machine: Machine, wish: Wish, free_mib: int) -> int:
     most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
     wanted = wish.node_memory_mib or NODE_MEMORY_MIB
     if wish.node_memory_mib is None:
-        wanted = min(wanted, most)
+        # In steps, since a snapshot fits one size only.
+        wanted = min(wanted, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
     elif wanted < LEAST_NODE_MEMORY_MIB:
         raise UserError(f"--node-memory {wanted}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more")
     if wanted > most or wanted < LEAST_NODE_MEMORY_MIB:
@@ -104,6 +106,8 @@ def build_programs(kit: Kit) -> None:
     """Builds them; the caller holds the build folder's lock. Raises KitError."""
     configure(kit)
     build_kit(kit, [kit.guest_init.name, kit.probe_host.name])
+    for program in (kit.guest_init, kit.probe_host):
+        program.touch()  # one may be older than a source of the other
 
 
 # ---- what the guest sees -----------------------------------------------------------------
@@ -113,7 +117,11 @@ def toolchain_folders() -> list[Path]:
     """The host's programs and libraries; symbolic links at the top lead into these."""
     names = ("usr", "opt", "bin", "sbin", "lib", "lib32", "lib64")
     folders = [Path("/") / name for name in names]
-    return [path for path in folders if path.is_dir() and not path.is_symlink()]
+    return [
+        path
+        for path in folders
+        if path.is_dir() and not path.is_symlink() and not is_home_or_above(path)
+    ]
 
 
 def library_folders(program: Path) -> set[Path]:
@@ -123,7 +131,8 @@ def library_folders(program: Path) -> set[Path]:
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")
         if after:
-            found.add(Path("/" + after.split(" (")[0]).resolve().parent)
+            path = Path("/" + after.split(" (")[0])
+            found |= {path.parent, path.resolve().parent}
     return found
 
 
@@ -144,6 +153,8 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
     UserError where they are too many, or show a home folder."""
     kept: list[Share] = []
     for share in sorted(shares, key=lambda s: (len(s.path.parts), not s.writable)):
+        if share.path in [other.path for other in kept]:
+            continue  # the writable one comes first
         if is_home_or_above(share.path):
             raise UserError(
                 f"{share.path} is or contains your home folder, which a virtual node does not "

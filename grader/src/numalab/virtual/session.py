@@ -9,11 +9,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from numalab.errors import UserError
-from numalab.virtual.guest import Ended, Guest, Share
+from numalab.errors import KitError, UserError
+from numalab.virtual.guest import Ended, Guest, GuestFailed, Share
 from numalab.virtual.plan import is_home_or_above, is_under
 from numalab.virtual.terminal import HostInput, is_interactive, window_size
 
+OWN_FOLDERS = ("/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc")
 EXIT_NOT_FOUND, EXIT_NOT_EXECUTABLE = 127, 126
 RESULTS_VARIABLE = "NUMALAB_RESULTS"
 
@@ -44,6 +45,12 @@ def guest_environment(
 def shares_for(folder: Path, results: Path | None, more: Sequence[Path]) -> list[Share]:
     """The current folder, the one for results and others that were asked for. Raises
     UserError."""
+    own = [path for path in OWN_FOLDERS if folder == Path(path)]
+    if own:
+        raise UserError(
+            f"the current folder is {folder}, and a virtual node has a {folder} of its own. "
+            "Change to a folder below it (cd), then try again."
+        )
     if is_home_or_above(folder) and folder != results:
         raise UserError(
             f"the current folder, {folder}, is or contains your home folder, which a virtual "
@@ -111,16 +118,19 @@ def run_command(guest: Guest, command: Sequence[str], folder: Path, results: Pat
 
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     environment = guest_environment(os.environ, guest.name, results)
-    with HostInput(interactive).attached() as source:
-        ended = guest.run(
-            command,
-            str(folder),
-            environment,
-            lambda data: write(out, data),
-            lambda data: write(err, data),
-            source,
-            window_size() if interactive else (0, 0),
-        )
+    try:
+        with HostInput(interactive).attached() as source:
+            ended = guest.run(
+                command,
+                str(folder),
+                environment,
+                lambda data: write(out, data),
+                lambda data: write(err, data),
+                source,
+                window_size() if interactive else (0, 0),
+            )
+    except GuestFailed as error:
+        raise KitError(str(error)) from error
     assert ended is not None  # without a limit it comes to its end
     return _exit_code(ended, command[0], folder, guest.plan.shares)
 

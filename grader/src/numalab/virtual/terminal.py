@@ -24,8 +24,23 @@ LEAVE = b"\x1d"  # Ctrl-], alone: for a guest that does not answer any more
 INTERRUPTS_BEFORE_KILL = 2
 
 
+def _stdin() -> int | None:
+    """Its descriptor, where it can be read: not closed, not nohup's."""
+    if sys.stdin is None or sys.stdin.closed:
+        return None
+    descriptor = sys.stdin.fileno()
+    try:
+        os.read(descriptor, 0)
+        in_background = os.isatty(descriptor) and os.tcgetpgrp(descriptor) != os.getpgrp()
+    except OSError:
+        return None
+    return None if in_background else descriptor
+
+
 def is_interactive() -> bool:
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return _stdin() is not None and all(
+        stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)
+    )
 
 
 def window_size() -> tuple[int, int]:
@@ -39,9 +54,11 @@ class HostInput(Input):
 
     def __init__(self, interactive: bool) -> None:
         self.interactive = interactive
-        self._stdin = sys.stdin.fileno()
-        self._waiting = False  # for the guest to take what it was sent
-        self._at_end = False
+        self._stdin = _stdin()
+        self._queue = bytearray()  # typed, and not yet sent
+        self._is_waiting = False  # for the guest to take what it was sent
+        self._has_ended = self._stdin is None
+        self._has_told_end = False
         self._interrupts = 0
         self._signals, self._wakeup = socket.socketpair()
         self._signals.setblocking(False)
@@ -57,14 +74,16 @@ class HostInput(Input):
         old_wakeup = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         watched = [signal.SIGINT, *([signal.SIGWINCH] if self.interactive else [])]
         old = {number: signal.signal(number, ignore) for number in watched}
-        modes = termios.tcgetattr(self._stdin) if self.interactive else None
+        terminal = self._stdin if self.interactive and self._stdin is not None else -1
+        modes = termios.tcgetattr(terminal) if terminal >= 0 else None
         try:
             if modes is not None:
-                tty.setraw(self._stdin)
+                tty.setraw(terminal)
             yield self
         finally:
             if modes is not None:
-                termios.tcsetattr(self._stdin, termios.TCSADRAIN, modes)
+                with contextlib.suppress(termios.error):  # it may be gone
+                    termios.tcsetattr(terminal, termios.TCSANOW, modes)
             for number, handler in old.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(old_wakeup)
@@ -72,22 +91,39 @@ class HostInput(Input):
             self._wakeup.close()
 
     def readers(self) -> Sequence[Any]:
-        return [self._signals, self._stdin]
+        return [self._signals, *([] if self._stdin is None else [self._stdin])]
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
         if self._signals in ready:
             for number in self._signals.recv(256):
                 self._signal(number, channel)
-        if self._stdin in ready and not self._waiting:
-            data = os.read(self._stdin, INPUT_BYTES)
-            if self.interactive and data == LEAVE:
-                raise KeyboardInterrupt
-            channel.send(line.INPUT, data)
-            self._waiting = bool(data)
-            self._at_end = not data
-            selector.unregister(self._stdin)
-        elif not self._waiting and not self._at_end and self._stdin not in selector.get_map():
+        if self._stdin is not None and self._stdin in ready:
+            self._read(self._stdin, selector)
+        if self._is_waiting:
+            return
+        if self._queue:
+            channel.send(line.INPUT, bytes(self._queue))
+            self._queue.clear()
+            self._is_waiting = True
+        elif self._has_ended and not self._has_told_end:
+            channel.send(line.INPUT)
+            self._has_told_end = True
+        elif not self._has_ended and self._stdin not in selector.get_map():
+            assert self._stdin is not None
             selector.register(self._stdin, selectors.EVENT_READ)
+
+    def _read(self, stdin: int, selector: selectors.BaseSelector) -> None:
+        try:
+            data = os.read(stdin, INPUT_BYTES)
+        except OSError:
+            data = b""
+        if self.interactive and data == LEAVE:
+            raise KeyboardInterrupt
+        self._queue += data
+        self._has_ended = not data
+        # A terminal is always listened to, for the way out; a file when there is room.
+        if not data or not self.interactive:
+            selector.unregister(stdin)
 
     def _signal(self, number: int, channel: Channel) -> None:
         if number == signal.SIGWINCH:
@@ -101,4 +137,4 @@ class HostInput(Input):
             channel.send(line.SIGNAL, struct.pack("<I", wanted))
 
     def consumed(self) -> None:
-        self._waiting = False
+        self._is_waiting = False
