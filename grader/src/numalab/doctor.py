@@ -11,6 +11,7 @@ from numalab.explain import amount, count
 from numalab.lab import Lab
 from numalab.record import Json
 
+DENIED = "Permission denied"
 Level = Literal["good", "note", "bad"]
 
 
@@ -203,7 +204,8 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
         "good",
         "QEMU, emulated" if kvm else "QEMU with KVM",
         "placement is graded on the machines of ./numalab machine list too"
-        + (f" (not with KVM: {kvm})" if kvm else ""),
+        + (f" (not with KVM: {kvm})" if kvm else "")
+        + ("; to use KVM, have yourself added to the group kvm" if kvm and DENIED in kvm else ""),
     )
 
 

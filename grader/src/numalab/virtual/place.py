@@ -131,6 +131,11 @@ class VirtualPlaces:
             except (UserError, KitError) as error:
                 self._trouble[machine.name] = error
                 raise
+            except OSError as error:  # of the cache folder, most often
+                place_name = f" ({error.filename})" if error.filename else ""
+                told = KitError(f"{machine.name} can't be booted: {error.strerror}{place_name}")
+                self._trouble[machine.name] = told
+                raise told from error
             self._places[machine.name] = place
             self._notes[machine.name] = place.note
             self._numa_nodes[machine.name] = place.node["numa_nodes"]
