@@ -10,7 +10,6 @@ import re
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,9 @@ from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
 from numalab.lab import Lab
 from numalab.measure import describe_node
+from numalab.virtual import host
 from numalab.virtual.grading import grade_elsewhere
+from numalab.virtual.kernel import find_kernel
 from numalab.virtual.machine import find_machine, gallery_folder
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
@@ -33,25 +34,27 @@ Json = dict[str, Any]
 LANGUAGES = ("c", "fortran")
 
 
-def virtual_machines(name: str) -> list[int]:
-    """Processes of QEMU that show the machine of this name."""
+def virtual_machines(kit: Kit, name: str) -> list[int]:
+    """Processes of QEMU that show the machine of this name and see this copy of the kit."""
     found = []
+    root = str(kit.root).encode()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if any(b"qemu-system" in word for word in words[:8]) and name.encode() in words:
+            is_ours = any(root in word for word in words) and name.encode() in words
+            if is_ours and any(b"qemu-system" in word for word in words[:8]):
                 found.append(int(entry.name))
     return found
 
 
-def wait_until_gone(name: str) -> list[int]:
+def wait_until_gone(kit: Kit, name: str) -> list[int]:
     deadline = time.monotonic() + 10
-    while virtual_machines(name) and time.monotonic() < deadline:
+    while virtual_machines(kit, name) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return virtual_machines(name)
+    return virtual_machines(kit, name)
 
 
 def machine_run(kit: Kit, *arguments: str, **env: str) -> Done:
@@ -95,11 +98,11 @@ def test_input_passes_through(kit: Kit) -> None:
     assert done.stdout == here.stdout
 
 
-def start_command(kit: Kit, *arguments: str) -> subprocess.Popen[str]:
+def start_command(kit: Kit, *arguments: str, **env: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(kit.root / "numalab"), "machine", "run", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment(kit), cwd=kit.root,
+        env=environment(kit, **env), cwd=kit.root,
     )  # fmt: skip
 
 
@@ -108,9 +111,11 @@ def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
     process = start_command(kit, "laptop", "--", "sh", "-c", script)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
+    assert virtual_machines(kit, "laptop")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, "caught\n"), err
+    assert wait_until_gone(kit, "laptop") == []
     assert "Traceback" not in err
 
 
@@ -175,7 +180,7 @@ def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
     done = machine_run(kit, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
     assert done.code == 3
     assert "laptop did not come up within 1 s" in done.err and "console" in done.err
-    assert wait_until_gone("laptop") == []
+    assert wait_until_gone(kit, "laptop") == []
 
 
 def test_the_least_memory_is_enough(kit: Kit) -> None:
@@ -259,30 +264,41 @@ def marked(kit: Kit, tmp_path: Path) -> Path:
     return file
 
 
-def leftovers() -> set[Path]:
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numalab"
-    found = set(Path(tempfile.gettempdir()).iterdir())
-    for folder in (cache, cache / "kernels", cache / "snapshots"):
-        found |= {path for path in folder.iterdir() if not path.name.endswith(".state")}
-    return found
+@pytest.fixture
+def own_folders(tmp_path: Path) -> dict[str, str]:
+    """A temporary folder and a cache that nobody else writes to; the kernel is the kit's."""
+    folders = {"TMPDIR": tmp_path / "tmp", "XDG_CACHE_HOME": tmp_path / "cache"}
+    for folder in folders.values():
+        (folder / "numalab").mkdir(parents=True)
+    kernel = find_kernel(host.cache_folder() / "kernels", None, print).image.parent
+    (tmp_path / "cache" / "numalab" / "kernels").mkdir()
+    (tmp_path / "cache" / "numalab" / "kernels" / kernel.name).symlink_to(kernel)
+    return {name: str(folder) for name, folder in folders.items()}
 
 
-def test_killing_it_at_any_time_leaves_nothing_behind(kit: Kit, marked: Path) -> None:
+def test_killing_it_at_any_time_leaves_nothing_behind(
+    kit: Kit, marked: Path, own_folders: dict[str, str]
+) -> None:
     """Twenty random moments, from the start over a boot and its snapshot to the command."""
     chance = random.Random(20)
-    before = leftovers()
+    top = Path(own_folders["TMPDIR"]).parent
+
+    def leftovers() -> set[Path]:
+        files = set(top.rglob("*")) - before
+        return {path for path in files if path.suffix != ".state" and path.name != "host.json"}
+
+    before = set(top.rglob("*")) | {top / "cache" / "numalab" / "snapshots"}
     for number in range(20):
         options = ["--no-snapshot"] if number % 4 == 3 else []
-        process = start_command(kit, str(marked), *options, "--", "sleep", "1000")
+        process = start_command(kit, str(marked), *options, "--", "sleep", "1000", **own_folders)
         time.sleep(chance.uniform(0, 4.5 if number < 3 or options else 2.0))
         number_of_signal = signal.SIGTERM if number % 5 == 4 else signal.SIGKILL
         process.send_signal(number_of_signal)
         process.communicate(timeout=30)
         assert process.returncode != 0
-        assert wait_until_gone(marked.stem) == []
-        assert leftovers() <= before
-    for state in leftovers() - before:
-        state.unlink()
+        assert wait_until_gone(kit, marked.stem) == []
+        assert leftovers() == set()
+    assert list(top.rglob("*.state"))  # it was killed late enough to have come that far
 
 
 # ---- grading on machines -------------------------------------------------------------------------
@@ -341,7 +357,7 @@ def test_handouts_fail_on_machines_with_the_share_of_one_node(
                 assert found["status"] == "fail"
                 assert found["value"] == pytest.approx(1 / nodes, abs=0.01)
             assert on(result, machine)["shared_out"]["status"] == "pass"
-    assert wait_until_gone("hydra") == wait_until_gone("nebula") == []
+    assert wait_until_gone(kit, "hydra") == wait_until_gone(kit, "nebula") == []
 
 
 def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]) -> None:
