@@ -81,7 +81,9 @@ static int by_creation(const void *left, const void *right)
 {
     const struct numalab_thread *a = left, *b = right;
     if (a->start_ticks != b->start_ticks) return a->start_ticks < b->start_ticks ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    /* In the same tick ids tell. They begin anew when they have reached the largest, so
+     * what counts is how far they are from the main thread's. */
+    return (a->id_distance > b->id_distance) - (a->id_distance < b->id_distance);
 }
 
 int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
@@ -106,7 +108,8 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
             threads->list = list;
         }
         struct numalab_thread *thread = &threads->list[threads->count++];
-        *thread = (struct numalab_thread){.id = id, .last_pu = -1};
+        *thread = (struct numalab_thread){
+            .id = id, .id_distance = (uint32_t)id - (uint32_t)pid, .last_pu = -1};
         read_stat(pid, thread);
         read_allowed(pid, thread);
         thread->cpu_s = numalab_threads_cpu_s(pid, id);

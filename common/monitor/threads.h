@@ -7,10 +7,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <stdint.h>
+
 #include "node.h"
 
 struct numalab_thread {
     pid_t id;
+    uint32_t id_distance; /* from the main thread's; ids before it come last */
     unsigned long long start_ticks;
     hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */
     int last_pu;            /* PU it ran on last; -1 if it has ended */

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "monitor/threads.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -13,8 +16,70 @@ static const struct numalab_limits limits = {.phase_s = 5.0,
                                              .output_bytes = 1 << 20,
                                              .thread_count = 2};
 
+enum { THREADS = 4 };
+
+static void *wait_for_ever(void *unused)
+{
+    pause();
+    return unused;
+}
+
+/* In a process of its own: starts the threads, and tells when they are there. */
+static void make_threads(int told)
+{
+    pid_t own = getpid();
+    for (int i = 1; i < THREADS; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) _exit(1);
+    }
+    struct numalab_threads threads;
+    for (int i = 0; i < 1000; i++) {
+        if (numalab_threads_read(getpid(), &threads) == 0 && threads.count == THREADS) break;
+        usleep(1000);
+    }
+    if (write(told, &own, sizeof own) != sizeof own) _exit(1);
+    pause();
+    _exit(0);
+}
+
+/* Threads that start in the same tick as the ids begin anew are still in order. */
+static void test_order_when_ids_begin_anew(void)
+{
+    long largest = 32768;
+    FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+    if (file) {
+        EXPECT(fscanf(file, "%ld", &largest) == 1);
+        fclose(file);
+    }
+    /* Only root may set what id comes next; for others this is an ordinary start. */
+    file = fopen("/proc/sys/kernel/ns_last_pid", "we");
+    if (file) {
+        fprintf(file, "%ld", largest - 3);
+        fclose(file);
+    }
+    int told[2];
+    pid_t ready = 0;
+    struct numalab_threads threads;
+    EXPECT(pipe(told) == 0);
+    pid_t child = fork();
+    if (child == 0) make_threads(told[1]);
+    EXPECT(read(told[0], &ready, sizeof ready) == sizeof ready && ready == child);
+    EXPECT(numalab_threads_read(child, &threads) == 0);
+    EXPECT(threads.count == THREADS && threads.list[0].id == child);
+    for (size_t i = 1; i < threads.count; i++)
+        EXPECT(threads.list[i].start_ticks > threads.list[i - 1].start_ticks ||
+               threads.list[i].id_distance > threads.list[i - 1].id_distance);
+    numalab_threads_free(&threads);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(told[0]);
+    close(told[1]);
+}
+
 int main(void)
 {
+    test_order_when_ids_begin_anew();
+
     struct numalab_worker worker;
     struct numalab_threads threads;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);

@@ -7,14 +7,14 @@ They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import worker_processes
 
-from numalab.grade import Session, effort_for, grade
+from numalab.grade import Session, effort_for, grade, write_json
 from numalab.kit import Kit, find_kit
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.measure import describe_node
@@ -67,6 +67,11 @@ def deserved_there(lab: Lab, entry: Json) -> set[str]:
     return found | ({"local_pages"} if "touched_where_used" in found else set())
 
 
+def reasons(criteria: Iterable[CriterionVerdict]) -> str:
+    """As text, which pytest prints whole."""
+    return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}: {c.why}" for c in criteria)
+
+
 def failed(criteria: list[CriterionVerdict]) -> list[str]:
     return [criterion.name for criterion in criteria if criterion.status == "fail"]
 
@@ -74,11 +79,11 @@ def failed(criteria: list[CriterionVerdict]) -> list[str]:
 def check_here(found: list[CriterionVerdict], entry: Json, language: str) -> None:
     whys = {c.name: c.why for c in found}
     may_fail = set(entry.get("may_fail", ()))
-    assert set(failed(found)) - may_fail == set(entry["fails"]) - may_fail, whys
+    assert set(failed(found)) - may_fail == set(entry["fails"]) - may_fail, reasons(found)
     says = entry.get("says") or entry[f"says_{language}"]
     assert says in whys[failed(found)[0]]
     # Only times may stay open.
-    assert all(c.kind == "timing" or c.status != "inconclusive" for c in found), whys
+    assert all(c.kind == "timing" or c.status != "inconclusive" for c in found), reasons(found)
 
 
 @pytest.mark.parametrize(("lab_name", "language", "entry"), CASES)
@@ -104,6 +109,8 @@ def test_wrong_submission(
         )  # fmt: skip
         verdict = grade(session)
         session.keep(verdict)
+        # Beside the kernel too, where pytest keeps it for who wants to know.
+        write_json(tmp_path / "evidence.json", session.data, indent=None)
         return session, verdict
 
     with kit.lock():
@@ -116,8 +123,7 @@ def test_wrong_submission(
         machine = find_machine(kit, MACHINE)
         verdict, _ = grade_elsewhere(session, here, [machine], places)
     there = [criterion for criterion in verdict.criteria if criterion.where == MACHINE]
-    whys = {c.name: c.why for c in there}
-    assert set(failed(there)) - may_fail == deserved_there(lab, entry) - may_fail, whys
+    assert set(failed(there)) - may_fail == deserved_there(lab, entry) - may_fail, reasons(there)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert verdict.points < verdict.max_points - verdict.ungraded_points
