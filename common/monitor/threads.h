@@ -5,9 +5,8 @@
 #include <hwloc.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <sys/types.h>
-
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "node.h"
 
