@@ -63,7 +63,7 @@ struct numalab_message {
     uint32_t ticket;
     int32_t error; /* 0 or a negative errno */
     int32_t signal_number;
-    uint64_t address[NUMALAB_MAX_ARRAYS]; /* NUMALAB_ALLOCATE: the arrays */
+    uint64_t address[NUMALAB_MAX_ARRAYS]; /* NUMALAB_ALLOCATE, NUMALAB_RUN_PHASE: the arrays */
     uint64_t trap_log;                    /* NUMALAB_TRAP_*: entries ... */
     uint64_t trap_count;                  /* ... and NUMALAB_UNTRAP: their number */
     uint64_t fault_address;               /* NUMALAB_FAULT */

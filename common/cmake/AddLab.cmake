@@ -1,4 +1,4 @@
-# add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>...)
+# add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [RACE_CHECK])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -9,6 +9,10 @@
 # handout as it lies in labs/. The handout's is a copy taken at the first configuration,
 # <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
 # are compared with what they were given.
+#
+# RACE_CHECK: where clang is installed, <name>-<language>-<solution|submission>-race are the
+# same programs built with ThreadSanitizer (targets <program>-built, out of the default
+# one, too).
 #
 # For CTest: the test <name>-<language>-measure grades the submission, and one test for each
 # criterion of lab.toml reads the verdict (77: not gradable here, shown as skipped).
@@ -26,23 +30,25 @@ else()
   set(default_architecture native)
 endif()
 set(NUMALAB_KERNEL_ARCHITECTURE ${default_architecture} CACHE STRING "-march= of the kernels")
-set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -Wall)
+# No errno: gfortran sets none either, and a loop with a square root can be vectorised.
+set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-errno -Wall)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "" "CONTRACT" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 lab "RACE_CHECK" "CONTRACT" "LANGUAGES")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
-      "the keywords are CONTRACT and LANGUAGES")
+      "the keywords are CONTRACT, LANGUAGES and RACE_CHECK")
   endif()
   if(NOT lab_CONTRACT OR NOT lab_LANGUAGES)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
   endif()
 
   add_executable(${name}-monitor driver.c)
-  target_link_libraries(${name}-monitor PRIVATE numalab::monitor)
+  target_link_libraries(${name}-monitor PRIVATE numalab::monitor m)
 
+  # The phases may initialise in parallel.
   add_library(${name}-phases OBJECT phases.c)
-  target_link_libraries(${name}-phases PRIVATE numalab::harness_flags)
+  target_link_libraries(${name}-phases PRIVATE numalab::harness_flags numalab::openmp_kernel)
 
   add_executable(${name}-test_driver test_driver.c driver.c)
   target_link_libraries(${name}-test_driver PRIVATE numalab::harness_flags m)
@@ -66,6 +72,10 @@ function(add_lab name)
     numalab_add_worker(${name} ${short} handout ${handout})
     numalab_add_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
     numalab_add_worker(${name} ${short} submission ${submission})
+    if(lab_RACE_CHECK AND NUMALAB_RACE_COMPILER)
+      numalab_add_race_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
+      numalab_add_race_worker(${name} ${short} submission ${submission})
+    endif()
     numalab_add_lab_tests(${name} ${short})
   endforeach()
 endfunction()
@@ -96,6 +106,38 @@ function(numalab_add_worker lab language variant kernel)
     target_link_libraries(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_LIBRARIES})
     target_link_directories(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES})
   endif()
+endfunction()
+
+# A worker program that ThreadSanitizer watches. clang builds it, or links what gfortran has
+# instrumented, since only LLVM's OpenMP runtime tells the sanitizer of its barriers
+# (through Archer, in that runtime's folder). -fno-builtin: as memcpy a loop would hide.
+function(numalab_add_race_worker lab language variant kernel)
+  set(program ${lab}-${language}-${variant}-race)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${program})
+  set(sanitize -g -O1 -fopenmp -fsanitize=thread)
+  set(compile_c ${NUMALAB_RACE_COMPILER} ${sanitize} -fno-builtin
+    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
+  if(language STREQUAL "c")
+    set(compile_kernel ${compile_c} -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${kernel})
+    set(libraries "")
+  else()
+    set(compile_kernel ${CMAKE_Fortran_COMPILER} ${sanitize} -J${file}-modules -c ${kernel})
+    list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
+    list(APPEND libraries -lgfortran)
+  endif()
+  cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
+  file(GLOB headers CONFIGURE_DEPENDS *.h)
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
+    COMMAND ${compile_kernel} -o ${file}-kernel.o
+    COMMAND ${compile_c} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
+    COMMAND ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
+      ${file}-kernel.o ${file}-phases.o $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
+    DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
+      $<TARGET_OBJECTS:numalab_worker>
+    COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Building ${program}")
+  add_custom_target(${program}-built DEPENDS ${file})
 endfunction()
 
 # Copies the handout's kernel unless this version's is there: as git has it, so that an

@@ -22,6 +22,9 @@ if(NUMALAB_OPENMP_RUNTIME STREQUAL "libomp")
       "-DNUMALAB_OPENMP_RUNTIME=libgomp; labs about KMP_AFFINITY need libomp.")
   endif()
   set(NUMALAB_OPENMP_LIBRARY ${NUMALAB_LIBOMP})
+  # For ThreadSanitizer; of the same LLVM as the runtime. It may be missing.
+  cmake_path(GET NUMALAB_LIBOMP PARENT_PATH llvm_folder)
+  find_program(NUMALAB_RACE_COMPILER NAMES clang PATHS ${llvm_folder}/../bin NO_DEFAULT_PATH)
 else()
   execute_process(
     COMMAND ${CMAKE_Fortran_COMPILER} -print-file-name=libgomp.so

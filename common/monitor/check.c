@@ -7,7 +7,17 @@
 /* Fewer elements than threads, sizes that no block or vector length divides, and
  * one that spans many pages. */
 static const size_t sizes[] = {1, 7, 1000, 4099, 100003};
-enum { REPETITIONS = 3 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], REPETITIONS = 3 };
+
+/* The sizes up to the driver's largest, and that one. Returns how many. */
+static size_t sizes_of(const struct numalab_driver *driver, size_t list[SIZES + 1])
+{
+    const size_t largest = driver->largest_check_n ? driver->largest_check_n : sizes[SIZES - 1];
+    size_t count = 0;
+    for (size_t i = 0; i < SIZES && sizes[i] < largest; i++) list[count++] = sizes[i];
+    list[count++] = largest;
+    return count;
+}
 
 static int check_size(struct numalab_worker *worker, const struct numalab_driver *driver,
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
@@ -37,7 +47,8 @@ static int check_size(struct numalab_worker *worker, const struct numalab_driver
             return -1;
     }
     return numalab_results_check_before(worker, results) < 0 ||
-                   numalab_worker_continue(worker) < 0
+                   numalab_worker_continue(worker) < 0 ||
+                   numalab_worker_release(worker, driver) < 0
                ? -1
                : 0;
 }
@@ -45,22 +56,25 @@ static int check_size(struct numalab_worker *worker, const struct numalab_driver
 json_t *numalab_run_check(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     struct numalab_worker worker;
     struct numalab_random random = {0};
     json_t *checks = json_array();
 
-    int failed = numalab_worker_start(&worker, options->role[0].program, &options->limits,
+    int failed = numalab_worker_start(&worker, options->role[0].program, &limits,
                                       options->cancel_fd);
     if (!failed && numalab_random_open(&random) < 0)
         failed = numalab_worker_kit_error(&worker, "seed the random numbers", -EIO);
-    for (size_t i = 0; !failed && i < sizeof sizes / sizeof sizes[0]; i++) {
+    size_t list[SIZES + 1];
+    const size_t count = sizes_of(driver, list);
+    for (size_t i = 0; !failed && i < count; i++) {
         struct numalab_results results = {0};
-        struct numalab_oracle *oracle = driver->create(sizes[i]);
-        failed = oracle ? check_size(&worker, driver, oracle, &random, sizes[i], &results)
+        struct numalab_oracle *oracle = driver->create(list[i]);
+        failed = oracle ? check_size(&worker, driver, oracle, &random, list[i], &results)
                         : numalab_worker_kit_error(&worker, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
         json_array_append_new(checks,
-                              json_pack("{sI so}", "n", (json_int_t)sizes[i], "results",
+                              json_pack("{sI so}", "n", (json_int_t)list[i], "results",
                                         numalab_record_results(&results, driver)));
     }
     numalab_worker_end(&worker);

@@ -29,8 +29,9 @@ static int start(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
 
-    if (numalab_worker_start(&runner->worker, runner->role->program, &options->limits,
+    if (numalab_worker_start(&runner->worker, runner->role->program, &limits,
                              options->cancel_fd) < 0)
         return -1;
     runner->oracle = driver->create(generation->n);

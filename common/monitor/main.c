@@ -23,11 +23,15 @@ static const struct run_kind {
     {"check", numalab_run_check},
     {"trace", numalab_run_trace},
     {"placement", numalab_run_placement},
+    {"memory", numalab_run_memory},
+    {"race", numalab_run_race},
     {"generation", numalab_run_generation},
 };
 
 static const char usage[] =
-    "usage: LAB-monitor check|trace|placement|generation --worker ROLE=PROGRAM ...\n"
+    "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\n"
+    "  RUN: check, trace, placement, memory, race or generation\n"
+    "  --part NAME         which of the lab's kernels (the first)\n"
     "  --threads N         size of the team that the kit asks for (one a core)\n"
     "  --size NAME         quick, default or published\n"
     "  --repetitions N     timed repetitions of each role in a generation (3)\n"
@@ -67,6 +71,13 @@ static int add_role(struct numalab_run_options *options, char *value)
     return 0;
 }
 
+static const struct numalab_driver *find_part(const char *name)
+{
+    for (const struct numalab_driver *const *driver = numalab_drivers; *driver; driver++)
+        if ((*driver)->part && strcmp((*driver)->part, name) == 0) return *driver;
+    return NULL;
+}
+
 /* Whatever the workers' kernels may have started is ours by now: end it. */
 static void end_orphans(void)
 {
@@ -102,6 +113,7 @@ int main(int argc, char **argv)
     static const char *const methods[] = {"userfaultfd", "in_process", NULL};
     static const struct option long_options[] = {
         {"worker", required_argument, NULL, 'w'},
+        {"part", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},
         {"size", required_argument, NULL, 's'},
         {"repetitions", required_argument, NULL, 'r'},
@@ -115,7 +127,7 @@ int main(int argc, char **argv)
         {0},
     };
     struct numalab_run_options options = {
-        .driver = &numalab_driver,
+        .driver = numalab_drivers[0],
         .size = NUMALAB_DEFAULT,
         .repetitions = 3,
         .budget_s = 60.0,
@@ -134,6 +146,10 @@ int main(int argc, char **argv)
         switch (option) {
         case 'w':
             chosen = add_role(&options, optarg);
+            break;
+        case 'k':
+            options.driver = find_part(optarg);
+            chosen = options.driver ? 0 : -EINVAL;
             break;
         case 't':
             options.thread_count = strtoul(optarg, NULL, 10);
@@ -195,7 +211,10 @@ int main(int argc, char **argv)
     json_t *record = kind->run(&options);
     end_orphans();
     if (record) {
-        json_object_set_new(record, "lab", json_string(numalab_driver.lab));
+        const struct numalab_driver *driver = options.driver;
+        json_object_set_new(record, "lab", json_string(driver->lab));
+        json_object_set_new(record, "part",
+                            driver->part ? json_string(driver->part) : json_null());
         json_object_set_new(record, "team", json_integer((json_int_t)options.thread_count));
     }
     int written = record ? json_dumpf(record, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER) : -1;

@@ -94,6 +94,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
         [NUMALAB_TIMED_OUT] = "timed_out",
         [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
         [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
+        [NUMALAB_NO_ARRAY] = "no_array",
         [NUMALAB_ARRAY_GONE] = "array_gone",
         [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
         [NUMALAB_CANCELLED] = "cancelled",
@@ -132,8 +133,12 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     case NUMALAB_KIT_ERROR:
         json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
         break;
-    case NUMALAB_OK:
+    case NUMALAB_NO_ARRAY:
     case NUMALAB_ARRAY_GONE:
+        json_object_set_new(object, "array_bytes", json_integer((json_int_t)worker->array_bytes));
+        json_object_set_new(object, "makes_arrays", json_boolean(worker->makes_arrays));
+        break;
+    case NUMALAB_OK:
     case NUMALAB_BAD_PROTOCOL:
     case NUMALAB_CANCELLED:
         break;

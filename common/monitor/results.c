@@ -9,9 +9,11 @@
 enum { CHUNK_BYTES = 512 << 10 };
 enum { BEFORE_PATTERN = 0xa5 };
 
-/* Bytes of the array's first page that lie before the array. */
+/* Bytes of the array's first page that lie before the array. None of an array that the
+ * kernel made: an allocator may keep its books there. */
 static size_t bytes_before(const struct numalab_worker *worker, size_t array)
 {
+    if (worker->makes_arrays) return 0;
     return (size_t)(worker->address[array] % (uint64_t)sysconf(_SC_PAGESIZE));
 }
 

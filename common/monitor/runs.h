@@ -35,6 +35,11 @@ struct numalab_run_options {
     int cancel_fd;
 };
 
+/* Limits of a role's worker: huge pages for all but the handout's, where the lab uses
+ * them. */
+struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
+                                             const struct numalab_role *role);
+
 /* "check": results for small, odd sizes, with guards that end at the last byte,
  * and inputs that change between repetitions. */
 json_t *numalab_run_check(const struct numalab_run_options *options);
@@ -45,6 +50,13 @@ json_t *numalab_run_trace(const struct numalab_run_options *options);
 /* "placement": where the pages of private memory live, the threads' binding, and
  * the CPU time of each thread in the compute phase. */
 json_t *numalab_run_placement(const struct numalab_run_options *options);
+
+/* "race": runs a program that was built to find data races, which ends at the first. */
+json_t *numalab_run_race(const struct numalab_run_options *options);
+
+/* "memory": how much of the arrays that the kernel makes is on huge pages, what they take
+ * in all, and what is left when the kernel has given them back. */
+json_t *numalab_run_memory(const struct numalab_run_options *options);
 
 /* "generation": one fresh process for each role, their repetitions interleaved,
  * every time taken. */

@@ -4,7 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MIN_PAGES_PER_PLACE = 40, MIN_PAGES_PER_THREAD = 8, MAX_TRACED_PAGES = 16384, QUICK_TRACED_PAGES = 2048 };
+enum {
+    MIN_PAGES_PER_PLACE = 40,
+    MIN_PAGES_PER_THREAD = 8,
+    MAX_TRACED_PAGES = 16384,
+    QUICK_TRACED_PAGES = 2048
+};
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
 
 int numalab_size_parse(const char *name, enum numalab_size *size)
@@ -40,7 +45,11 @@ uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n)
 size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab_node *node,
                        enum numalab_size size, size_t thread_count)
 {
-    if (size == NUMALAB_PUBLISHED) return driver->published_n;
+    size_t n = driver->timed_n[size];
+    if (size == NUMALAB_PUBLISHED && n) return n;
+    /* Powers of two stay powers of two. */
+    while (n && numalab_sizing_bytes(driver, n) > node->memory_bytes / 8) n /= 2;
+    if (n) return n;
 
     const size_t unit = share_unit(driver, thread_count);
     uint64_t bytes = 4 * node->last_level_cache_bytes;
@@ -60,6 +69,7 @@ size_t numalab_traced_pages(enum numalab_size size)
 size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
                         size_t thread_count, size_t numa_node_count)
 {
+    if (driver->evidence_n) return driver->evidence_n;
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;

@@ -16,17 +16,18 @@ int numalab_size_parse(const char *name, enum numalab_size *size);
 /* Bytes of all arrays together. */
 uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n);
 
-/* Problem size for timing. Default: the arrays together are four times the last
- * level cache, at most an eighth of memory; quick: at most 96 MiB; published:
- * the driver's. Except for published, every thread's equal share is whole pages,
- * at least 40 of each array. */
+/* Problem size for timing: the driver's, halved until the arrays fill at most an eighth
+ * of memory, except for the published one. Where the driver names none: by default the
+ * arrays together are four times the last level cache, at most an eighth of memory;
+ * quick: at most 96 MiB; every thread's equal share is whole pages, at least 40 of each
+ * array. */
 size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab_node *node,
                        enum numalab_size size, size_t thread_count);
 
 /* Pages of all arrays together that page evidence looks at: 16,384, quick 2,048. */
 size_t numalab_traced_pages(enum numalab_size size);
 
-/* Problem size for page evidence: so many pages in all, in equal whole-page shares. Where
+/* Problem size for page evidence: the driver's, or so many pages in all, in equal whole-page shares. Where
  * a few threads, or with several NUMA nodes a few nodes, share few pages, it is more: 40
  * pages of each array for each of them, up to 16,384 in all. */
 size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,

@@ -350,44 +350,75 @@ static int set_address_space_limit(struct numalab_worker *worker)
     return prlimit64(worker->pid, RLIMIT_AS, &new, NULL) < 0 ? -errno : 0;
 }
 
-int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
-                            const struct numalab_driver *driver,
-                            enum numalab_memory_kind kind)
+static int map_arrays(struct numalab_worker *worker, const struct numalab_driver *driver,
+                      enum numalab_memory_kind kind)
 {
     struct numalab_request request = {.kind = NUMALAB_ALLOCATE,
                                       .memory_kind = kind,
                                       .soft_ends = worker->limits.soft_ends,
                                       .array_count = (uint32_t)driver->array_count,
-                                      .n = n};
+                                      .n = worker->n};
     struct numalab_message reply;
 
-    worker->outcome.doing = "allocate the arrays";
-    worker->outcome.n = worker->n = n;
-    worker->array_count = driver->array_count;
-    worker->array_bytes = 0;
-    for (size_t i = 0; i < driver->array_count; i++) {
-        request.bytes[i] = worker->bytes[i] = n * driver->arrays[i].element_bytes;
-        worker->array_bytes += worker->bytes[i];
-    }
-    int error = set_address_space_limit(worker);
-    if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
+    memcpy(request.bytes, worker->bytes, sizeof request.bytes);
     if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
     if (reply.error < 0) return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
     memcpy(worker->address, reply.address, sizeof worker->address);
     return 0;
 }
 
-int numalab_worker_run(struct numalab_worker *worker, const char *phase,
-                       const struct numalab_watch *watch)
+static int run_phase(struct numalab_worker *worker, const char *phase,
+                     const struct numalab_watch *watch, struct numalab_message *reply)
 {
     struct numalab_request request = {.kind = NUMALAB_RUN_PHASE, .n = worker->n};
-    struct numalab_message reply;
 
     worker->outcome.doing = phase;
     snprintf(request.phase, sizeof request.phase, "%s", phase);
-    if (exchange(worker, &request, &reply, NULL, watch) < 0) return -1;
-    if (reply.error < 0) return numalab_worker_kit_error(worker, phase, reply.error);
+    if (exchange(worker, &request, reply, NULL, watch) < 0) return -1;
+    if (reply->error < 0) return numalab_worker_kit_error(worker, phase, reply->error);
     return 0;
+}
+
+static int have_arrays_made(struct numalab_worker *worker, const struct numalab_driver *driver)
+{
+    struct numalab_message reply;
+
+    if (run_phase(worker, driver->create_phase, NULL, &reply) < 0) return -1;
+    for (size_t i = 0; i < driver->array_count; i++)
+        if (!reply.address[i]) return fail(worker, NUMALAB_NO_ARRAY);
+    memcpy(worker->address, reply.address, sizeof worker->address);
+    return 0;
+}
+
+int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
+                            const struct numalab_driver *driver,
+                            enum numalab_memory_kind kind)
+{
+    worker->outcome.doing = "allocate the arrays";
+    worker->outcome.n = worker->n = n;
+    worker->array_count = driver->array_count;
+    worker->array_bytes = 0;
+    worker->makes_arrays = driver->create_phase != NULL;
+    for (size_t i = 0; i < driver->array_count; i++) {
+        worker->bytes[i] = n * driver->arrays[i].element_bytes;
+        worker->array_bytes += worker->bytes[i];
+    }
+    int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
+    if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
+    return worker->makes_arrays ? have_arrays_made(worker, driver)
+                                : map_arrays(worker, driver, kind);
+}
+
+int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver)
+{
+    return driver->destroy_phase ? numalab_worker_run(worker, driver->destroy_phase, NULL) : 0;
+}
+
+int numalab_worker_run(struct numalab_worker *worker, const char *phase,
+                       const struct numalab_watch *watch)
+{
+    struct numalab_message reply;
+    return run_phase(worker, phase, watch, &reply);
 }
 
 int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,

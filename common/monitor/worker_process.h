@@ -17,7 +17,8 @@ enum numalab_outcome_kind {
     NUMALAB_TIMED_OUT,       /* a phase did not return within its limit */
     NUMALAB_OUT_OF_MEMORY,   /* grew beyond its limit */
     NUMALAB_TOO_MUCH_OUTPUT, /* printed beyond its limit */
-    NUMALAB_ARRAY_GONE,      /* an array is no longer where it was mapped */
+    NUMALAB_NO_ARRAY,        /* the kernel was to make an array and did not */
+    NUMALAB_ARRAY_GONE,      /* an array is not, or no longer, mapped as a whole */
     NUMALAB_BAD_PROTOCOL,    /* something else wrote on the worker's channel, or kept
                                 the worker from being stopped */
     NUMALAB_CANCELLED,       /* the monitor was told to stop */
@@ -46,6 +47,7 @@ struct numalab_limits {
     size_t thread_count;    /* of the team; sizes the address space limit */
     bool huge_pages;        /* false: PR_SET_THP_DISABLE */
     bool soft_ends;         /* the page behind an array may be read */
+    bool any_address_space; /* for a program that reserves more than it uses */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096 };
@@ -67,6 +69,7 @@ struct numalab_worker {
     size_t bytes[NUMALAB_MAX_ARRAYS];
     uint64_t address[NUMALAB_MAX_ARRAYS];
     uint64_t array_bytes; /* of all arrays */
+    bool makes_arrays;    /* the kernel does, in a phase of its own */
 
     double elapsed_s;    /* of the last request */
     double started_at_s; /* its start, CLOCK_MONOTONIC */
@@ -92,10 +95,15 @@ struct numalab_watch {
 int numalab_worker_start(struct numalab_worker *worker, const char *program,
                          const struct numalab_limits *limits, int cancel_fd);
 
-/* Maps arrays of n * element_bytes[i] bytes in the worker. */
+/* Maps arrays of n * element_bytes[i] bytes in the worker, or has its kernel do so, where
+ * kind is of no account. */
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver,
                             enum numalab_memory_kind kind);
+
+/* Has the kernel give back the arrays that it made; nothing where the kit maps them. */
+int numalab_worker_release(struct numalab_worker *worker,
+                           const struct numalab_driver *driver);
 
 /* Runs a phase and takes its time; watch may be NULL. */
 int numalab_worker_run(struct numalab_worker *worker, const char *phase,

@@ -53,13 +53,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     return 0;
 }
 
-const struct numalab_driver numalab_driver = {
+static const struct numalab_driver driver = {
     .lab = "tests",
     .arrays = arrays,
     .array_count = 1,
     .initialize_phase = "initialize",
     .compute_phase = "compute",
-    .published_n = 1000,
+    .timed_n = {0, 0, 1000},
     .bytes_moved = bytes_moved,
     .create = create,
     .destroy = destroy,
@@ -67,3 +67,5 @@ const struct numalab_driver numalab_driver = {
     .change = change,
     .compare = compare,
 };
+
+const struct numalab_driver *const numalab_drivers[] = {&driver, NULL};

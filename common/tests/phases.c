@@ -15,52 +15,52 @@
 
 #include "protocol.h"
 
-static void well_behaved_initialize(size_t n, void *const *arrays)
+static void well_behaved_initialize(size_t n, void **arrays)
 {
     double *x = arrays[0];
     for (size_t i = 0; i < n; i++) x[i] = (double)i;
 }
 
-static void well_behaved_compute(size_t n, void *const *arrays)
+static void well_behaved_compute(size_t n, void **arrays)
 {
     double *x = arrays[0];
     for (size_t i = 0; i < n; i++) x[i] += 1.0;
 }
 
-static void past_end(size_t n, void *const *arrays)
+static void past_end(size_t n, void **arrays)
 {
     ((volatile double *)arrays[0])[n] = 1.0;
 }
 
-static void before_start(size_t n, void *const *arrays)
+static void before_start(size_t n, void **arrays)
 {
     (void)n;
     volatile double *x = arrays[0];
     x[-1] = 1.0;
 }
 
-static void leave(size_t n, void *const *arrays)
+static void leave(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
     exit(7);
 }
 
-static void hang(size_t n, void *const *arrays)
+static void hang(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
     for (;;) pause();
 }
 
-static void print_endlessly(size_t n, void *const *arrays)
+static void print_endlessly(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
     for (;;) puts("still here");
 }
 
-static void grow(size_t n, void *const *arrays)
+static void grow(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -72,7 +72,7 @@ static void grow(size_t n, void *const *arrays)
 }
 
 /* A child that holds every descriptor open and outlives the worker. */
-static void leave_child(size_t n, void *const *arrays)
+static void leave_child(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -81,7 +81,7 @@ static void leave_child(size_t n, void *const *arrays)
     _exit(0);
 }
 
-static void forge_reply(size_t n, void *const *arrays)
+static void forge_reply(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -91,7 +91,7 @@ static void forge_reply(size_t n, void *const *arrays)
 }
 
 /* Says it is done before it is: of the right size, with another ticket. */
-static void forge_ticket(size_t n, void *const *arrays)
+static void forge_ticket(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -101,7 +101,7 @@ static void forge_ticket(size_t n, void *const *arrays)
 }
 
 /* An error that no errno can be; the third request of a test's worker is this phase. */
-static void forge_error(size_t n, void *const *arrays)
+static void forge_error(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -110,7 +110,7 @@ static void forge_error(size_t n, void *const *arrays)
     for (;;) pause();
 }
 
-static void overrun_stack(size_t n, void *const *arrays)
+static void overrun_stack(size_t n, void **arrays)
 {
     volatile char room[65536];
     room[0] = room[sizeof room - 1] = 1;
@@ -118,14 +118,14 @@ static void overrun_stack(size_t n, void *const *arrays)
     room[1] = room[0];
 }
 
-static void divide_by_zero(size_t n, void *const *arrays)
+static void divide_by_zero(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
     raise(SIGFPE);
 }
 
-static void give_up(size_t n, void *const *arrays)
+static void give_up(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -133,7 +133,7 @@ static void give_up(size_t n, void *const *arrays)
 }
 
 /* Exits with 0 if a terabyte of address space is refused. */
-static void ask_absurdly(size_t n, void *const *arrays)
+static void ask_absurdly(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -143,14 +143,14 @@ static void ask_absurdly(size_t n, void *const *arrays)
 }
 
 /* Exits with 0 if transparent huge pages are switched off for the process. */
-static void look_for_huge_pages(size_t n, void *const *arrays)
+static void look_for_huge_pages(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
     _exit(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 ? 0 : 1);
 }
 
-static void spin(size_t n, void *const *arrays)
+static void spin(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -188,21 +188,21 @@ static void on_two_threads(struct part main_part, struct part other_part)
     pthread_join(other, NULL);
 }
 
-static void halves(size_t n, void *const *arrays)
+static void halves(size_t n, void **arrays)
 {
     double *x = arrays[0];
     on_two_threads((struct part){x, 0, n / 2, 1, false}, (struct part){x, n / 2, n, 1, false});
 }
 
 /* Both threads write to every page, neighbouring elements in turn. */
-static void interleaved(size_t n, void *const *arrays)
+static void interleaved(size_t n, void **arrays)
 {
     double *x = arrays[0];
     on_two_threads((struct part){x, 0, n, 2, false}, (struct part){x, 1, n, 2, false});
 }
 
 /* The other thread reads everything before the main thread writes it. */
-static void read_then_write(size_t n, void *const *arrays)
+static void read_then_write(size_t n, void **arrays)
 {
     double *x = arrays[0];
     on_two_threads((struct part){x, 0, 0, 1, true}, (struct part){x, 0, n, 1, true});

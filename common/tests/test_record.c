@@ -35,13 +35,13 @@ int main(void)
                    .fault_has_address = 1}};
     memcpy(worker.kept_output, "a\x80z\n", 4);
     worker.printed_bytes = 4;
-    expect_text(numalab_record_outcome(&worker, &numalab_driver),
+    expect_text(numalab_record_outcome(&worker, numalab_drivers[0]),
                 "{\"status\":\"crashed\",\"printed_bytes\":4,\"printed\":\"a?z\\n\","
                 "\"doing\":\"compute\",\"n\":10,\"signal\":\"SIGSEGV\",\"frames\":[],"
                 "\"address\":\"0x10000058\",\"access\":\"write\","
                 "\"place\":{\"array\":\"x\",\"element\":11}}");
     worker.outcome.report.fault_address = 0x10000000 - 4;
-    json_t *outcome = numalab_record_outcome(&worker, &numalab_driver);
+    json_t *outcome = numalab_record_outcome(&worker, numalab_drivers[0]);
     EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) ==
            -1);
     json_decref(outcome);

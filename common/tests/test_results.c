@@ -29,7 +29,7 @@ int main(void)
     const struct numalab_limits limits = {.phase_s = 5.0, .memory_bytes = (uint64_t)64 << 20,
                                           .output_bytes = 1 << 20, .thread_count = 1};
     const size_t per_page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
-    struct numalab_driver driver = numalab_driver;
+    struct numalab_driver driver = *numalab_drivers[0];
     struct numalab_worker worker;
     struct numalab_results results = {0};
     struct numalab_random random = {0};

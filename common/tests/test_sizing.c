@@ -9,7 +9,7 @@ static int failures;
 /* Sizes for a lab with arrays of float, like three of them, on invented nodes. */
 static const struct numalab_array floats[] = {{"a", 4}, {"b", 4}, {"c", 4}};
 static const struct numalab_driver driver = {
-    .arrays = floats, .array_count = 3, .published_n = (size_t)1 << 29};
+    .arrays = floats, .array_count = 3, .timed_n = {0, 0, (size_t)1 << 29}};
 
 int main(void)
 {

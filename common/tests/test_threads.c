@@ -83,7 +83,7 @@ int main(void)
     struct numalab_worker worker;
     struct numalab_threads threads;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
-    EXPECT(numalab_worker_allocate(&worker, 10, &numalab_driver, NUMALAB_ANONYMOUS) == 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
 
     /* It waits for a request, or is about to. */
     for (int i = 0; i < 1000 && numalab_threads_is_runnable(worker.pid, worker.pid); i++)

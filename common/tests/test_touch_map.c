@@ -26,9 +26,9 @@ static json_t *map_of(const char *initialize, const char *compute,
     json_t *record = NULL;
 
     if (numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
-        numalab_worker_allocate(&worker, n, &numalab_driver, NUMALAB_SHARED) == 0) {
+        numalab_worker_allocate(&worker, n, numalab_drivers[0], NUMALAB_SHARED) == 0) {
         struct numalab_touch_map *map =
-            numalab_touch_map_open(&worker, &numalab_driver, order, method);
+            numalab_touch_map_open(&worker, numalab_drivers[0], order, method);
         if (map && numalab_touch_map_run_initialize(map, &worker, initialize) == 0 &&
             numalab_touch_map_run_compute(map, &worker, compute) == 0 &&
             numalab_threads_read(worker.pid, &threads) == 0)

@@ -34,7 +34,7 @@ static size_t entries_of(pid_t pid, const char *name)
 static int start(struct numalab_worker *worker, size_t n)
 {
     return numalab_worker_start(worker, MISBEHAVING_WORKER, &limits, -1) < 0 ||
-                   numalab_worker_allocate(worker, n, &numalab_driver, NUMALAB_ANONYMOUS) < 0
+                   numalab_worker_allocate(worker, n, numalab_drivers[0], NUMALAB_ANONYMOUS) < 0
                ? -1
                : 0;
 }
@@ -138,7 +138,7 @@ static void test_cancel(void)
     int cancel[2];
     EXPECT(pipe(cancel) == 0 && write(cancel[1], "x", 1) == 1);
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, cancel[0]) == 0);
-    EXPECT(numalab_worker_allocate(&worker, 10, &numalab_driver, NUMALAB_ANONYMOUS) < 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_CANCELLED);
     numalab_worker_end(&worker);
     close(cancel[0]);
@@ -173,7 +173,7 @@ static void test_arrays_are_freed(void)
     const size_t descriptors = entries_of(worker.pid, "fd");
     const size_t mappings = entries_of(worker.pid, "map_files");
     for (int i = 0; i < 50; i++)
-        EXPECT(numalab_worker_allocate(&worker, 1000, &numalab_driver, NUMALAB_SHARED) == 0);
+        EXPECT(numalab_worker_allocate(&worker, 1000, numalab_drivers[0], NUMALAB_SHARED) == 0);
     EXPECT(entries_of(worker.pid, "fd") == descriptors);
     EXPECT(entries_of(worker.pid, "map_files") <= mappings + 2);
     numalab_worker_end(&worker);

@@ -14,7 +14,7 @@
 #include "trap.h"
 #include "userfault.h"
 
-static int run_phase(const struct numalab_request *request, void *const *arrays)
+static int run_phase(const struct numalab_request *request, void **arrays)
 {
     for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
         if (strncmp(phase->name, request->phase, sizeof request->phase) == 0) {
@@ -22,6 +22,12 @@ static int run_phase(const struct numalab_request *request, void *const *arrays)
             return 0;
         }
     return -ENOENT;
+}
+
+static void note_addresses(struct numalab_message *reply, const struct numalab_arrays *arrays)
+{
+    for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
+        reply->address[i] = (uint64_t)(uintptr_t)arrays->start[i];
 }
 
 /* Sends message, with descriptor beside it unless that is negative. */
@@ -67,11 +73,11 @@ int main(void)
         switch (request.kind) {
         case NUMALAB_ALLOCATE:
             reply.error = numalab_arrays_allocate(&arrays, &request);
-            for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
-                reply.address[i] = (uint64_t)(uintptr_t)arrays.start[i];
+            note_addresses(&reply, &arrays);
             break;
         case NUMALAB_RUN_PHASE:
             reply.error = run_phase(&request, arrays.start);
+            note_addresses(&reply, &arrays); /* the kernel may make arrays */
             fflush(stdout);
             break;
         case NUMALAB_OPEN_USERFAULTFD:

@@ -99,8 +99,8 @@ def trace(machine: Machine, order: str, writer: Writer, users: Users, role: str)
     pages = machine.threads * PAGES_PER_THREAD
     owners = [page // PAGES_PER_THREAD for page in range(pages)]
     return {
-        "kind": "trace", "lab": "01_first_touch", "team": machine.threads, "role": role,
-        "n": pages * 1024, "results": RIGHT, "threads": machine.describe_threads(),
+        "kind": "trace", "lab": "01_first_touch", "part": None, "team": machine.threads,
+        "role": role, "n": pages * 1024, "results": RIGHT, "threads": machine.describe_threads(),
         "outcome": OK,
         "touch_map": {
             "method": "userfaultfd", "order": order, "sees_write_after_read": True,
@@ -118,8 +118,8 @@ def placement(machine: Machine, home: Callable[[int, int], int], role: str) -> J
     """home: (thread whose part it is, page) -> NUMA node, -1: absent."""
     pages = machine.threads * PAGES_PER_THREAD
     return {
-        "kind": "placement", "lab": "01_first_touch", "team": machine.threads, "role": role,
-        "n": pages * 1024, "computes": 10, "results": RIGHT,
+        "kind": "placement", "lab": "01_first_touch", "part": None, "team": machine.threads,
+        "role": role, "n": pages * 1024, "computes": 10, "results": RIGHT,
         "threads": machine.describe_threads(), "outcome": OK,
         "residency": [
             {"array": name,
@@ -138,8 +138,8 @@ def generation(machine: Machine, times: dict[str, float]) -> Json:
         for r in range(4) for i, (role, time) in enumerate(times.items())
     ]  # fmt: skip
     return {
-        "kind": "generation", "lab": "01_first_touch", "team": machine.threads, "seed": "0",
-        "n": 1 << 24, "bytes_moved": 1 << 28, "one_at_a_time": False,
+        "kind": "generation", "lab": "01_first_touch", "part": None, "team": machine.threads,
+        "seed": "0", "n": 1 << 24, "bytes_moved": 1 << 28, "one_at_a_time": False,
         "roles": [{"role": role, "initialize_s": 0.1, "results": RIGHT, "outcome": OK}
                   for role in times],
         "samples": samples,
@@ -164,11 +164,11 @@ def evidence(
         "schema": 1, "kit_version": "0.1.0", "lab": "01_first_touch", "language": "c",
         "variant": variant, "size": "default", "quick": quick,
         "started_at": "2026-01-01T00:00:00+00:00", "machine": None, "timing_refused": None,
-        "timing_error": None,
+        "timing_error": None, "race_error": None,
         "node": machine.describe(), "environment": {"OMP_PLACES": "cores"},
         "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
         "runs": [
-            {"kind": "check", "lab": "01_first_touch", "team": machine.threads,
+            {"kind": "check", "lab": "01_first_touch", "part": None, "team": machine.threads,
              "role": "submission", "seed": "0", "checks": [{"n": 7, "results": RIGHT}],
              "outcome": OK},
             *(trace(machine, order, writer, users, "submission")

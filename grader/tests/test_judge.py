@@ -242,36 +242,36 @@ def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     record = right()
     record["timing_refused"] = "A login node."
     assert criterion(judged(first_touch, record), "efficiency").why == "A login node."
-    assert timing_roles(first_touch, parse(record)) == ()
+    assert timing_roles(first_touch, parse(record), None) == ()
 
 
 def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:
     record = invented.evidence(ONE, writer=invented.master_writes)
-    assert needs_control(first_touch, parse(record))
-    assert not needs_control(first_touch, parse(record | {"variant": "solution"}))
-    assert not needs_control(first_touch, parse(right()))
+    assert needs_control(first_touch, parse(record), None)
+    assert not needs_control(first_touch, parse(record | {"variant": "solution"}), None)
+    assert not needs_control(first_touch, parse(right()), None)
     with_control = copy.deepcopy(record)
     with_control["runs"].append(
         invented.trace(ONE, "natural", invented.owner_writes, invented.owner_uses, "solution")
     )
-    assert not needs_control(first_touch, parse(with_control))
+    assert not needs_control(first_touch, parse(with_control), None)
     verdict = judged(first_touch, with_control)
     assert criterion(verdict, "touched_where_used").status == "fail"
 
 
 def test_generations_go_on_until_the_criteria_are_decided(first_touch: Lab) -> None:
-    assert timing_roles(first_touch, parse(invented.evidence(ONE))) == (
+    assert timing_roles(first_touch, parse(invented.evidence(ONE)), None) == (
         "solution", "submission", "control",
     )  # fmt: skip
     two = invented.evidence(invented.TWO_NODES)
-    assert "handout" in timing_roles(first_touch, parse(two))
+    assert "handout" in timing_roles(first_touch, parse(two), None)
 
     fast = invented.FAST
     for count, decided in ((8, False), (9, True)):
         record = invented.evidence(invented.TWO_NODES, times=invented.steady(count, **fast))
-        assert timing_is_decided(first_touch, parse(record)) is decided
+        assert timing_is_decided(first_touch, parse(record), None) is decided
     record = invented.evidence(invented.TWO_NODES, times=invented.steady(7, **fast), quick=True)
-    assert timing_is_decided(first_touch, parse(record))
+    assert timing_is_decided(first_touch, parse(record), None)
 
 
 def test_three_times_slower_fails_efficiency_alone(first_touch: Lab) -> None:
@@ -286,8 +286,8 @@ def test_a_hopeless_kernel_is_told_after_two_generations(first_touch: Lab) -> No
         times = invented.steady(count, solution=0.2, control=0.2, submission=submission)
         return invented.evidence(ONE, times=times)
 
-    assert not timing_is_decided(first_touch, parse(timed(1, 20.0)))
-    assert not timing_is_decided(first_touch, parse(timed(2, 1.9)))
+    assert not timing_is_decided(first_touch, parse(timed(1, 20.0)), None)
+    assert not timing_is_decided(first_touch, parse(timed(2, 1.9)), None)
     verdict = criterion(judged(first_touch, timed(2, 20.0)), "efficiency")
     assert verdict.status == "fail"
     assert "0.01 times the solution's speed" in verdict.why
@@ -303,7 +303,7 @@ def test_a_time_limit_met_while_timed_is_slow_and_not_wrong(first_touch: Lab) ->
     verdict = judged(first_touch, record)
     assert [c.name for c in verdict.failed()] == ["efficiency"]
     assert "more than 60 s (n = 99), where the solution takes 0.2 s" in verdict.failed()[0].why
-    assert timing_is_decided(first_touch, parse(record))
+    assert timing_is_decided(first_touch, parse(record), None)
 
 
 def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
@@ -353,7 +353,7 @@ def test_one_hopeless_generation_of_two_decides_nothing(first_touch: Lab) -> Non
     times = [
         t for s in (20.0, 0.2) for t in invented.steady(1, solution=0.2, control=0.2, submission=s)
     ]
-    assert not timing_is_decided(first_touch, parse(invented.evidence(ONE, times=times)))
+    assert not timing_is_decided(first_touch, parse(invented.evidence(ONE, times=times)), None)
 
 
 def test_the_best_repetition_counts_and_the_warm_up_does_not(first_touch: Lab) -> None:
@@ -380,7 +380,9 @@ def test_the_value_is_the_number_of_wrong_elements(first_touch: Lab) -> None:
 
 def test_no_effect_ends_the_timing(first_touch: Lab) -> None:
     times = invented.steady(13, **(invented.FAST | {"handout": 0.23}))
-    assert timing_is_decided(first_touch, parse(invented.evidence(invented.TWO_NODES, times=times)))
+    assert timing_is_decided(
+        first_touch, parse(invented.evidence(invented.TWO_NODES, times=times)), None
+    )
 
 
 def test_too_few_losses_are_not_called_noise(first_touch: Lab) -> None:
@@ -467,10 +469,14 @@ def test_of_a_cut_text_the_first_line_is_told(first_touch: Lab) -> None:
 def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
     for lab in labs.values():
         for one in lab.criteria:
+            rules = {
+                "correctness": judging.CORRECTNESS_JUDGES,
+                "evidence": judging.EVIDENCE_JUDGES,
+                "timing": judging.TIMING_STATES,
+            }[one.kind]
+            assert one.rule in rules
             if one.kind == "evidence":
-                assert one.name in judging.EVIDENCE_JUDGES
-            if one.kind == "timing":
-                assert one.name in judging.TIMING_STATES
+                assert any(one.rule in of for of in judging.RULES_OF_RUN.values())
 
 
 def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:

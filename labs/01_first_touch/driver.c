@@ -144,13 +144,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     return wrong;
 }
 
-const struct numalab_driver numalab_driver = {
+static const struct numalab_driver driver = {
     .lab = "01_first_touch",
     .arrays = arrays,
     .array_count = sizeof arrays / sizeof arrays[0],
     .initialize_phase = "initialize",
     .compute_phase = "compute",
-    .published_n = (size_t)1 << 29,
+    .timed_n = {0, 0, (size_t)1 << 29},
     .bytes_moved = bytes_moved,
     .create = create,
     .destroy = destroy,
@@ -158,3 +158,5 @@ const struct numalab_driver numalab_driver = {
     .change = change,
     .compare = compare,
 };
+
+const struct numalab_driver *const numalab_drivers[] = {&driver, NULL};

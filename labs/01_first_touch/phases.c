@@ -3,12 +3,12 @@
 
 #include "first_touch.h"
 
-static void run_initialize(size_t n, void *const *arrays)
+static void run_initialize(size_t n, void **arrays)
 {
     initialize(n, arrays[0], arrays[1], arrays[2]);
 }
 
-static void run_compute(size_t n, void *const *arrays)
+static void run_compute(size_t n, void **arrays)
 {
     compute(n, arrays[0], arrays[1], arrays[2]);
 }

@@ -1,10 +1,12 @@
 /* What a lab tells the monitor: its arrays, its phases and the oracle.
  *
- * driver.c of each lab defines numalab_driver. It is linked into the monitor
- * only, so the process that holds the student's code knows no right answer. */
+ * driver.c of each lab defines numalab_drivers, one for each kernel that is judged
+ * apart. It is linked into the monitor only, so the process that holds the student's
+ * code knows no right answer. */
 #ifndef NUMALAB_DRIVER_H
 #define NUMALAB_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +19,7 @@ struct numalab_array {
 
 /* One element given a new value between two repetitions. */
 struct numalab_change {
-    size_t array; /* index into numalab_driver.arrays */
+    size_t array; /* index into the driver's arrays */
     size_t element;
     unsigned char value[NUMALAB_MAX_ELEMENT_BYTES];
 };
@@ -34,11 +36,24 @@ struct numalab_oracle; /* the lab's own; what the arrays should hold now */
 
 struct numalab_driver {
     const char *lab;
+    const char *part; /* which of the lab's kernels; NULL where there is one */
     const struct numalab_array *arrays;
     size_t array_count;
+    const char *create_phase;     /* maps the arrays; NULL: the kit does */
+    const char *destroy_phase;    /* gives them back; NULL as above */
     const char *initialize_phase; /* places the pages, run once a process */
     const char *compute_phase;    /* is repeated and timed */
-    size_t published_n;           /* problem size of the published case */
+
+    /* Workers may have transparent huge pages, but for the handout's: it is what they
+     * are compared with, whatever the system's mode. */
+    bool uses_huge_pages;
+
+    /* Problem sizes; 0: follows from the node and the arrays. Of timing: quick, default
+     * and published. Results are checked in sizes up to largest_check_n, by default
+     * 100,003. */
+    size_t timed_n[3];
+    size_t evidence_n;
+    size_t largest_check_n;
 
     /* Bytes that one compute phase has to move at least. */
     size_t (*bytes_moved)(size_t n);
@@ -63,6 +78,7 @@ struct numalab_driver {
                       struct numalab_mismatch *mismatch);
 };
 
-extern const struct numalab_driver numalab_driver;
+/* Ends with NULL. */
+extern const struct numalab_driver *const numalab_drivers[];
 
 #endif

@@ -10,9 +10,10 @@
 
 struct numalab_phase {
     const char *name;
-    /* n: problem size; arrays: start of each array, in the order in which
-     * driver.c lists them. Called on the worker's main thread. */
-    void (*run)(size_t n, void *const *arrays);
+    /* n: problem size; arrays: start of each array, in the order in which driver.c
+     * lists them; where the kernel makes the arrays, a phase sets them. Called on the
+     * worker's main thread. */
+    void (*run)(size_t n, void **arrays);
 };
 
 /* Ends with an entry whose name is NULL. */

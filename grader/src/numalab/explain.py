@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from numalab.record import Mismatch, Outcome, Results
+from numalab.record import Mismatch, Outcome, Race, Results
 
 
 def percent(share: float) -> str:
@@ -78,6 +78,31 @@ def results(found: Results, n: int | None, language: str) -> str | None:
     return None
 
 
+def race(found: Race) -> str:
+    at = " and ".join(dict.fromkeys(found.accesses))
+    return (
+        f"Two threads touch the same memory{' at ' + at if at else ''}, at least one of them "
+        "writes, and nothing orders the two: a data race. It may go well a thousand times."
+    )
+
+
+def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
+    """Why a node's mode of transparent huge pages shows nothing, and what would."""
+    file = "/sys/kernel/mm/transparent_hugepage/enabled"
+    if mode == "always":
+        return (
+            "Transparent huge pages are in mode 'always' here: every large table gets them, "
+            "whoever made it. It can be graded where the mode is 'madvise'; the administrator "
+            f"can set it: echo madvise > {file}"
+        )
+    if mode == "never":
+        return (
+            "Transparent huge pages are switched off on this node. The administrator can let "
+            f"programs ask for them: echo madvise > {file}"
+        )
+    return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."
+
+
 def _crash(outcome: Outcome, phase: str, language: str) -> str:
     detail = outcome.detail
     signal = detail["signal"]
@@ -86,8 +111,13 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
     place, access = detail.get("place"), detail.get("access") or "touch"
     if place:
         element, n = place["element"], detail["n"]
-        outside = "before the first" if element < 0 else "past the last"
         verb = {"read": "read", "write": "wrote", "touch": "touched"}[access]
+        if 0 <= element < n:
+            return (
+                f"{text} It {verb} {indexed(place['array'], element, language)}, which is within "
+                f"{place['array']}: the memory that was to hold it is too small, or gone."
+            )
+        outside = "before the first" if element < 0 else "past the last"
         distance = -element if element < 0 else element - n + 1
         text += (
             f" It {verb} {indexed(place['array'], element, language)}, {distance:,} "
@@ -163,6 +193,16 @@ def outcome(ended: Outcome, language: str) -> str | None:
             return (
                 f"The kernel printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
                 "it was stopped. Take the print statements out of the loops." + _printed(ended)
+            )
+        case "no_array":
+            return (
+                f"{phase} returned a null pointer{size} where {amount(detail['array_bytes'])} "
+                "are asked for."
+            )
+        case "array_gone" if detail.get("makes_arrays"):
+            return (
+                f"After {phase}{size} the memory is not there in full: "
+                f"{amount(detail['array_bytes'])} are asked for."
             )
         case "array_gone":
             return (

@@ -23,6 +23,8 @@ from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
+MOST_PLACEMENTS = 4  # where other load may have made the work share uneven
+LEAST_RACE_THREADS = 4
 
 Progress = Callable[[str], None]
 
@@ -68,6 +70,7 @@ class Session:
     effort: Effort
     node: Json
     progress: Progress
+    parts: tuple[str | None, ...] = ()  # of the lab that are run here; empty: all
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: measure.Place = measure.HERE
     machine: Json | None = None  # what stands behind a virtual node
@@ -78,6 +81,7 @@ class Session:
 
     def __post_init__(self) -> None:
         environment = measure.worker_environment(self.lab, self.threads)
+        self.parts = self.parts or self.lab.parts
         self.data = {
             "schema": record.SCHEMA_VERSION,
             "kit_version": numalab.__version__,
@@ -92,6 +96,7 @@ class Session:
             "environment": measure.recorded_environment(environment),
             "timing_refused": self.timing_refused,
             "timing_error": None,
+            "race_error": None,
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }
@@ -134,9 +139,9 @@ class Session:
             }  # fmt: skip
         return built.status == "ok"
 
-    def _program(self, role: str) -> Path:
+    def _program(self, role: str, suffix: str = "") -> Path:
         variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
-        return self.kit.worker(self.lab.name, self.language, variant)
+        return self.kit.worker(self.lab.name, self.language, variant + suffix)
 
     def _build_own(self, *roles: str) -> None:
         with self.spending("build"):
@@ -144,40 +149,70 @@ class Session:
 
     # ---- evidence ----------------------------------------------------------
 
-    def _run(self, run: str, role: str, limit_s: float, *more: str) -> bool:
-        """One evidence run of a role; True if the worker came to its end. Waiting threads
-        sleep, so that CPU time is work and a thread at a barrier can be told."""
-        size = "quick" if self.effort.quick else "default"  # of traces, whatever is timed
-        virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
-        options = [
-            *measure.worker_option(role, self._program(role)),
-            *measure.common_options(self.threads, size, limit_s * self.place.slowness),
-            *(virtual if self.machine is not None else []),
-            *more,
-        ]
-        environment = measure.worker_environment(self.lab, self.threads, passive=True)
+    def _monitor(
+        self, run: str, program: Path, role: str, options: list[str], environment: dict[str, str]
+    ) -> bool:
+        """One run of one role; True if the worker came to its end."""
+        options = [*measure.worker_option(role, program), *options]
         done = measure.run_monitor(self.kit, self.lab, run, options, environment, self.place)
         self.data["runs"].append(done)
         return bool(done["outcome"]["status"] == "ok")
 
-    def _trace(self, role: str) -> None:
-        limit_s = self.effort.phase_limit_s
-        if all(self._run("trace", role, limit_s, "--order", order) for order in TRACE_ORDERS):
-            self._run("placement", role, limit_s)
+    def _run(self, run: str, role: str, part: str | None, *more: str, limit_s: float = 0) -> bool:
+        """As _monitor, for evidence. Waiting threads sleep, so that CPU time is work and a
+        thread at a barrier can be told."""
+        size = "quick" if self.effort.quick else "default"  # of traces, whatever is timed
+        virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
+        limit_s = (limit_s or self.effort.phase_limit_s) * self.place.slowness
+        options = [
+            *measure.common_options(part, self.threads, size, limit_s),
+            *(virtual if self.machine is not None else []),
+            *more,
+        ]
+        environment = measure.worker_environment(self.lab, self.threads, passive=True)
+        return self._monitor(run, self._program(role), role, options, environment)
+
+    def _look(self, role: str, part: str | None) -> None:
+        """All evidence of one kernel that the lab's criteria ask for."""
+        if judge.is_needed("trace", self.lab, part):
+            for order in TRACE_ORDERS:
+                if not self._run("trace", role, part, "--order", order):
+                    return
+        if judge.is_needed("placement", self.lab, part):
+            for _ in range(MOST_PLACEMENTS):
+                if not self._run("placement", role, part):
+                    return
+                evidence = self.evidence if role == SUBMISSION else self.evidence.as_control()
+                if not judge.is_uneven(self.lab, evidence, part):
+                    break
+        if judge.is_needed("memory", self.lab, part):
+            self._run("memory", role, part)
 
     def gather_evidence(self) -> None:
-        with self.spending("evidence"):
-            if self.machine is None:  # elsewhere only what has been checked here is run
-                self.progress("checking results")
-                if not self._run("check", SUBMISSION, self.effort.check_limit_s):
-                    return
-            self.progress(f"tracing who touches which page{self._there}")
-            self._trace(SUBMISSION)
-        if judge.needs_control(self.lab, self.evidence):
-            self._trace_control()
+        for part in self.parts:
+            of_part = f"{part}: " if part else ""
+            with self.spending("evidence"):
+                if self.machine is None:  # elsewhere only what has been checked here is run
+                    self.progress(f"{of_part}checking results")
+                    limit_s = self.effort.check_limit_s
+                    if not self._run("check", SUBMISSION, part, limit_s=limit_s):
+                        continue
+                self.progress(f"{of_part}{self._looking_at(part)}{self._there}")
+                self._look(SUBMISSION, part)
+            if judge.needs_control(self.lab, self.evidence, part):
+                self._look_at_control(part)
+            if self.machine is None and judge.is_needed("race", self.lab, part):
+                self.progress(f"{of_part}looking for data races")
+                with self.spending("data races"):
+                    self._look_for_races(part)
 
-    def _trace_control(self) -> None:
-        name = self._program(SOLUTION).name
+    def _looking_at(self, part: str | None) -> str:
+        if judge.is_needed("trace", self.lab, part):
+            return "tracing who touches which page"
+        return "looking at its memory and its threads"
+
+    def _look_at_control(self, part: str | None) -> None:
+        name = f"{self._program(SOLUTION).name} {part or ''}"
         if name in self.controls:
             self.data["runs"] += self.controls[name]
             return
@@ -185,19 +220,44 @@ class Session:
             self._build_own(SOLUTION)
         except KitError:
             return  # nothing to compare with; timing will tell why
-        self.progress(f"tracing the solution{self._there}, to compare")
+        self.progress(f"looking at the solution{self._there}, to compare")
         before = len(self.data["runs"])
         with self.spending("evidence"):
-            self._trace(SOLUTION)
+            self._look(SOLUTION, part)
         if self.machine is not None:
             self.controls[name] = self.data["runs"][before:]
 
+    def _look_for_races(self, part: str | None) -> None:
+        program = self._program(SUBMISSION, "-race")
+        if not self.data["build"].get("race_compiler"):
+            self.data["race_error"] = (
+                "Data races are found by clang's ThreadSanitizer, and there is no clang beside "
+                "the kit's OpenMP runtime; ./numalab setup can install it."
+            )
+        elif self.data["race_error"] is None:
+            try:
+                build_kit(self.kit, [f"{program.name}-built"])
+            except KitError as error:
+                self.data["race_error"] = (
+                    "Data races can't be looked for, since the kernel does not compile with "
+                    f"ThreadSanitizer: {str(error).splitlines()[-1]}"
+                )
+        if self.data["race_error"] is not None:
+            return
+        threads = max(self.threads, LEAST_RACE_THREADS)
+        environment = measure.worker_environment(self.lab, threads, passive=True)
+        environment["TSAN_OPTIONS"] = measure.RACE_OPTIONS
+        options = measure.common_options(part, threads, "quick", self.effort.phase_limit_s)
+        self._monitor("race", program, SUBMISSION, options, environment)
+
     # ---- timing ------------------------------------------------------------
 
-    def _generation(self, roles: tuple[str, ...]) -> None:
+    def _generation(self, roles: tuple[str, ...], part: str | None) -> None:
         options = [
             *(part for role in roles for part in measure.worker_option(role, self._program(role))),
-            *measure.common_options(self.threads, self.effort.size, self.effort.phase_limit_s),
+            *measure.common_options(
+                part, self.threads, self.effort.size, self.effort.phase_limit_s
+            ),
             "--repetitions", str(self.effort.repetitions),
             "--budget-s", f"{self.effort.generation_s:g}",
             *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
@@ -207,27 +267,35 @@ class Session:
         self.data["runs"].append(done)
 
     def take_times(self) -> None:
-        roles = judge.timing_roles(self.lab, self.evidence)
-        if not roles:
+        roles = {part: judge.timing_roles(self.lab, self.evidence, part) for part in self.parts}
+        if not any(roles.values()):
             return
         try:
-            self._build_own(*(role for role in roles if role != SUBMISSION))
+            self._build_own(*({role for of in roles.values() for role in of} - {SUBMISSION}))
         except KitError as error:
             self.data["timing_error"] = str(error)
             return
         self._continue_earlier()
+        for part in self.parts:
+            if roles[part]:
+                with self.spending("timing"):
+                    self._take_times_of(part, roles[part])
+
+    def _take_times_of(self, part: str | None, roles: tuple[str, ...]) -> None:
         effort = self.effort
+        of_part = f"{part}: " if part else ""
         start = time.monotonic()
-        with self.spending("timing"):
-            for number in range(1, effort.most_generations + 1):
-                self.progress(f"timing, generation {number} of {effort.least_generations} or more")
-                self._generation(roles)
-                spent_s = time.monotonic() - start
-                if judge.timing_is_decided(self.lab, self.evidence):
-                    return
-                enough = number >= effort.least_generations
-                if spent_s > effort.budget_s * (1 if enough else 3):
-                    return
+        for number in range(1, effort.most_generations + 1):
+            self.progress(
+                f"{of_part}timing, generation {number} of {effort.least_generations} or more"
+            )
+            self._generation(roles, part)
+            spent_s = time.monotonic() - start
+            if judge.timing_is_decided(self.lab, self.evidence, part):
+                return
+            enough = number >= effort.least_generations
+            if spent_s > effort.budget_s * (1 if enough else 3):
+                return
 
     # ---- keeping -----------------------------------------------------------
 

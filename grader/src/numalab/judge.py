@@ -20,6 +20,7 @@ from numalab.record import (
     SUBMISSION,
     Evidence,
     Generation,
+    Memory,
     Outcome,
     Placement,
     Results,
@@ -44,8 +45,8 @@ INTERVAL_E_VALUE = 40.0
 # ---- what can be looked at -------------------------------------------------
 
 
-def _evidence_runs(evidence: Evidence) -> tuple[Trace | Placement, ...]:
-    return (*evidence.traces, *evidence.placements)
+def _evidence_runs(evidence: Evidence) -> tuple[Trace | Placement | Memory, ...]:
+    return (*evidence.traces, *evidence.placements, *evidence.memories)
 
 
 def _outcomes(evidence: Evidence) -> Iterator[Outcome]:
@@ -93,6 +94,12 @@ def is_sound(evidence: Evidence) -> bool:
     )
 
 
+def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
+    """The kernels that were checked and are sound."""
+    of_parts = {part: evidence.of_part(part) for part in lab.parts}
+    return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
+
+
 def _unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
     node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
@@ -110,7 +117,13 @@ def _not_looked_at(criterion: Criterion) -> CriterionVerdict:
 # ---- correctness -----------------------------------------------------------
 
 
-def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+def _unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
+    """The kernels that a criterion is about and that are not among parts."""
+    wanted = lab.parts if criterion.part is None else (criterion.part,)
+    return [part for part in wanted if part not in parts]
+
+
+def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     bad = _first_bad(_outcomes(evidence))
     wrong = sum(found.wrong for found, _ in _results(evidence))
     for found, n in _results(evidence):
@@ -122,7 +135,7 @@ def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             return verdict_on(criterion, "fail", why, value=value, unit="elements")
     if bad is not None:
         return _unusable(criterion, bad, evidence)
-    if not evidence.checks:
+    if _unseen(lab, criterion, [check.part for check in evidence.checks]):
         return _not_looked_at(criterion)
     return verdict_on(
         criterion,
@@ -130,6 +143,32 @@ def _correct(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         "Every element is right, in every run and in odd sizes too.",
         value=0.0,
         unit="elements",
+    )
+
+
+def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.race_error is not None:
+        return verdict_on(criterion, "not_gradable", evidence.race_error)
+    for race in evidence.races:
+        if race.found:
+            return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
+    for race in evidence.races:
+        if not race.outcome.ok:
+            why = explain.outcome(race.outcome, evidence.language)
+            return verdict_on(criterion, "error", f"Looking for data races: {why}")
+    if _unseen(lab, criterion, [race.part for race in evidence.races]):
+        if _first_bad(_outcomes(evidence)) is not None:
+            return verdict_on(
+                criterion, "fail", "Not looked for, since the kernel does not come to its end."
+            )
+        return _not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "ThreadSanitizer saw no two threads touch the same element without an order, where "
+        "one of them writes.",
+        value=0.0,
+        unit="races",
     )
 
 
@@ -146,8 +185,8 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     )
 
 
-def _missing_traces(
-    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement]
+def _missing_runs(
+    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement | Memory]
 ) -> CriterionVerdict | None:
     bad = _first_bad(run.outcome for run in runs)
     if bad is None and not runs:
@@ -157,10 +196,9 @@ def _missing_traces(
     return None if bad is None else _unusable(criterion, bad, evidence)
 
 
-def _shared_out(
-    criterion: Criterion, evidence: Evidence, traces: Sequence[Trace]
-) -> CriterionVerdict:
-    missing = _needs_team(criterion, evidence) or _missing_traces(criterion, evidence, traces)
+def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
     if missing:
         return missing
     assert criterion.at_most is not None
@@ -188,10 +226,9 @@ def _shared_out(
     return _by_value(criterion, value, why, unit="off an equal share")
 
 
-def _touched_where_used(
-    criterion: Criterion, evidence: Evidence, traces: Sequence[Trace]
-) -> CriterionVerdict:
-    missing = _needs_team(criterion, evidence) or _missing_traces(criterion, evidence, traces)
+def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
     if missing:
         return missing
     users = touch.united_users(traces)
@@ -244,13 +281,9 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
     return f"{explain.percent(share)} of the pages of {array} {many}"
 
 
-def _local_pages(
-    criterion: Criterion,
-    evidence: Evidence,
-    traces: Sequence[Trace],
-    placements: Sequence[Placement],
-) -> CriterionVerdict:
-    missing = _missing_traces(criterion, evidence, traces) or _missing_traces(
+def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces, placements = evidence.traces, evidence.placements
+    missing = _missing_runs(criterion, evidence, traces) or _missing_runs(
         criterion, evidence, placements
     )
     if missing:
@@ -278,6 +311,79 @@ def _local_pages(
             "is right"
         )
     return _by_value(criterion, found.share, why + ".", unit="share")
+
+
+def balance(placement: Placement) -> tuple[float, int]:
+    """Mean over maximum of the team's CPU times, and the thread with the maximum."""
+    cpu_s = [*placement.cpu_s, *[0.0] * placement.team][: max(placement.team, 1)]
+    busiest = max(range(len(cpu_s)), key=cpu_s.__getitem__)
+    return (statistics.fmean(cpu_s) / cpu_s[busiest] if cpu_s[busiest] > 0 else 0.0), busiest
+
+
+def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _needs_team(criterion, evidence) or _missing_runs(
+        criterion, evidence, evidence.placements
+    )
+    if missing:
+        return missing
+    # Other load on the node makes threads look uneven, never even.
+    value, busiest = max(map(balance, evidence.placements))
+    average = f"the average thread works {explain.percent(value)} of its time"
+    why = f"Thread {busiest} works longest; {average}"
+    assert criterion.at_least is not None
+    if value >= criterion.at_least:
+        return _by_value(criterion, value, f"{why}.", unit="share")
+    return _by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+
+
+def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    tables = evidence.memories[-1].tables
+    worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
+    share = worst.huge_bytes / worst.bytes
+    why = f"{explain.percent(share)} of a table of {explain.amount(worst.bytes)} sits on huge pages"
+    if share == 0:
+        why += ": nobody asked the kernel for them in time, or they were refused"
+    elif worst is tables[0] and share < 1:
+        why += (
+            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
+            "ends stay on small pages"
+        )
+    return _by_value(criterion, share, why + ".", unit="share")
+
+
+def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_during_bytes - table.resident_before_bytes
+    asked, taken = explain.amount(table.bytes), explain.amount(resident_bytes)
+    why = f"A table of {asked} takes {taken} of memory."
+    return _by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
+
+
+def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_after_bytes - table.resident_before_bytes
+    mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
+    left_bytes = max(resident_bytes, mapped_bytes, 0)
+    value = left_bytes / table.bytes
+    assert criterion.at_most is not None
+    if value <= criterion.at_most:
+        why = f"After it was destroyed nothing is left of a table of {explain.amount(table.bytes)}."
+    else:
+        what = "of memory" if resident_bytes >= mapped_bytes else "of addresses, though no memory,"
+        why = (
+            f"Of a table of {explain.amount(table.bytes)}, {explain.amount(left_bytes)} {what} "
+            "are still taken after it was destroyed."
+        )
+    return _by_value(criterion, value, why, unit="of the table")
 
 
 def _by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
@@ -422,14 +528,14 @@ def _judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 why = explain.outcome(part.outcome, evidence.language)
                 return verdict_on(criterion, "error", f"While timing the {role}: {why}")
 
-    state = TIMING_STATES[criterion.name](criterion, evidence)
+    state = TIMING_STATES[criterion.rule](criterion, evidence)
     roles: tuple[str, ...] = (SOLUTION, SUBMISSION, CONTROL)
-    if criterion.name == "speedup":
+    if criterion.rule == "speedup":
         roles = (HANDOUT, *roles)
     generations = _complete(evidence, roles)
     if not generations:
         return _not_looked_at(criterion)
-    if criterion.name == "speedup":
+    if criterion.rule == "speedup":
         ratios = _ratios(generations, lambda g: best_s(g, HANDOUT), SUBMISSION)
         middle = math.sqrt(
             statistics.median(_ratios(generations, lambda g: best_s(g, HANDOUT), SOLUTION))
@@ -499,22 +605,43 @@ def _open(measured: str, decision: Decision) -> str:
 
 # ---- all of it -------------------------------------------------------------
 
-EvidenceJudge = Callable[
-    [Criterion, Evidence, Sequence[Trace], Sequence[Placement]], CriterionVerdict
-]
-EVIDENCE_JUDGES: dict[str, EvidenceJudge] = {
-    "shared_out": lambda criterion, evidence, traces, _: _shared_out(criterion, evidence, traces),
-    "touched_where_used": lambda criterion, evidence, traces, _: _touched_where_used(
-        criterion, evidence, traces
-    ),
-    "local_pages": _local_pages,
+CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {
+    "correct": _correct,
+    "race_free": _race_free,
 }
+EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
+    "shared_out": _shared_out,
+    "touched_where_used": _touched_where_used,
+    "local_pages": _local_pages,
+    "balanced": _balanced,
+    "huge_pages": _huge_pages,
+    "no_waste": _no_waste,
+    "released": _released,
+}
+
+# Which rules a kind of run is needed for.
+RULES_OF_RUN: dict[str, frozenset[str]] = {
+    "trace": frozenset({"shared_out", "touched_where_used", "local_pages"}),
+    "placement": frozenset({"local_pages", "balanced"}),
+    "memory": frozenset({"huge_pages", "no_waste", "released"}),
+    "race": frozenset({"race_free"}),
+}
+
+
+def is_needed(run: str, lab: Lab, part: str | None) -> bool:
+    """Whether a kind of run tells anything that the lab judges of a part."""
+    return bool(RULES_OF_RUN[run] & lab.rules_of(part))
 
 
 def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in."""
     if criterion.kind == "timing" and evidence.timing_refused is not None:
         return verdict_on(criterion, "not_gradable", evidence.timing_refused)
+    mode = evidence.node.get("huge_page_mode") or "unknown"
+    if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
+        return verdict_on(
+            criterion, "not_gradable", explain.huge_page_mode(mode, criterion.needs_huge_page_mode)
+        )
     if evidence.numa_nodes >= criterion.needs_numa_nodes:
         return None
     return verdict_on(
@@ -525,20 +652,22 @@ def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     )
 
 
-def _judge_one(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    gate = _gate(criterion, evidence)
+def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
+    gate = _gate(criterion, whole)
     if gate is not None:
         return gate
-    if evidence.build.status != "ok":
-        return verdict_on(criterion, "fail", evidence.build.message)
+    if whole.build.status != "ok":
+        return verdict_on(criterion, "fail", whole.build.message)
+    evidence = whole if criterion.part is None else whole.of_part(criterion.part)
     if criterion.kind == "correctness":
-        return _correct(criterion, evidence)
+        return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
     if criterion.kind == "timing":
         return _judge_timing(criterion, evidence)
-    judge = EVIDENCE_JUDGES[criterion.name]
-    verdict = judge(criterion, evidence, evidence.traces, evidence.placements)
-    if verdict.status == "fail" and evidence.control_traces:
-        own = judge(criterion, evidence, evidence.control_traces, evidence.control_placements)
+    judge = EVIDENCE_JUDGES[criterion.rule]
+    verdict = judge(criterion, evidence)
+    control = evidence.as_control()
+    if verdict.status == "fail" and _evidence_runs(control):
+        own = judge(criterion, control)
         if own.status != "pass":
             return verdict_on(
                 criterion,
@@ -556,7 +685,7 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=tuple(_judge_one(criterion, evidence) for criterion in lab.criteria),
+        criteria=tuple(_judge_one(lab, criterion, evidence) for criterion in lab.criteria),
     )
 
 
@@ -570,33 +699,70 @@ def without_looking(lab: Lab, evidence: Evidence, status: Status, why: str) -> V
     )
 
 
-def needs_control(lab: Lab, evidence: Evidence) -> bool:
-    """Whether an evidence criterion failed that the kit's solution has not been held
-    against yet. The solution itself is not its own excuse."""
-    if evidence.variant == SOLUTION or evidence.control_traces or not evidence.traces:
-        return False
-    return any(
-        verdict.status == "fail" and verdict.kind == "evidence" and verdict.value is not None
-        for verdict in judge(lab, evidence).criteria
+def of_sound_parts(
+    lab: Lab, found: Verdict, sound: Sequence[str | None], status: Status, why: str
+) -> Verdict:
+    """The verdict where only some kernels were run: the others' criteria get a status of
+    their own, as do those that are about all kernels and lack one."""
+    return replace(
+        found,
+        criteria=tuple(
+            verdict_on(criterion, status, why)
+            if criterion.kind == "evidence" and _unseen(lab, criterion, sound)
+            else verdict
+            for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
+        ),
     )
 
 
-def timing_roles(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """The processes that a generation needs; none when no timing criterion is gradable
-    on this node or the kernel is not sound."""
-    criteria = _gradable_timing(lab, evidence)
-    if not criteria or not is_sound(evidence):
+def _evidence_fails(lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str]) -> bool:
+    """Whether the submission misses an evidence criterion of a part by what was seen."""
+    return any(
+        criterion.part in (None, part)
+        and criterion.kind == "evidence"
+        and criterion.rule in rules
+        and verdict.status == "fail"
+        and verdict.value is not None
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def is_uneven(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether its work share is too small so far: other load can be the cause, and another
+    look tells."""
+    return _evidence_fails(lab, evidence, part, frozenset({"balanced"}))
+
+
+def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether an evidence criterion of a part failed that the kit's solution has not been
+    held against yet. The solution itself is not its own excuse."""
+    own = evidence.of_part(part)
+    if evidence.variant == SOLUTION or _evidence_runs(own.as_control()):
+        return False
+    return _evidence_fails(lab, evidence, part, frozenset(EVIDENCE_JUDGES))
+
+
+def timing_roles(lab: Lab, evidence: Evidence, part: str | None) -> tuple[str, ...]:
+    """The processes that a generation of a part needs; none when none of its timing criteria
+    is gradable on this node or the kernel is not sound."""
+    criteria = _gradable_timing(lab, evidence, part)
+    if not criteria or not is_sound(evidence.of_part(part)):
         return ()
     roles = (SOLUTION, SUBMISSION, CONTROL)
-    return (HANDOUT, *roles) if any(c.name == "speedup" for c in criteria) else roles
+    return (HANDOUT, *roles) if any(c.rule == "speedup" for c in criteria) else roles
 
 
-def _gradable_timing(lab: Lab, evidence: Evidence) -> list[Criterion]:
-    return [c for c in lab.criteria if c.kind == "timing" and _gate(c, evidence) is None]
+def _gradable_timing(lab: Lab, evidence: Evidence, part: str | None) -> list[Criterion]:
+    return [
+        c
+        for c in lab.criteria
+        if c.kind == "timing" and c.part in (None, part) and _gate(c, evidence) is None
+    ]
 
 
-def timing_is_decided(lab: Lab, evidence: Evidence) -> bool:
-    """Whether further generations would change no timing criterion."""
-    if not is_sound(evidence) or any(map(_timed_out, evidence.generations)):
+def timing_is_decided(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether further generations of a part would change no timing criterion."""
+    own = evidence.of_part(part)
+    if not is_sound(own) or any(map(_timed_out, own.generations)):
         return True
-    return all(TIMING_STATES[c.name](c, evidence).decided for c in _gradable_timing(lab, evidence))
+    return all(TIMING_STATES[c.rule](c, own).decided for c in _gradable_timing(lab, evidence, part))

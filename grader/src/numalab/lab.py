@@ -23,17 +23,22 @@ KINDS = ("correctness", "evidence", "timing")
 class Criterion:
     """One thing that earns points.
 
-    value >= at_least or value <= at_most passes. needs_numa_nodes: NUMA nodes that a
-    node must have to show it. handout_fails_from: the handout fails the criterion on
-    nodes with at least so many NUMA nodes; None: it passes everywhere.
+    rule: how it is judged, a name that the judge knows. part: the kernel that it is about,
+    None: all of them. value >= at_least or value <= at_most passes. needs_numa_nodes: NUMA
+    nodes that a node must have to show it; needs_huge_page_mode: modes of transparent huge
+    pages, one of which it must have, empty: any. handout_fails_from: the handout fails the
+    criterion on nodes with at least so many NUMA nodes; None: it passes everywhere.
     """
 
     name: str
     kind: Kind
+    rule: str
+    part: str | None
     points: int
     at_least: float | None
     at_most: float | None
     needs_numa_nodes: int
+    needs_huge_page_mode: tuple[str, ...]
     handout_fails_from: int | None
 
 
@@ -50,6 +55,17 @@ class Lab:
     environment: dict[str, str]
     criteria: tuple[Criterion, ...]
     hints: tuple[str, ...]
+
+    @property
+    def parts(self) -> tuple[str | None, ...]:
+        """The kernels that are judged apart, in the order in which criteria name them;
+        (None,) where there is one."""
+        named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
+        return tuple(named) or (None,)
+
+    def rules_of(self, part: str | None) -> frozenset[str]:
+        """The rules by which a part is judged."""
+        return frozenset(c.rule for c in self.criteria if c.part in (None, part))
 
     @property
     def max_points(self) -> int:
@@ -81,10 +97,13 @@ def _criterion(table: dict[str, Any], where: str) -> Criterion:
     criterion = Criterion(
         name=name,
         kind=_take(table, "kind", str, where),
+        rule=_take(table, "rule", str, where, name),
+        part=_take(table, "part", str, where, None),
         points=_take(table, "points", int, where),
         at_least=_take(table, "at_least", (int, float), where, None),
         at_most=_take(table, "at_most", (int, float), where, None),
         needs_numa_nodes=_take(table, "needs_numa_nodes", int, where, 1),
+        needs_huge_page_mode=tuple(_take(table, "needs_huge_page_mode", list, where, [])),
         handout_fails_from=_take(table, "handout_fails_from_numa_nodes", int, where, None),
     )
     if criterion.kind not in KINDS:

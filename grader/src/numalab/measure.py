@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from numalab.errors import Interrupted, KitError
 from numalab.kit import Kit
@@ -121,9 +121,34 @@ def run_monitor(
     for outcome in _outcomes(record):
         if outcome["status"] == "cancelled":
             raise Interrupted
-        if outcome.get("frames"):
-            _add_source_line(outcome, options)
+        line = _kernel_line(outcome.get("frames", []), options)
+        if line:
+            outcome["line"] = line
+    if record["kind"] == "race":
+        _add_race(record, options)
     return record
+
+
+# The first race ends the program; what the kernel's library calls do is not looked at.
+RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:symbolize=0"
+_RACE_EXIT_CODE = 66
+
+
+def _add_race(record: Json, options: Sequence[str]) -> None:
+    """Reads ThreadSanitizer's report out of what a race run printed: the kernel's lines of
+    the two accesses."""
+    outcome = record["outcome"]
+    printed = outcome.get("printed", "")
+    if outcome.get("exit_code") != _RACE_EXIT_CODE or "data race" not in printed:
+        return
+    accesses = []
+    for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
+        stack = re.split(r"\n\s*\n", access.split("data race", 1)[-1], maxsplit=1)[0]
+        frames = [int(offset, 16) for offset in re.findall(r"\+0x([0-9a-f]+)\)", stack)]
+        line = _kernel_line(frames, options)
+        if line:
+            accesses.append(line)
+    record["race"] = {"accesses": accesses}
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -144,26 +169,30 @@ def _outcomes(record: Json) -> list[Json]:
     return [record["outcome"]] if "outcome" in record else [r["outcome"] for r in record["roles"]]
 
 
-def _add_source_line(outcome: Json, options: Sequence[str]) -> None:
-    """Finds the innermost frame that lies in a kernel file, as file:line."""
+def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
+    """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
+    the one program that options name."""
     programs = [option.split("=", 1)[1] for option in options if "=/" in option]
     tool = shutil.which("addr2line")
-    if not tool or len(programs) != 1:
-        return
+    if not frames or not tool or len(programs) != 1:
+        return None
     done = subprocess.run(
-        [tool, "-e", programs[0], *(hex(frame) for frame in outcome["frames"])],
+        [tool, "-e", programs[0], *map(hex, frames)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     for line in done.stdout.splitlines():
         path, _, number = line.split(" (")[0].rpartition(":")
         if Path(path).name in ("kernel.c", "kernel.f90") and number.isdigit():
-            outcome["line"] = f"{Path(path).name}:{number}"
-            return
+            return f"{Path(path).name}:{number}"
+    return None
 
 
 def worker_option(role: str, program: Path) -> list[str]:
     return ["--worker", f"{role}={program}"]
 
 
-def common_options(threads: int, size: str, limit_s: float) -> list[Any]:
-    return ["--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}"]
+def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:
+    return [
+        *(["--part", part] if part else []),
+        "--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}",
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,53 @@ class TracedArray:
 
 
 @dataclass(frozen=True)
+class Race:
+    """A run that looks for data races. found: where, None if there was none; outcome is not
+    ok in either case that matters. accesses: kernel lines of the two, as far as known."""
+
+    part: str | None
+    outcome: Outcome
+    found: bool
+    accesses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One life of the arrays that a kernel makes, from outside. Bytes but for the times."""
+
+    n: int
+    bytes: int
+    huge_bytes: int
+    create_s: float
+    initialize_s: float
+    compute_s: float
+    initialize_page_faults: int
+    resident_before_bytes: int
+    resident_during_bytes: int
+    resident_after_bytes: int
+    address_space_before_bytes: int
+    address_space_after_bytes: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    part: str | None
+    outcome: Outcome
+    results: Results
+    huge_pages_allowed: bool
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
 class Check:
+    part: str | None
     outcome: Outcome
     results: tuple[tuple[int, Results], ...]  # (n, what was found)
 
 
 @dataclass(frozen=True)
 class Trace:
+    part: str | None
     outcome: Outcome
     results: Results
     threads: tuple[Thread, ...]
@@ -94,6 +134,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Placement:
+    part: str | None
     outcome: Outcome
     results: Results
     threads: tuple[Thread, ...]
@@ -111,6 +152,7 @@ class RolePart:
 
 @dataclass(frozen=True)
 class Generation:
+    part: str | None
     n: int
     bytes_moved: int
     roles: dict[str, RolePart]
@@ -150,11 +192,40 @@ class Evidence:
     control_traces: tuple[Trace, ...]  # the kit's solution in the same session
     control_placements: tuple[Placement, ...]
     generations: tuple[Generation, ...]
+    races: tuple[Race, ...]
+    race_error: str | None  # why data races can't be looked for
+    memories: tuple[Memory, ...]
+    control_memories: tuple[Memory, ...]
+    handout_memories: tuple[Memory, ...]  # without huge pages, to compare with
+
+    def of_part(self, part: str | None) -> Evidence:
+        """What belongs to one of the lab's kernels."""
+        of_part: dict[str, Any] = {
+            name: tuple(run for run in getattr(self, name) if run.part == part) for name in _RUNS
+        }
+        return replace(self, **of_part)
+
+    def as_control(self) -> Evidence:
+        """The evidence of the kit's solution in the place of the submission's."""
+        return replace(
+            self,
+            checks=(),
+            traces=self.control_traces,
+            placements=self.control_placements,
+            memories=self.control_memories,
+            generations=(),
+            races=(),
+        )
 
     @property
     def numa_nodes(self) -> int:
         return int(self.node["numa_nodes"])
 
+
+_RUNS = (
+    "checks", "traces", "placements", "control_traces", "control_placements", "generations",
+    "races", "memories", "control_memories", "handout_memories",
+)  # fmt: skip
 
 # ---- reading ---------------------------------------------------------------
 
@@ -206,6 +277,7 @@ def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
 def _trace(data: Json) -> Trace:
     touch_map = data.get("touch_map") or {}
     return Trace(
+        part=data["part"],
         outcome=_outcome(data["outcome"]),
         results=_results(data["results"]),
         threads=_threads(data["threads"]),
@@ -227,6 +299,7 @@ def _trace(data: Json) -> Trace:
 def _placement(data: Json) -> Placement:
     residency = data.get("residency")
     return Placement(
+        part=data["part"],
         outcome=_outcome(data["outcome"]),
         results=_results(data["results"]),
         threads=_threads(data["threads"]),
@@ -240,6 +313,7 @@ def _placement(data: Json) -> Placement:
 
 def _check(data: Json) -> Check:
     return Check(
+        part=data["part"],
         outcome=_outcome(data["outcome"]),
         results=tuple((entry["n"], _results(entry["results"])) for entry in data["checks"]),
     )
@@ -251,6 +325,7 @@ def _generation(data: Json) -> Generation:
         if not sample["warm_up"]:
             elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
     return Generation(
+        part=data["part"],
         n=data["n"],
         bytes_moved=data["bytes_moved"],
         roles={
@@ -260,6 +335,26 @@ def _generation(data: Json) -> Generation:
             for entry in data["roles"]
         },
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
+    )
+
+
+def _race(data: Json) -> Race:
+    found = data.get("race")
+    return Race(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        found=found is not None,
+        accesses=tuple(found["accesses"]) if found else (),
+    )
+
+
+def _memory(data: Json) -> Memory:
+    return Memory(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        huge_pages_allowed=data["huge_pages_allowed"],
+        tables=tuple(Table(**entry) for entry in data["tables"]),
     )
 
 
@@ -295,6 +390,11 @@ def parse(data: Json) -> Evidence:
         control_traces=tuple(map(_trace, of("trace", SOLUTION))),
         control_placements=tuple(map(_placement, of("placement", SOLUTION))),
         generations=tuple(map(_generation, of("generation"))),
+        races=tuple(map(_race, of("race", SUBMISSION))),
+        race_error=data["race_error"],
+        memories=tuple(map(_memory, of("memory", SUBMISSION))),
+        control_memories=tuple(map(_memory, of("memory", SOLUTION))),
+        handout_memories=tuple(map(_memory, of("memory", HANDOUT))),
     )
 
 

@@ -9,21 +9,22 @@ from pathlib import Path
 from numalab import judge
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session
-from numalab.verdict import CriterionVerdict, Verdict, with_machine
+from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
 
 AUTOMATIC_MACHINE = "hydra"  # for what this node can't show: two NUMA nodes, odd numbering
 
 
-def gather_on(session: Session, place: VirtualPlace) -> Session:
-    """Gathers evidence for an already built and checked kernel. Returns the session there.
+def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ...]) -> Session:
+    """Gathers evidence for parts of a kernel that are built and checked. Returns the session there.
     Raises Interrupted and KitError."""
     there = replace(
         session,
         place=place,
         node=place.node,
         machine=place.machine,
+        parts=parts,
         controls=place.controls,
         timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
         data={},
@@ -36,15 +37,19 @@ def gather_on(session: Session, place: VirtualPlace) -> Session:
 
 
 def _gather(
-    session: Session, machine: Machine, programs: Sequence[Path], places: VirtualPlaces
+    session: Session,
+    machine: Machine,
+    parts: tuple[str | None, ...],
+    programs: Sequence[Path],
+    places: VirtualPlaces,
 ) -> Session:
     """As gather_on, with a second boot where the first guest is lost on the way."""
     try:
-        return gather_on(session, places.get(machine, programs, session.progress))
+        return gather_on(session, places.get(machine, programs, session.progress), parts)
     except PlaceLost:
         session.progress(f"{machine.name} is lost, once more")
         places.drop(machine.name)
-        return gather_on(session, places.get(machine, programs, session.progress))
+        return gather_on(session, places.get(machine, programs, session.progress), parts)
 
 
 def grade_elsewhere(
@@ -58,27 +63,24 @@ def grade_elsewhere(
     Raises Interrupted, with (verdict, sessions) so far as its argument.
     """
     kit, lab = session.kit, session.lab
-    is_sound = judge.is_sound(session.evidence) and bool(session.evidence.checks)
+    sound = judge.sound_parts(lab, session.evidence)
     missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
     chosen = list(machines)
-    if not machines and missing and is_sound:
+    if not machines and missing and sound:
         chosen = [find_machine(kit, AUTOMATIC_MACHINE)]
     programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, "submission")]
     sessions = []
     for machine in chosen:
         try:
-            if is_sound:
-                there = _gather(session, machine, programs, places)
+            ours = "error" in {c.status for c in verdict.criteria}
+            status: Status = "error" if ours else "fail"
+            why = f"Not run on {machine.name}, since it does not work here yet."
+            if sound:
+                there = _gather(session, machine, sound, programs, places)
                 sessions.append(there)
-                found = there.verdict()
+                found = judge.of_sound_parts(lab, there.verdict(), sound, status, why)
             else:
-                ours = "error" in {c.status for c in verdict.criteria}
-                found = judge.without_looking(
-                    lab,
-                    session.evidence,
-                    "error" if ours else "fail",
-                    f"Not run on {machine.name}, since it does not work here yet.",
-                )
+                found = judge.without_looking(lab, session.evidence, status, why)
         except (KeyboardInterrupt, Interrupted) as error:
             raise Interrupted(verdict, sessions) from error
         except (UserError, KitError) as error:
