@@ -17,8 +17,9 @@ struct numalab_arrays {
 
 /* Frees what was there and maps request->array_count arrays of
  * request->bytes[]. Each ends where its last page ends, so that the byte after
- * it is in the guard, of which soft ends let the first page be read; sizes that are whole pages are page-aligned. No page is
- * touched. Returns 0 or a negative errno (then no array is left). */
+ * it is in the guard, of which soft ends let the first page be read; sizes that
+ * are whole pages are page-aligned. No page is touched. Returns 0 or a negative
+ * errno (then no array is left). */
 int numalab_arrays_allocate(struct numalab_arrays *arrays,
                             const struct numalab_request *request);
 

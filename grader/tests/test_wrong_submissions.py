@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from commands import worker_processes
 
-from numalab.grade import Session, effort_for, grade, write_json
+from numalab.files import write_json
+from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.measure import describe_node

@@ -21,11 +21,11 @@ import click
 
 import numalab
 from numalab.cli_machine import machine as machine_commands
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, KitError, UserError, reason_of
+from numalab.files import partial_path, write_json
 from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
 
-EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.doctor import Finding
     from numalab.grade import Session
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.virtual.machine import Machine
     from numalab.virtual.place import VirtualPlaces
 
+EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 AUDIT_TRIES = 5  # where times stay open; each goes on where the one before stopped
 EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
 
@@ -60,8 +61,7 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = EXIT_PASSED
         else:
-            place = f" ({error.filename})" if error.filename else ""
-            code = _complain(KitError(f"{error.strerror or error}{place}"), EXIT_KIT)
+            code = _complain(KitError(reason_of(error)), EXIT_KIT)
     except (click.Abort, KeyboardInterrupt, Interrupted):
         click.echo("numalab: interrupted", err=True)
         code = EXIT_INTERRUPTED
@@ -168,7 +168,7 @@ def _prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | N
     except (UserError, KitError) as error:
         return str(error)
     except OSError as error:
-        return f"{error.strerror} ({error.filename})"
+        return reason_of(error)
     return None
 
 
@@ -227,8 +227,6 @@ def _source(kit: Kit, lab: Lab, variant: str, submission: Path | None) -> Path:
 
 def _check_json_target(path: Path | None) -> None:
     """Finds out before the measuring whether the result can be written after it."""
-    from numalab.grade import partial_path
-
     if path is None:
         return
     folder = path.parent
@@ -323,7 +321,6 @@ class Request:
     show: bool = True
     on: Sequence[Machine] = ()
     here_only: bool = False
-    guest_kernel: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -422,7 +419,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     }
     if request.json_path is not None:
         try:
-            grade.write_json(request.json_path, data)
+            write_json(request.json_path, data)
         except OSError as error:
             raise KitError(
                 f"the results can't be written to {request.json_path}: {error}"
@@ -548,7 +545,7 @@ def grade_command(
         language = "edited" if variant == "submission" and submission is None else "all"
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
-        on=machines, here_only=here_only, guest_kernel=guest_kernel,
+        on=machines, here_only=here_only,
     )  # fmt: skip
     with kit.lock(), _places(kit, guest_kernel) as places:
         graded = _grade_all(kit, request, places)
@@ -578,7 +575,6 @@ def audit(
       ./numalab audit 01 --lang c
     """
     from numalab.audit import complaints
-    from numalab.grade import write_json
 
     _check_json_target(json_path)
     labs = choose_labs(load_labs(kit.root), names)
@@ -605,10 +601,11 @@ def audit(
         results = [verdict.to_json() for verdict in verdicts]
         write_json(json_path, {"schema": 1, "node": node, "results": results})
     by_name = {lab.name: lab for lab in labs}
+    # Where no lab has the language nothing was graded, and the node is not known.
+    numa_nodes = {"here": node.get("numa_nodes", 0), **places.numa_nodes()}
     wrong = 0
     for verdict in verdicts:
-        nodes = {"here": node["numa_nodes"], **places.numa_nodes()}
-        found = complaints(by_name[verdict.lab], verdict, nodes)
+        found = complaints(by_name[verdict.lab], verdict, numa_nodes)
         unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
         mark = "FAIL" if found else "ok  "
         click.echo(f"{mark}  {verdict.lab}  {verdict.language:<8} {verdict.variant}")
@@ -653,7 +650,6 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
     from numalab import measure, report
     from numalab.build import build_kit, configure
     from numalab.doctor import examine, gradable, gradable_virtually
-    from numalab.grade import write_json
 
     _check_json_target(json_path)
     with kit.lock():

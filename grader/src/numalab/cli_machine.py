@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from numalab.errors import UserError
+from numalab.files import write_whole
 from numalab.kit import Kit
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def list_command(kit: Kit) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from numalab.report import make_console
+    from numalab.report import make_console, stripped
     from numalab.virtual.machine import gallery_folder, load_gallery
 
     machines = load_gallery(gallery_folder(kit))
@@ -66,18 +67,10 @@ def list_command(kit: Kit) -> None:
         source = Text(one.source.split(":")[0])
         source.truncate(14, overflow="ellipsis")
         table.add_row(name, shape, str(one.pus), source, Text(one.title))
-    _print_stripped(console, [table])
+    with stripped(console):
+        console.print(table)
     click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
     click.echo("Next: ./numalab machine show NAME")
-
-
-def _print_stripped(console: Console, parts: Iterable[object]) -> None:
-    """Tables are padded to the full width; nobody wants that in a file."""
-    with console.capture() as capture:
-        for part in parts:
-            console.print(part)
-    console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
-    console.file.flush()
 
 
 # ---- show ------------------------------------------------------------------------
@@ -120,6 +113,7 @@ def _show(one: Machine, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from numalab.report import stripped
     from numalab.virtual.picture import distance_table, summary, terminal
 
     parts: list[object] = [
@@ -151,7 +145,9 @@ def _show(one: Machine, console: Console) -> None:
         for note in one.notes:
             notes.add_row("-", Text(note))
         parts.append(Padding(notes, (0, 0, 0, 2)))
-    _print_stripped(console, parts)
+    with stripped(console):
+        for part in parts:
+            console.print(part)
 
 
 @machine.command(short_help="Picture, distances and figures of one machine.")
@@ -195,17 +191,14 @@ def show(kit: Kit, name: str, svg_path: Path | None, cores: int | None) -> None:
 
 
 def _write(path: Path, text: str, option: str) -> None:
-    """Writes a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
+    """Writes a file that an option names. Raises UserError."""
     if path.is_dir():
         raise UserError(f"{option} {path}: that is a folder; name a file in it")
     if not path.parent.is_dir():
         raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UserError(
             f"{option} {path}: can't write it: {error.strerror}; choose another place"
         ) from error

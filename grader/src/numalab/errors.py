@@ -14,3 +14,9 @@ class KitError(Exception):
 
 class Interrupted(Exception):
     """Ctrl-C or a request to stop; what was found so far is kept."""
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says of it, and the file where it names one."""
+    place = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{place}"

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numalab
 from numalab import judge, measure, record
 from numalab.build import build_kernel, build_kit
 from numalab.errors import Interrupted, KitError
+from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
@@ -336,19 +336,6 @@ class Session:
             raise KitError(
                 f"the results can't be kept in {self._results}: {error.strerror}"
             ) from error
-
-
-def partial_path(path: Path) -> Path:
-    """Where a file is written before it is renamed into place."""
-    return path.with_name(path.name + ".partial")
-
-
-def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """Writes a file whole or not at all."""
-    partial = partial_path(path)
-    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
 
 
 def _build_facts(kit: Kit) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.padding import Padding
@@ -41,6 +42,16 @@ def make_console(to_stderr: bool = False) -> Console:
     if stream.isatty():
         width = min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
     return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
+
+
+@contextmanager
+def stripped(console: Console) -> Iterator[None]:
+    """Takes the blanks off the line ends of what the block prints: tables are padded to the
+    full width, and nobody wants that in a file."""
+    with console.capture() as capture:
+        yield
+    console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+    console.file.flush()
 
 
 # ---- the touch map -----------------------------------------------------------
@@ -260,7 +271,7 @@ def show_verdict(
     first; unchanged: it is the handout byte for byte; again: the command that grades it
     once more."""
     evidence = seen[0][1]
-    with console.capture() as capture:
+    with stripped(console):
         console.print()
         console.print(_heading(verdict, unchanged))
         console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
@@ -274,10 +285,6 @@ def show_verdict(
         if step:
             console.print()
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))
-    # Tables are padded to the full width; nobody wants that in a file.
-    lines = [line.rstrip() for line in capture.get().split("\n")]
-    console.file.write("\n".join(lines))
-    console.file.flush()
 
 
 def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:

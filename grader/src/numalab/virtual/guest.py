@@ -9,6 +9,7 @@ however that ends.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import selectors
@@ -21,25 +22,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from numalab import __version__
-from numalab.errors import KitError, UserError
+from numalab.errors import KitError, UserError, reason_of
+from numalab.record import Json
 from numalab.virtual import channel as line
 from numalab.virtual import initramfs, qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
-from numalab.virtual.kernel import GuestKernel
-from numalab.virtual.machine import Machine
+from numalab.virtual.kernel import GuestKernel, Progress
+from numalab.virtual.machine import Machine, parse_pus
 
 RESTORE_LIMIT_S = 20.0
 STEP_LIMIT_S = 60.0
 HEARTBEAT_S = 5.0
 SILENCE_LIMIT_S = 90.0
 CONSOLE_LINES = 12
-
-Json = dict[str, Any]
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Plan:
                 __version__,
                 self.kernel.fingerprint,
                 f"{status.st_size} {status.st_mtime_ns}",
-                initrd.hex(),
+                hashlib.sha256(initrd).hexdigest(),
                 *command,
             ]
         )
@@ -204,7 +202,7 @@ def _host_links() -> Iterator[tuple[str, str]]:
 # ---- the guest ---------------------------------------------------------------------------
 
 
-class Guest:
+class Guest(contextlib.AbstractContextManager["Guest"]):
     """Use boot(). As a context manager it ends the guest at the block's end."""
 
     def __init__(self, plan: Plan, program: str, initrd: bytes, snapshot: int | None) -> None:
@@ -233,15 +231,7 @@ class Guest:
                 plan.command(program, devices, snapshot), self._console, inherited
             )
 
-    def __enter__(self) -> Guest:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -273,6 +263,9 @@ class Guest:
         tail = f" Its console's last lines:\n{said}" if said else " Its console is empty."
         return GuestFailed(f"{what}{tail}")
 
+    def _lost(self) -> GuestFailed:
+        return self.failure(f"QEMU ended, and {self.name} with it.")
+
     def _is_up_within(self, limit_s: float) -> bool:
         try:
             ready = self.channel.wait_for(line.READY, limit_s)
@@ -301,7 +294,7 @@ class Guest:
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
         except ChannelClosed as error:
-            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+            raise self._lost() from error
         if answer is None:
             raise self.failure(f"{self.name} does not answer.")
         return answer.payload.decode(errors="replace")
@@ -342,7 +335,7 @@ class Guest:
         try:
             self._send_set_up()
         except ChannelClosed as error:
-            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+            raise self._lost() from error
         trouble = self._ping(STEP_LIMIT_S)
         if trouble:
             raise self.failure(f"{self.name} could not be set up: {trouble}.")
@@ -416,7 +409,7 @@ class Guest:
                     if source is not None:
                         source.handle(ready, selector, self.channel)
         except ChannelClosed as error:
-            raise self.failure(f"QEMU ended, and {self.name} with it.") from error
+            raise self._lost() from error
 
     def _handle(
         self,
@@ -474,12 +467,8 @@ class Input:
 
 
 def numbers(text: str) -> set[int]:
-    """Of Linux's list format: 0-3,8."""
-    found: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+    """Of Linux's list format, 0-3,8, in which a list of none is empty."""
+    return set(parse_pus(text)) if text.strip() else set()
 
 
 def find_qemu() -> str:
@@ -503,8 +492,7 @@ def boot(plan: Plan, store: snapshots.Store | None, progress: Progress) -> Guest
     except GuestFailed as error:
         raise KitError(str(error)) from error
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        raise KitError(f"{plan.machine.name} can't be started: {error.strerror}{place}") from error
+        raise KitError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
 
 
 def _restore(

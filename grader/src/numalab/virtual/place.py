@@ -3,16 +3,17 @@ and both languages of a call."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.kit import Kit
 from numalab.measure import Finished, describe_node
-from numalab.virtual.guest import Guest, GuestFailed, Progress, Share, boot, find_qemu
+from numalab.record import Json
+from numalab.virtual.guest import Guest, GuestFailed, Share, boot, find_qemu
+from numalab.virtual.kernel import Progress
 from numalab.virtual.machine import Machine
 from numalab.virtual.plan import (
     Wish,
@@ -22,10 +23,8 @@ from numalab.virtual.plan import (
     make_plan,
     scaling_note,
     toolchain_folders,
-)  # fmt: skip
+)
 from numalab.virtual.session import guest_environment
-
-Json = dict[str, Any]
 
 # Emulation, times the threads that share a core of the host.
 SLOWNESS = 8.0
@@ -94,7 +93,7 @@ class VirtualPlace:
         )
 
 
-class VirtualPlaces:
+class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
     """Boots the machines that are asked for, each once; ends them at the block's end.
 
     The caller holds the build folder's lock.
@@ -108,15 +107,7 @@ class VirtualPlaces:
         self._notes: dict[str, str] = {}
         self._numa_nodes: dict[str, int] = {}
 
-    def __enter__(self) -> VirtualPlaces:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for place in self._places.values():
             place.close()
 
@@ -132,8 +123,7 @@ class VirtualPlaces:
                 self._trouble[machine.name] = error
                 raise
             except OSError as error:  # of the cache folder, most often
-                place_name = f" ({error.filename})" if error.filename else ""
-                told = KitError(f"{machine.name} can't be booted: {error.strerror}{place_name}")
+                told = KitError(f"{machine.name} can't be booted: {reason_of(error)}")
                 self._trouble[machine.name] = told
                 raise told from error
             self._places[machine.name] = place

@@ -14,8 +14,8 @@ from numalab.errors import UserError
 from numalab.explain import count
 from numalab.kit import Kit
 from numalab.virtual import host, qemu, snapshots
-from numalab.virtual.guest import Plan, Progress, Share, find_qemu
-from numalab.virtual.kernel import find_kernel
+from numalab.virtual.guest import Plan, Share, find_qemu
+from numalab.virtual.kernel import Progress, find_kernel
 from numalab.virtual.machine import Machine
 
 NODE_MEMORY_MIB = 256

@@ -57,7 +57,7 @@ class Shape:
 
 
 def _populated(machine: Machine, package: int) -> list[NumaNode]:
-    return [node for node in machine.numa_nodes if node.package == package and node.cores]
+    return [node for node in machine.nodes_of(package) if node.cores]
 
 
 def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
@@ -101,8 +101,8 @@ def lists_nodes_in_order(machine: Machine) -> bool:
 
 
 def apic_ids_of_nodes(machine: Machine) -> list[list[int]]:
-    shape, at = shape_of(machine), positions(machine)
-    return [[shape.apic_id(at[pu]) for pu in node.pus] for node in machine.numa_nodes]
+    ids = apic_ids(machine)
+    return [[ids[pu] for pu in node.pus] for node in machine.numa_nodes]
 
 
 def kernel_command_line(accelerator: Accelerator, tsc_khz: int) -> str:

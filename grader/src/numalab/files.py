@@ -1,0 +1,31 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it is renamed into place."""
+    return path.with_name(f".{path.name}.partial")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Raises OSError; then the file is as it was, and nothing is left beside it."""
+    partial = partial_path(path)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
+    """As write_whole."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+    write_whole(path, text + "\n")
