@@ -1,4 +1,5 @@
-# add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [RACE_CHECK])
+# add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
+#   [BOTH_RUNTIMES] [RACE_CHECK])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -10,7 +11,8 @@
 # <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
 # are compared with what they were given.
 #
-# RACE_CHECK: where clang is installed, <name>-<language>-<solution|submission>-race are the
+# LIBRARIES: what kernels may call. BOTH_RUNTIMES: <name>-<language>-solution-libgomp is the
+# solution on gcc's OpenMP runtime, whatever the others run on. RACE_CHECK: where clang is installed, <name>-<language>-<solution|submission>-race are the
 # same programs built with ThreadSanitizer (targets <program>-built, out of the default
 # one, too).
 #
@@ -34,10 +36,10 @@ set(NUMALAB_KERNEL_ARCHITECTURE ${default_architecture} CACHE STRING "-march= of
 set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-errno -Wall)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "RACE_CHECK" "CONTRACT" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 lab "BOTH_RUNTIMES;RACE_CHECK" "CONTRACT" "LANGUAGES;LIBRARIES")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
-      "the keywords are CONTRACT, LANGUAGES and RACE_CHECK")
+      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, BOTH_RUNTIMES and RACE_CHECK")
   endif()
   if(NOT lab_CONTRACT OR NOT lab_LANGUAGES)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
@@ -72,6 +74,11 @@ function(add_lab name)
     numalab_add_worker(${name} ${short} handout ${handout})
     numalab_add_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
     numalab_add_worker(${name} ${short} submission ${submission})
+    if(lab_BOTH_RUNTIMES)
+      add_executable(${name}-${short}-solution-libgomp EXCLUDE_FROM_ALL)
+      numalab_link_worker(${name}-${short}-solution-libgomp ${name} ${short}
+        ${name}-${short}-solution-kernel numalab::libgomp)
+    endif()
     if(lab_RACE_CHECK AND NUMALAB_RACE_COMPILER)
       numalab_add_race_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
       numalab_add_race_worker(${name} ${short} submission ${submission})
@@ -97,11 +104,15 @@ function(numalab_add_worker lab language variant kernel)
   endif()
 
   add_executable(${worker} EXCLUDE_FROM_ALL)
+  numalab_link_worker(${worker} ${lab} ${language} ${worker}-kernel numalab::openmp_runtime)
+endfunction()
+
+# What a worker program is made of: the harness, the lab's phases, a kernel and a runtime.
+function(numalab_link_worker worker lab language kernel runtime)
   set_target_properties(${worker} PROPERTIES LINKER_LANGUAGE C)
   target_sources(${worker} PRIVATE
-    $<TARGET_OBJECTS:${worker}-kernel> $<TARGET_OBJECTS:${lab}-phases>
-    $<TARGET_OBJECTS:numalab_worker>)
-  target_link_libraries(${worker} PRIVATE numalab::openmp_runtime)
+    $<TARGET_OBJECTS:${kernel}> $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
+  target_link_libraries(${worker} PRIVATE ${runtime} ${lab_LIBRARIES} m)
   if(language STREQUAL "fortran")
     target_link_libraries(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_LIBRARIES})
     target_link_directories(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES})

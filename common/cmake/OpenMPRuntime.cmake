@@ -25,11 +25,13 @@ if(NUMALAB_OPENMP_RUNTIME STREQUAL "libomp")
   # For ThreadSanitizer; of the same LLVM as the runtime. It may be missing.
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH llvm_folder)
   find_program(NUMALAB_RACE_COMPILER NAMES clang PATHS ${llvm_folder}/../bin NO_DEFAULT_PATH)
-else()
-  execute_process(
-    COMMAND ${CMAKE_Fortran_COMPILER} -print-file-name=libgomp.so
-    OUTPUT_VARIABLE NUMALAB_OPENMP_LIBRARY
-    OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+execute_process(
+  COMMAND ${CMAKE_Fortran_COMPILER} -print-file-name=libgomp.so
+  OUTPUT_VARIABLE NUMALAB_LIBGOMP
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NUMALAB_OPENMP_RUNTIME STREQUAL "libgomp")
+  set(NUMALAB_OPENMP_LIBRARY ${NUMALAB_LIBGOMP})
 endif()
 
 add_library(numalab_openmp_kernel INTERFACE)
@@ -43,6 +45,11 @@ if(NOT CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$" OR NOT CMAKE_Fortran_COMPILER
     "The kit knows gcc or clang for C and gfortran for Fortran; found "
     "${CMAKE_C_COMPILER_ID} and ${CMAKE_Fortran_COMPILER_ID}")
 endif()
+
+# For labs that show both. Objects that clang compiled need LLVM's.
+add_library(numalab_libgomp INTERFACE)
+add_library(numalab::libgomp ALIAS numalab_libgomp)
+target_link_libraries(numalab_libgomp INTERFACE ${NUMALAB_LIBGOMP})
 
 add_library(numalab_openmp_runtime INTERFACE)
 add_library(numalab::openmp_runtime ALIAS numalab_openmp_runtime)

@@ -1,4 +1,6 @@
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "record.h"
@@ -25,15 +27,29 @@ struct generation {
     double origin_s;
 };
 
+/* The worker inherits the monitor's environment, which has the role's variables for as
+ * long as that takes. */
+static int start_in_environment(struct runner *runner, const struct numalab_limits *limits,
+                                int cancel_fd)
+{
+    const struct numalab_role *role = runner->role;
+    int error = 0;
+    for (size_t i = 0; i < role->variable_count; i++)
+        error |= setenv(role->variable[i].name, role->variable[i].value, 1);
+    int started = numalab_worker_start(&runner->worker, role->program, limits, cancel_fd);
+    for (size_t i = 0; i < role->variable_count; i++) unsetenv(role->variable[i].name);
+    if (started == 0 && error)
+        return numalab_worker_kit_error(&runner->worker, "set the environment", -ENOMEM);
+    return started;
+}
+
 static int start(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
 
-    if (numalab_worker_start(&runner->worker, runner->role->program, &limits,
-                             options->cancel_fd) < 0)
-        return -1;
+    if (start_in_environment(runner, &limits, options->cancel_fd) < 0) return -1;
     runner->oracle = driver->create(generation->n);
     if (!runner->oracle)
         return numalab_worker_kit_error(&runner->worker, "make the oracle", -ENOMEM);

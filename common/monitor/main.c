@@ -23,6 +23,8 @@ static const struct run_kind {
     {"check", numalab_run_check},
     {"trace", numalab_run_trace},
     {"placement", numalab_run_placement},
+    {"binding", numalab_run_binding},
+    {"locate", numalab_run_locate},
     {"memory", numalab_run_memory},
     {"race", numalab_run_race},
     {"generation", numalab_run_generation},
@@ -30,7 +32,8 @@ static const struct run_kind {
 
 static const char usage[] =
     "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\n"
-    "  RUN: check, trace, placement, memory, race or generation\n"
+    "  RUN: check, trace, placement, binding, locate, memory, race or generation\n"
+    "  --set ROLE:KEY=VALUE  generation: of that role's environment\n"
     "  --part NAME         which of the lab's kernels (the first)\n"
     "  --threads N         size of the team that the kit asks for (one a core)\n"
     "  --size NAME         quick, default or published\n"
@@ -69,6 +72,23 @@ static int add_role(struct numalab_run_options *options, char *value)
     options->role[options->role_count++] =
         (struct numalab_role){.name = value, .program = equals + 1};
     return 0;
+}
+
+/* ROLE:KEY=VALUE, of a role that was added before. */
+static int add_variable(struct numalab_run_options *options, char *text)
+{
+    char *colon = strchr(text, ':'), *equals = colon ? strchr(colon, '=') : NULL;
+    if (!equals) return -EINVAL;
+    *colon = *equals = '\0';
+    for (size_t i = 0; i < options->role_count; i++) {
+        struct numalab_role *role = &options->role[i];
+        if (strcmp(role->name, text) != 0) continue;
+        if (role->variable_count == NUMALAB_MAX_VARIABLES) return -EINVAL;
+        role->variable[role->variable_count].name = colon + 1;
+        role->variable[role->variable_count++].value = equals + 1;
+        return 0;
+    }
+    return -EINVAL;
 }
 
 static const struct numalab_driver *find_part(const char *name)
@@ -113,6 +133,7 @@ int main(int argc, char **argv)
     static const char *const methods[] = {"userfaultfd", "in_process", NULL};
     static const struct option long_options[] = {
         {"worker", required_argument, NULL, 'w'},
+        {"set", required_argument, NULL, 'v'},
         {"part", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},
         {"size", required_argument, NULL, 's'},
@@ -146,6 +167,9 @@ int main(int argc, char **argv)
         switch (option) {
         case 'w':
             chosen = add_role(&options, optarg);
+            break;
+        case 'v':
+            chosen = add_variable(&options, optarg);
             break;
         case 'k':
             options.driver = find_part(optarg);

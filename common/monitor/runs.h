@@ -11,11 +11,15 @@
 #include "sizing.h"
 #include "touch_map.h"
 
-enum { NUMALAB_MAX_ROLES = 8 };
+enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_VARIABLES = 8 };
 
 struct numalab_role {
     const char *name;    /* "handout", "solution", "submission", "control" */
     const char *program; /* path of its worker */
+    size_t variable_count;
+    struct {
+        const char *name, *value;
+    } variable[NUMALAB_MAX_VARIABLES]; /* of its environment, beside the monitor's own */
 };
 
 struct numalab_run_options {
@@ -53,6 +57,13 @@ json_t *numalab_run_placement(const struct numalab_run_options *options);
 
 /* "race": runs a program that was built to find data races, which ends at the first. */
 json_t *numalab_run_race(const struct numalab_run_options *options);
+
+/* "binding": where the threads of a team may run. */
+json_t *numalab_run_binding(const struct numalab_run_options *options);
+
+/* "locate": threads are moved about and say where they are. For a driver with the arrays
+ * thread_id, pu and numa_node, int32_t each, one element a thread. */
+json_t *numalab_run_locate(const struct numalab_run_options *options);
 
 /* "memory": how much of the arrays that the kernel makes is on huge pages, what they take
  * in all, and what is left when the kernel has given them back. */

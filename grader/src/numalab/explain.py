@@ -86,6 +86,13 @@ def race(found: Race) -> str:
     )
 
 
+def runtime_warning(outcome: Outcome) -> str:
+    """What an OpenMP runtime said of its environment, if anything."""
+    lines = str(outcome.detail.get("printed", "")).splitlines()
+    said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
+    return f" The runtime said: {said[0][:160]}" if said else ""
+
+
 def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
     """Why a node's mode of transparent huge pages shows nothing, and what would."""
     file = "/sys/kernel/mm/transparent_hugepage/enabled"

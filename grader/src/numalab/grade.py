@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numalab
-from numalab import judge, measure, record
+from numalab import judge, measure, placement, record
 from numalab.build import build_kernel, build_kit
 from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab
-from numalab.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.lab import KERNEL_FILES, Lab, PlacementFile
+from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
@@ -97,6 +97,7 @@ class Session:
             "timing_refused": self.timing_refused,
             "timing_error": None,
             "race_error": None,
+            "placement_files": [],
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }
@@ -185,8 +186,9 @@ class Session:
                 evidence = self.evidence if role == SUBMISSION else self.evidence.as_control()
                 if not judge.is_uneven(self.lab, evidence, part):
                     break
-        if judge.is_needed("memory", self.lab, part):
-            self._run("memory", role, part)
+        for run in ("memory", "locate"):
+            if judge.is_needed(run, self.lab, part) and not self._run(run, role, part):
+                return
 
     def gather_evidence(self) -> None:
         for part in self.parts:
@@ -227,6 +229,89 @@ class Session:
         if self.machine is not None:
             self.controls[name] = self.data["runs"][before:]
 
+    # ---- placement files -----------------------------------------------------
+
+    def read_placements(self) -> None:
+        """The placement files as they were handed in."""
+        for wanted in self.lab.placements:
+            path = self.folder / wanted.file
+            complaint, variables = None, {}
+            try:
+                variables = placement.read_placement(path.read_text("utf-8"), wanted.variables)
+            except placement.BadPlacement as error:
+                complaint = f"{wanted.file}, {error}."
+            except FileNotFoundError:
+                complaint = f"{wanted.file} was not handed in: there is no {path}."
+            except (OSError, UnicodeDecodeError):
+                complaint = f"{wanted.file} can't be read as text."
+            self.data["placement_files"].append(
+                {"file": wanted.file, "complaint": complaint, "variables": variables}
+            )
+
+    def _solution_variables(self, wanted: PlacementFile) -> dict[str, str]:
+        """Of the kit's own file. Raises KitError."""
+        path = self.kit.solution_folder(self.lab.name) / wanted.file
+        try:
+            return placement.read_placement(path.read_text("utf-8"), wanted.variables)
+        except (OSError, placement.BadPlacement) as error:
+            raise KitError(f"the kit's own {path} can't be used: {error}") from error
+
+    def _runtimes_of(self, wanted: PlacementFile) -> dict[str, Path]:
+        """The solution's program on each runtime that there is."""
+        default = self._program(SOLUTION)
+        own: str = self.data["build"].get("openmp_runtime", "libomp")
+        found = {own: default}
+        if own != "libgomp" and self.data["build"].get("c_compiler", "").startswith("GNU"):
+            found["libgomp"] = self._program(SOLUTION, "-libgomp")
+        return {runtime: found[runtime] for runtime in wanted.runtimes if runtime in found}
+
+    def _bind(self, role: str, wanted: PlacementFile, variables: dict[str, str]) -> None:
+        threads = placement.team_of(wanted.goal, self.node)
+        part = next(c.part for c in self.lab.criteria if c.placement == wanted)
+        limit_s = self.effort.phase_limit_s * self.place.slowness
+        options = measure.common_options(part, threads, "quick", limit_s)
+        environment = measure.worker_environment(self.lab, threads, passive=True)
+        for key in self.lab.environment:
+            del environment[key]
+        for runtime, program in self._runtimes_of(wanted).items():
+            self._monitor("binding", program, role, options, environment | variables)
+            self.data["runs"][-1] |= {"file": wanted.file, "runtime": runtime}
+
+    def gather_bindings(self) -> None:
+        """Where the kit's program puts its threads under each placement file."""
+        if not self.lab.placements:
+            return
+        programs = {p.name for w in self.lab.placements for p in self._runtimes_of(w).values()}
+        with self.spending("build"):
+            build_kit(self.kit, sorted(programs))
+        files = {one["file"]: one for one in self.data["placement_files"]}
+        with self.spending("evidence"):
+            self.progress(f"looking where threads go{self._there}")
+            for wanted in self.lab.placements:
+                if files[wanted.file]["complaint"] is None:
+                    self._bind(SUBMISSION, wanted, files[wanted.file]["variables"])
+            missed = judge.placements_to_compare(self.lab, self.evidence)
+            for wanted in self.lab.placements:
+                if wanted.file in missed:
+                    self._bind(SOLUTION, wanted, self._solution_variables(wanted))
+
+    def _timed_environments(self) -> dict[str, dict[str, str]]:
+        """What each role is timed under beside the lab's environment: placements, where those
+        are what is compared."""
+        timed = self.lab.timed_placements
+        if timed is None:
+            return {}
+        files = {one["file"]: one["variables"] for one in self.data["placement_files"]}
+        fast = self._solution_variables(timed.fast)
+        return {
+            HANDOUT: self._solution_variables(timed.slow),
+            SOLUTION: fast,
+            CONTROL: fast,
+            SUBMISSION: files[timed.fast.file],
+        }
+
+    # ---- data races ----------------------------------------------------------
+
     def _look_for_races(self, part: str | None) -> None:
         program = self._program(SUBMISSION, "-race")
         if not self.data["build"].get("race_compiler"):
@@ -253,16 +338,35 @@ class Session:
     # ---- timing ------------------------------------------------------------
 
     def _generation(self, roles: tuple[str, ...], part: str | None) -> None:
+        timed = self.lab.timed_placements
+        threads = self.threads if timed is None else placement.team_of(timed.fast.goal, self.node)
+        environments = self._timed_environments()
+        environment = measure.worker_environment(self.lab, threads)
+        if environments:
+            for key in self.lab.environment:
+                del environment[key]
         options = [
-            *(part for role in roles for part in measure.worker_option(role, self._program(role))),
+            *(
+                part
+                for role in roles
+                for part in measure.worker_option(
+                    role, self._program(SOLUTION if environments else role)
+                )
+            ),
+            *(
+                part
+                for role, variables in environments.items()
+                for key, value in variables.items()
+                if role in roles
+                for part in ("--set", f"{role}:{key}={value}")
+            ),
             *measure.common_options(
-                part, self.threads, self.effort.size, self.effort.phase_limit_s
+                part, threads, self.effort.size, self.effort.phase_limit_s
             ),
             "--repetitions", str(self.effort.repetitions),
             "--budget-s", f"{self.effort.generation_s:g}",
             *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
         ]  # fmt: skip
-        environment = measure.worker_environment(self.lab, self.threads)
         done = measure.run_monitor(self.kit, self.lab, "generation", options, environment)
         self.data["runs"].append(done)
 
@@ -350,8 +454,12 @@ def grade(session: Session) -> Verdict:
     """Does all there is to do and judges. Raises Interrupted; what was seen until then is
     in the session and can be judged."""
     try:
-        if session.build():
+        session.read_placements()
+        is_built = session.build()
+        if is_built:
             session.gather_evidence()
+        session.gather_bindings()
+        if is_built:
             session.take_times()
     except (KeyboardInterrupt, Interrupted) as error:
         session.data["timing_error"] = "Interrupted before it was decided."

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from numalab import explain, touch
+from numalab import explain, placement, touch
 from numalab.lab import Criterion, Lab
 from numalab.record import (
     CONTROL,
@@ -20,6 +20,7 @@ from numalab.record import (
     SUBMISSION,
     Evidence,
     Generation,
+    Locate,
     Memory,
     Outcome,
     Placement,
@@ -45,8 +46,8 @@ INTERVAL_E_VALUE = 40.0
 # ---- what can be looked at -------------------------------------------------
 
 
-def _evidence_runs(evidence: Evidence) -> tuple[Trace | Placement | Memory, ...]:
-    return (*evidence.traces, *evidence.placements, *evidence.memories)
+def _evidence_runs(evidence: Evidence) -> tuple[Trace | Placement | Memory | Locate, ...]:
+    return (*evidence.traces, *evidence.placements, *evidence.memories, *evidence.locates)
 
 
 def _outcomes(evidence: Evidence) -> Iterator[Outcome]:
@@ -74,7 +75,10 @@ def _results(evidence: Evidence) -> Iterator[tuple[Results, int | None]]:
     for check in evidence.checks:
         for n, found in check.results:
             yield found, n
-    for run in _evidence_runs(evidence):
+    with_results: tuple[Trace | Placement | Memory, ...] = (
+        *evidence.traces, *evidence.placements, *evidence.memories
+    )  # fmt: skip
+    for run in with_results:
         yield run.results, None
     for generation in evidence.generations:
         if SUBMISSION in generation.roles:
@@ -186,7 +190,7 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _missing_runs(
-    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement | Memory]
+    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement | Memory | Locate]
 ) -> CriterionVerdict | None:
     bad = _first_bad(run.outcome for run in runs)
     if bad is None and not runs:
@@ -384,6 +388,62 @@ def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "are still taken after it was destroyed."
         )
     return _by_value(criterion, value, why, unit="of the table")
+
+
+def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.locates)
+    if missing:
+        return missing
+    told = [one for of_round in evidence.locates[-1].rounds for one in of_round]
+    wrong_pu = [one for one in told if one.told_pu != one.pu]
+    wrong_node = [one for one in told if one.told_numa_node != one.numa_node]
+    wrong = {id(one) for one in (*wrong_pu, *wrong_node)}
+    if not told:
+        why = "No thread of the team was heard of: does locate return?"
+    elif wrong_pu:
+        one = wrong_pu[0]
+        why = (
+            f"Thread {one.thread} was bound to PU {one.pu} and locate said PU {one.told_pu}; "
+            f"wrong in {len(wrong)} of {len(told)} answers, the threads being moved between them."
+        )
+    elif wrong_node:
+        one = wrong_node[0]
+        why = (
+            f"Every PU is right, but PU {one.pu} belongs to NUMA node {one.numa_node} and locate "
+            f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
+        )
+    else:
+        why = f"Right in {len(told)} answers, the threads being moved between them."
+    value = float(len(wrong)) if told else 1.0
+    return _by_value(criterion, value, why, unit="wrong answers")
+
+
+def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    wanted = criterion.placement
+    assert wanted is not None
+    text = next((one for one in evidence.placement_files if one.file == wanted.file), None)
+    if text is None:
+        return _not_looked_at(criterion)
+    if text.complaint is not None:
+        return verdict_on(criterion, "fail", text.complaint)
+    runs = [run for run in evidence.bindings if run.file == wanted.file]
+    if not runs:
+        return _not_looked_at(criterion)
+    bad = next((run for run in runs if not run.outcome.ok), None)
+    if bad is not None:
+        # The kit's own kernel ran, so what ended it is the runtime, or the kit.
+        why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
+        return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
+    worst, run = max(
+        ((placement.reached(wanted.goal, run.threads, run.team, evidence.node), run)
+         for run in runs),
+        key=lambda pair: pair[0].misplaced,
+    )  # fmt: skip
+    under = f"Under {run.runtime}: " if len(runs) > 1 and worst.misplaced else ""
+    why = f"{under}{worst.why}"
+    if worst.misplaced:
+        why += explain.runtime_warning(run.outcome)
+    return _by_value(criterion, float(worst.misplaced), why, unit="threads misplaced")
 
 
 def _by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
@@ -617,7 +677,11 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "huge_pages": _huge_pages,
     "no_waste": _no_waste,
     "released": _released,
+    "located": _located,
+    "binding": _binding,
 }
+# What is judged of the kit's own kernel, whatever the student's is like.
+RULES_WITHOUT_KERNEL = frozenset({"binding"})
 
 # Which rules a kind of run is needed for.
 RULES_OF_RUN: dict[str, frozenset[str]] = {
@@ -625,6 +689,8 @@ RULES_OF_RUN: dict[str, frozenset[str]] = {
     "placement": frozenset({"local_pages", "balanced"}),
     "memory": frozenset({"huge_pages", "no_waste", "released"}),
     "race": frozenset({"race_free"}),
+    "locate": frozenset({"located"}),
+    "binding": frozenset({"binding"}),
 }
 
 
@@ -652,11 +718,17 @@ def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     )
 
 
+def _controls_of(criterion: Criterion, control: Evidence) -> bool:
+    """Whether the solution's placement file was tried in the criterion's stead."""
+    wanted = criterion.placement
+    return wanted is not None and any(run.file == wanted.file for run in control.bindings)
+
+
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     gate = _gate(criterion, whole)
     if gate is not None:
         return gate
-    if whole.build.status != "ok":
+    if whole.build.status != "ok" and criterion.rule not in RULES_WITHOUT_KERNEL:
         return verdict_on(criterion, "fail", whole.build.message)
     evidence = whole if criterion.part is None else whole.of_part(criterion.part)
     if criterion.kind == "correctness":
@@ -666,7 +738,7 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
     control = evidence.as_control()
-    if verdict.status == "fail" and _evidence_runs(control):
+    if verdict.status == "fail" and (_evidence_runs(control) or _controls_of(criterion, control)):
         own = judge(criterion, control)
         if own.status != "pass":
             return verdict_on(
@@ -708,7 +780,9 @@ def of_sound_parts(
         found,
         criteria=tuple(
             verdict_on(criterion, status, why)
-            if criterion.kind == "evidence" and _unseen(lab, criterion, sound)
+            if criterion.kind == "evidence"
+            and criterion.rule not in RULES_WITHOUT_KERNEL
+            and _unseen(lab, criterion, sound)
             else verdict
             for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
         ),
@@ -739,7 +813,22 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     own = evidence.of_part(part)
     if evidence.variant == SOLUTION or _evidence_runs(own.as_control()):
         return False
-    return _evidence_fails(lab, evidence, part, frozenset(EVIDENCE_JUDGES))
+    return _evidence_fails(lab, evidence, part, frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL)
+
+
+def placements_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
+    """The files that miss their goals and that the solution's have not been held against."""
+    if evidence.variant == SOLUTION:
+        return ()
+    tried = {run.file for run in evidence.control_bindings}
+    return tuple(
+        criterion.placement.file
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+        if criterion.placement is not None
+        and verdict.status == "fail"
+        and verdict.value is not None
+        and criterion.placement.file not in tried
+    )
 
 
 def timing_roles(lab: Lab, evidence: Evidence, part: str | None) -> tuple[str, ...]:

@@ -20,6 +20,26 @@ KINDS = ("correctness", "evidence", "timing")
 
 
 @dataclass(frozen=True)
+class PlacementFile:
+    """A file in which the student says where threads go. goal: as placement.GOALS knows it;
+    variables: that it may set; runtimes: on which it has to reach the goal."""
+
+    file: str
+    goal: str
+    variables: tuple[str, ...]
+    runtimes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TimedPlacements:
+    """Timing compares placements of the kit's program: the kit's own slow and fast one with
+    the student's fast one."""
+
+    slow: PlacementFile
+    fast: PlacementFile
+
+
+@dataclass(frozen=True)
 class Criterion:
     """One thing that earns points.
 
@@ -28,6 +48,8 @@ class Criterion:
     nodes that a node must have to show it; needs_huge_page_mode: modes of transparent huge
     pages, one of which it must have, empty: any. handout_fails_from: the handout fails the
     criterion on nodes with at least so many NUMA nodes; None: it passes everywhere.
+    on_machines: it is graded on the lab's virtual nodes, too, whatever this node shows.
+    placement: the file that it is about, if any.
     """
 
     name: str
@@ -40,6 +62,8 @@ class Criterion:
     needs_numa_nodes: int
     needs_huge_page_mode: tuple[str, ...]
     handout_fails_from: int | None
+    on_machines: bool
+    placement: PlacementFile | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,8 @@ class Lab:
     contract: str
     functions: tuple[str, ...]
     environment: dict[str, str]
+    machines: tuple[str, ...]  # that show what the node at hand can't
+    timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
     hints: tuple[str, ...]
 
@@ -68,6 +94,11 @@ class Lab:
         return frozenset(c.rule for c in self.criteria if c.part in (None, part))
 
     @property
+    def placements(self) -> tuple[PlacementFile, ...]:
+        """The placement files that are handed in, each once."""
+        return tuple(dict.fromkeys(c.placement for c in self.criteria if c.placement is not None))
+
+    @property
     def max_points(self) -> int:
         return sum(criterion.points for criterion in self.criteria)
 
@@ -80,7 +111,7 @@ def _take(
             raise KitError(f"{where}: the key '{key}' is missing")
         return default
     value = table.pop(key)
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise KitError(f"{where}: '{key}' has a value of the wrong type: {value!r}")
     return value
 
@@ -88,6 +119,29 @@ def _take(
 def _no_leftovers(table: dict[str, Any], where: str) -> None:
     if table:
         raise KitError(f"{where}: unknown key: {', '.join(sorted(table))}")
+
+
+def _placement_file(table: dict[str, Any], where: str) -> PlacementFile:
+    return PlacementFile(
+        file=_take(table, "file", str, where),
+        goal=_take(table, "goal", str, where),
+        variables=tuple(_take(table, "variables", list, where)),
+        runtimes=tuple(_take(table, "runtimes", list, where)),
+    )
+
+
+def _timed_placements(
+    table: dict[str, str], files: Iterable[PlacementFile], where: str
+) -> TimedPlacements | None:
+    if not table:
+        return None
+    by_name = {file.file: file for file in files}
+    try:
+        found = TimedPlacements(slow=by_name[table.pop("slow")], fast=by_name[table.pop("fast")])
+    except KeyError as error:
+        raise KitError(f"{where}: timed_placements: there is no {error}") from error
+    _no_leftovers(table, f"{where}, timed_placements")
+    return found
 
 
 def _criterion(table: dict[str, Any], where: str) -> Criterion:
@@ -105,6 +159,8 @@ def _criterion(table: dict[str, Any], where: str) -> Criterion:
         needs_numa_nodes=_take(table, "needs_numa_nodes", int, where, 1),
         needs_huge_page_mode=tuple(_take(table, "needs_huge_page_mode", list, where, [])),
         handout_fails_from=_take(table, "handout_fails_from_numa_nodes", int, where, None),
+        on_machines=_take(table, "on_machines", bool, where, False),
+        placement=_placement_file(table, where) if "file" in table else None,
     )
     if criterion.kind not in KINDS:
         raise KitError(f"{where}: kind is {criterion.kind!r}; it can be {', '.join(KINDS)}")
@@ -124,6 +180,7 @@ def load_lab(folder: Path) -> Lab:
     where = str(path)
     hints_path = folder / "hints.md"
     hints = hints_path.read_text(encoding="utf-8") if hints_path.is_file() else ""
+    criteria = tuple(_criterion(entry, where) for entry in _take(table, "criterion", list, where))
     lab = Lab(
         name=folder.name,
         title=_take(table, "title", str, where),
@@ -132,9 +189,13 @@ def load_lab(folder: Path) -> Lab:
         contract=_take(table, "contract", str, where),
         functions=tuple(_take(table, "functions", list, where)),
         environment=dict(_take(table, "environment", dict, where, {})),
-        criteria=tuple(
-            _criterion(entry, where) for entry in _take(table, "criterion", list, where)
+        machines=tuple(_take(table, "machines", list, where, ["hydra"])),
+        timed_placements=_timed_placements(
+            dict(_take(table, "timed_placements", dict, where, {})),
+            [c.placement for c in criteria if c.placement is not None],
+            where,
         ),
+        criteria=criteria,
         hints=tuple(part.strip() for part in hints.split("\n---\n") if part.strip()),
     )
     _no_leftovers(table, where)

@@ -113,6 +113,46 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Binding:
+    """Where the threads of the kit's program may run under a placement file."""
+
+    part: str | None
+    outcome: Outcome
+    file: str
+    runtime: str
+    threads: tuple[Thread, ...]
+    team: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """Where a thread was, and where the kernel said that it was."""
+
+    thread: int
+    pu: int
+    numa_node: int
+    told_pu: int
+    told_numa_node: int
+
+
+@dataclass(frozen=True)
+class Locate:
+    part: str | None
+    outcome: Outcome
+    rounds: tuple[tuple[Told, ...], ...]
+    team: int
+
+
+@dataclass(frozen=True)
+class PlacementText:
+    """A placement file as it was handed in. complaint: why it can't be used, or None."""
+
+    file: str
+    complaint: str | None
+    variables: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Check:
     part: str | None
     outcome: Outcome
@@ -197,6 +237,11 @@ class Evidence:
     memories: tuple[Memory, ...]
     control_memories: tuple[Memory, ...]
     handout_memories: tuple[Memory, ...]  # without huge pages, to compare with
+    locates: tuple[Locate, ...]
+    control_locates: tuple[Locate, ...]
+    placement_files: tuple[PlacementText, ...]
+    bindings: tuple[Binding, ...]
+    control_bindings: tuple[Binding, ...]  # under the solution's files
 
     def of_part(self, part: str | None) -> Evidence:
         """What belongs to one of the lab's kernels."""
@@ -213,6 +258,11 @@ class Evidence:
             traces=self.control_traces,
             placements=self.control_placements,
             memories=self.control_memories,
+            locates=self.control_locates,
+            bindings=self.control_bindings,
+            placement_files=tuple(
+                PlacementText(run.file, None, {}) for run in self.control_bindings
+            ),
             generations=(),
             races=(),
         )
@@ -224,7 +274,8 @@ class Evidence:
 
 _RUNS = (
     "checks", "traces", "placements", "control_traces", "control_placements", "generations",
-    "races", "memories", "control_memories", "handout_memories",
+    "races", "memories", "control_memories", "handout_memories", "locates", "control_locates",
+    "bindings", "control_bindings",
 )  # fmt: skip
 
 # ---- reading ---------------------------------------------------------------
@@ -358,6 +409,26 @@ def _memory(data: Json) -> Memory:
     )
 
 
+def _binding(data: Json) -> Binding:
+    return Binding(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        file=data["file"],
+        runtime=data["runtime"],
+        threads=_threads(data["threads"]),
+        team=data["team"],
+    )
+
+
+def _locate(data: Json) -> Locate:
+    return Locate(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        rounds=tuple(tuple(Told(**entry) for entry in told) for told in data["rounds"]),
+        team=data["team"],
+    )
+
+
 def parse(data: Json) -> Evidence:
     """Reads a session's record. Raises KitError for another version of the format."""
     if data.get("schema") != SCHEMA_VERSION:
@@ -395,6 +466,11 @@ def parse(data: Json) -> Evidence:
         memories=tuple(map(_memory, of("memory", SUBMISSION))),
         control_memories=tuple(map(_memory, of("memory", SOLUTION))),
         handout_memories=tuple(map(_memory, of("memory", HANDOUT))),
+        locates=tuple(map(_locate, of("locate", SUBMISSION))),
+        control_locates=tuple(map(_locate, of("locate", SOLUTION))),
+        placement_files=tuple(PlacementText(**entry) for entry in data["placement_files"]),
+        bindings=tuple(map(_binding, of("binding", SUBMISSION))),
+        control_bindings=tuple(map(_binding, of("binding", SOLUTION))),
     )
 
 

@@ -12,8 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalab.lab import KERNEL_FILES, Lab
-from numalab.record import Build, Evidence
+from numalab.judge import RULES_OF_RUN
+from numalab.lab import KERNEL_FILES, Lab, PlacementFile
+from numalab.placement import reached
+from numalab.record import Binding, Build, Evidence
+from numalab.thread_map import thread_map
 from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
 from numalab.verdict import CriterionVerdict, Verdict
 
@@ -134,6 +137,41 @@ def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> 
     return lines
 
 
+# ---- where threads sit -------------------------------------------------------
+
+
+def _worst_binding(
+    wanted: PlacementFile, seen: Sequence[tuple[str, Evidence]]
+) -> tuple[str, Evidence, Binding, int] | None:
+    """The first place where a placement file misses its goal, or else the first, with the
+    threads misplaced there."""
+    found = [
+        (where, evidence, run,
+         reached(wanted.goal, run.threads, run.team, evidence.node).misplaced)
+        for where, evidence in seen
+        for run in evidence.bindings
+        if run.file == wanted.file and run.outcome.ok
+    ]  # fmt: skip
+    shown = [one for one in found if one[0] != "here"] or found
+    return max(shown, key=lambda one: one[3] > 0, default=None)
+
+
+def binding_pictures(
+    lab: Lab, seen: Sequence[tuple[str, Evidence]], columns: int
+) -> Iterator[list[Text]]:
+    """For each placement file the threads on a node where it fails, if it does."""
+    for wanted in lab.placements:
+        worst = _worst_binding(wanted, seen)
+        if worst is None:
+            continue
+        where, evidence, run, misplaced = worst
+        place = "this node" if where == "here" else where
+        word, style = STATUS_STYLE["fail" if misplaced else "pass"]
+        title = Text(f"{wanted.file} on {place}, {run.runtime}: ", style="bold")
+        title.append(word, style=style)
+        yield [title, *thread_map(evidence.node, run.threads, columns, _symbol)]
+
+
 # ---- a verdict -----------------------------------------------------------------
 
 
@@ -149,6 +187,17 @@ def _bound(criterion: CriterionVerdict) -> str:
     return f"{text} {criterion.unit}, at most {criterion.at_most:g}"
 
 
+def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
+    """Criteria in order; those of several virtual nodes that got the same status together,
+    the one that says most first."""
+    groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
+    for criterion in criteria:
+        key = (criterion.name, criterion.status, criterion.where == "here")
+        groups.setdefault(key, []).append(criterion)
+    for group in groups.values():
+        yield sorted(group, key=lambda c: c.value or 0, reverse=group[0].at_most is not None)
+
+
 def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(width=5)
@@ -157,7 +206,7 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     table.add_column(ratio=1, overflow="fold")
     shared: dict[str, str] = {}  # a reason told once
     counted: set[str] = set()
-    for criterion in criteria:
+    for criterion, *others in _alike(criteria):
         word, style = STATUS_STYLE[criterion.status]
         why = criterion.why
         if why in shared and len(why) > 20:
@@ -168,6 +217,11 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
         place = "" if criterion.where == "here" else f"On {criterion.where}: "
         text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
         text.append(why, style="not bold")
+        if others:
+            names = [one.where for one in others]
+            listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+            verb = {"pass": "Passes", "fail": "Fails"}.get(criterion.status, "The same")
+            text.append(f" {verb} on {listed}, too.", style="not bold")
         points = (
             f"{criterion.points}/{criterion.max_points}"
             if criterion.status in ("pass", "fail")
@@ -250,9 +304,10 @@ def _touch_maps(
     lab: Lab, verdict: Verdict, seen: Sequence[tuple[str, Evidence]], columns: int
 ) -> Iterator[list[Text]]:
     """This node's, and a virtual node's where something failed there."""
-    if not any(c.name in ("shared_out", "touched_where_used") for c in lab.criteria):
+    if not any(c.rule in RULES_OF_RUN["trace"] for c in lab.criteria):
         return
-    failed = {criterion.where for criterion in verdict.failed()}
+    traced = {c.name for c in lab.criteria if c.rule in RULES_OF_RUN["trace"]}
+    failed = {criterion.where for criterion in verdict.failed() if criterion.name in traced}
     for where, evidence in seen:
         picture = touch_map_picture(evidence, columns, where)
         if picture and (where == "here" or where in failed):
@@ -281,6 +336,11 @@ def show_verdict(
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
+        for drawn in binding_pictures(lab, seen, console.width - 4):
+            console.print()
+            console.print(Padding(drawn[0], (0, 0, 0, 2)))
+            for line in drawn[1:]:
+                console.print(Padding(line, (0, 0, 0, 4)))
         step = _next_step(verdict, evidence, unchanged, again)
         if step:
             console.print()

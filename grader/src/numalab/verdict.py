@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -139,16 +139,18 @@ def of_machine(there: Verdict, where: str) -> Verdict:
     )
 
 
-def with_machine(here: Verdict, there: Verdict, where: str, only_missing: bool) -> Verdict:
+def with_machine(
+    here: Verdict, there: Verdict, where: str, only: Collection[str] | None
+) -> Verdict:
     """The verdict with what a virtual node has shown; it takes the place of what could not
-    be graded here. only_missing: nothing else is added."""
-    missing = {c.name for c in here.criteria if c.status == "not_gradable"}
+    be graded here. only: names of the criteria that are added where the virtual node could
+    show them; None: all."""
     added = list(of_machine(there, where).criteria)
-    if only_missing:
+    if only is not None:
         added = [
             c
             for c in added
-            if c.kind == "correctness" or (c.name in missing and c.status != "not_gradable")
+            if c.kind == "correctness" or (c.name in only and c.status != "not_gradable")
         ]
     shown = {c.name for c in added if c.status != "not_gradable"}
     kept = [c for c in here.criteria if c.status != "not_gradable" or c.name not in shown]

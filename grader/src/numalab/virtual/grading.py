@@ -13,8 +13,6 @@ from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
 
-AUTOMATIC_MACHINE = "hydra"  # for what this node can't show: two NUMA nodes, odd numbering
-
 
 def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ...]) -> Session:
     """Gathers evidence for parts of a kernel that are built and checked. Returns the session there.
@@ -30,9 +28,12 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         data={},
         spent_s={},
     )
-    there.data["build"] = session.data["build"]
+    for key in ("build", "placement_files"):
+        there.data[key] = session.data[key]
     with session.spending(f"evidence on {place.name}"):
-        there.gather_evidence()
+        if parts:
+            there.gather_evidence()
+        there.gather_bindings()
     return there
 
 
@@ -55,8 +56,9 @@ def _gather(
 def grade_elsewhere(
     session: Session, verdict: Verdict, machines: Sequence[Machine], places: VirtualPlaces
 ) -> tuple[Verdict, list[Session]]:
-    """Adds to a verdict what the named machines show; with none named, what the automatic
-    one shows of the criteria that this node can't. Returns also the sessions there.
+    """Adds to a verdict what the named machines show; with none named, what the lab's own
+    show of the criteria that this node can't, or that are graded there, too. Returns also
+    the sessions there.
 
     A kernel that is not right here is not run elsewhere. Where a machine can't be booted,
     its criteria are errors if it was named, and else stay not gradable, with the reason.
@@ -65,17 +67,22 @@ def grade_elsewhere(
     kit, lab = session.kit, session.lab
     sound = judge.sound_parts(lab, session.evidence)
     missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
+    to_show = {c.name for c in missing} | {c.name for c in lab.criteria if c.on_machines}
     chosen = list(machines)
-    if not machines and missing and sound:
-        chosen = [find_machine(kit, AUTOMATIC_MACHINE)]
-    programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, "submission")]
+    can_run = bool(sound or lab.placements)
+    if not machines and to_show and can_run:
+        chosen = [find_machine(kit, name) for name in lab.machines]
+    programs = [
+        kit.monitor(lab.name),
+        kit.worker(lab.name, session.language, "submission" if sound else "solution"),
+    ]
     sessions = []
     for machine in chosen:
         try:
             ours = "error" in {c.status for c in verdict.criteria}
             status: Status = "error" if ours else "fail"
             why = f"Not run on {machine.name}, since it does not work here yet."
-            if sound:
+            if can_run:
                 there = _gather(session, machine, sound, programs, places)
                 sessions.append(there)
                 found = judge.of_sound_parts(lab, there.verdict(), sound, status, why)
@@ -87,7 +94,7 @@ def grade_elsewhere(
             if not machines:
                 return _with_reason(verdict, missing, error), sessions
             found = judge.without_looking(lab, session.evidence, "error", str(error))
-        verdict = with_machine(verdict, found, machine.name, only_missing=not machines)
+        verdict = with_machine(verdict, found, machine.name, None if machines else to_show)
     return verdict, sessions
 
 

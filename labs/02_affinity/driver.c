@@ -1,0 +1,216 @@
+/* Lab 02: the arrays of STREAM, what they should hold, and those in which threads write
+ * where they are. */
+#include "numalab/driver.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scalar.h"
+
+enum { A, B, C, STREAM_ARRAYS };
+
+/* Two roundings in a pass go another way where the compiler contracts b + s * c, and each
+ * pass starts from the one before: so many units in the last place for each pass. */
+enum { ULP_PER_PASS = 4 };
+
+struct values {
+    double of[STREAM_ARRAYS];
+};
+
+struct changed_element {
+    size_t element;
+    struct values values;
+};
+
+struct numalab_oracle {
+    size_t n;
+    size_t passes;
+    struct values unchanged; /* of all elements that are not in the list */
+    struct changed_element *changed;
+    size_t changed_count, changed_room;
+};
+
+static const struct numalab_array stream_arrays[] = {
+    [A] = {"a", sizeof(double)},
+    [B] = {"b", sizeof(double)},
+    [C] = {"c", sizeof(double)},
+};
+
+/* copy and scale move two arrays each, add and triad three. */
+static size_t bytes_moved(size_t n)
+{
+    return 10 * n * sizeof(double);
+}
+
+static struct numalab_oracle *create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (oracle) oracle->n = n;
+    return oracle;
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    free(oracle->changed);
+    free(oracle);
+}
+
+static void pass(struct values *values)
+{
+    double *v = values->of;
+    v[C] = v[A];
+    v[B] = STREAM_SCALAR * v[C];
+    v[C] = v[A] + v[B];
+    v[A] = v[B] + STREAM_SCALAR * v[C];
+}
+
+static void advance(struct numalab_oracle *oracle, const char *phase)
+{
+    if (strcmp(phase, "initialize") == 0) {
+        oracle->passes = 0;
+        oracle->changed_count = 0;
+        oracle->unchanged = (struct values){{[A] = 1.0, [B] = 2.0, [C] = 0.0}};
+        return;
+    }
+    oracle->passes++;
+    pass(&oracle->unchanged);
+    for (size_t i = 0; i < oracle->changed_count; i++) pass(&oracle->changed[i].values);
+}
+
+static struct changed_element *changed_entry(struct numalab_oracle *oracle, size_t element)
+{
+    for (size_t i = 0; i < oracle->changed_count; i++)
+        if (oracle->changed[i].element == element) return &oracle->changed[i];
+    if (oracle->changed_count == oracle->changed_room) {
+        size_t room = oracle->changed_room ? 2 * oracle->changed_room : 64;
+        void *list = realloc(oracle->changed, room * sizeof *oracle->changed);
+        if (!list) return NULL;
+        oracle->changed = list;
+        oracle->changed_room = room;
+    }
+    struct changed_element *entry = &oracle->changed[oracle->changed_count++];
+    *entry = (struct changed_element){element, oracle->unchanged};
+    return entry;
+}
+
+/* Of a only: b and c are written before they are read. */
+static int change(struct numalab_oracle *oracle, uint64_t random_position,
+                  uint64_t random_value, struct numalab_change *change)
+{
+    struct changed_element *entry =
+        changed_entry(oracle, (size_t)(random_position % oracle->n));
+    if (!entry) return -ENOMEM;
+    change->array = A;
+    change->element = entry->element;
+    entry->values.of[A] = (double)(2 + random_value % 61);
+    memcpy(change->value, &entry->values.of[A], sizeof(double));
+    return 0;
+}
+
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                      size_t count, const void *found_pointer,
+                      struct numalab_mismatch *mismatch)
+{
+    const double *found = found_pointer;
+    const double tolerance = ULP_PER_PASS * DBL_EPSILON * (double)oracle->passes;
+    const double usual = oracle->unchanged.of[array];
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (fabs(found[i] - usual) <= tolerance * usual) continue;
+        double expected = usual;
+        for (size_t k = 0; k < oracle->changed_count; k++)
+            if (oracle->changed[k].element == first + i)
+                expected = oracle->changed[k].values.of[array];
+        /* Negated, so that NaN is wrong. */
+        if (!(fabs(found[i] - expected) <= tolerance * expected) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i]};
+    }
+    /* An element that was changed and does not show it. */
+    for (size_t k = 0; k < oracle->changed_count; k++) {
+        const struct changed_element *changed = &oracle->changed[k];
+        const size_t place = changed->element - first; /* huge if before */
+        if (place >= count) continue;
+        const double expected = changed->values.of[array];
+        const bool looked_usual = fabs(found[place] - usual) <= tolerance * usual;
+        if (looked_usual && !(fabs(found[place] - expected) <= tolerance * expected) &&
+            wrong++ == 0)
+            *mismatch =
+                (struct numalab_mismatch){array, changed->element, expected, found[place]};
+    }
+    return wrong;
+}
+
+static const struct numalab_driver stream = {
+    .lab = "02_affinity",
+    .part = "stream",
+    .arrays = stream_arrays,
+    .array_count = STREAM_ARRAYS,
+    .initialize_phase = "initialize",
+    .compute_phase = "stream",
+    .bytes_moved = bytes_moved,
+    .create = create,
+    .destroy = destroy,
+    .advance = advance,
+    .change = change,
+    .compare = compare,
+};
+
+/* ---- locate: what is right depends on where the threads are, which the monitor knows --- */
+
+static const struct numalab_array locate_arrays[] = {
+    {"thread_id", sizeof(int32_t)}, {"pu", sizeof(int32_t)}, {"numa_node", sizeof(int32_t)}};
+
+static size_t no_bytes_moved(size_t n)
+{
+    (void)n;
+    return 0;
+}
+
+static void no_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    (void)oracle;
+    (void)phase;
+}
+
+static int no_change(struct numalab_oracle *oracle, uint64_t random_position,
+                     uint64_t random_value, struct numalab_change *change)
+{
+    (void)random_value;
+    *change = (struct numalab_change){.element = (size_t)(random_position % oracle->n)};
+    return 0;
+}
+
+static size_t nothing_wrong(const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const void *found, struct numalab_mismatch *mismatch)
+{
+    (void)oracle;
+    (void)array;
+    (void)first;
+    (void)count;
+    (void)found;
+    (void)mismatch;
+    return 0;
+}
+
+static const struct numalab_driver locate = {
+    .lab = "02_affinity",
+    .part = "locate",
+    .arrays = locate_arrays,
+    .array_count = sizeof locate_arrays / sizeof locate_arrays[0],
+    .initialize_phase = "clear",
+    .compute_phase = "locate",
+    .largest_check_n = 1000,
+    .bytes_moved = no_bytes_moved,
+    .create = create,
+    .destroy = destroy,
+    .advance = no_advance,
+    .change = no_change,
+    .compare = nothing_wrong,
+};
+
+const struct numalab_driver *const numalab_drivers[] = {&stream, &locate, NULL};
