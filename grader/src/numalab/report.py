@@ -181,21 +181,19 @@ def _bound(criterion: CriterionVerdict) -> str:
         return ""
     if criterion.kind != "evidence":
         return ""  # the sentence names both
-    text = f"{criterion.value:.2f}"
+    text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
     if criterion.at_least is not None:
         return f"{text}, asked for: {criterion.at_least:g} or more"
     return f"{text} {criterion.unit}, at most {criterion.at_most:g}"
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
-    """Criteria in order; those of several virtual nodes that got the same status together,
-    the one that says most first."""
+    """Criteria in order; those of several virtual nodes that got the same status together."""
     groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
     for criterion in criteria:
         key = (criterion.name, criterion.status, criterion.where == "here")
         groups.setdefault(key, []).append(criterion)
-    for group in groups.values():
-        yield sorted(group, key=lambda c: c.value or 0, reverse=group[0].at_most is not None)
+    yield from groups.values()
 
 
 def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:

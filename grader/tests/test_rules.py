@@ -1,0 +1,465 @@
+"""The rules beyond first touch, and labs of several kernels, on invented records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import invented
+import pytest
+
+from numalab import judge as judging
+from numalab.judge import judge
+from numalab.lab import Lab, load_lab
+from numalab.record import Evidence, parse, validate
+from numalab.verdict import CriterionVerdict, Verdict
+
+Json = dict[str, Any]
+ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
+MIB = 2**20
+
+LAB = """
+title = "Two kernels"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["one", "two"]
+
+[[criterion]]
+name = "correct"
+kind = "correctness"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "race_free"
+kind = "correctness"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "balanced"
+part = "one"
+kind = "evidence"
+points = 1
+at_least = 0.9
+
+[[criterion]]
+name = "touched_where_used"
+part = "two"
+kind = "evidence"
+points = 1
+at_least = 0.95
+
+[[criterion]]
+name = "one_speedup"
+rule = "efficiency"
+part = "one"
+kind = "timing"
+points = 1
+at_least = 0.8
+
+[[criterion]]
+name = "two_speedup"
+rule = "speedup"
+part = "two"
+kind = "timing"
+points = 1
+"""
+
+
+def lab_of(folder: Path, text: str) -> Lab:
+    folder.mkdir(exist_ok=True)
+    (folder / "lab.toml").write_text(text)
+    return load_lab(folder)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path / "20_two_kernels", LAB)
+
+
+def part(run: Json, name: str, **more: Any) -> Json:
+    return run | {"part": name} | more
+
+
+def check(name: str, **more: Any) -> Json:
+    return {"kind": "check", "lab": "x", "part": name, "team": 2, "role": "submission",
+            "seed": "0", "checks": [{"n": 7, "results": invented.RIGHT}],
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+def race(name: str, **more: Any) -> Json:
+    return {"kind": "race", "lab": "x", "part": name, "team": 4, "role": "submission",
+            "sizes": [100], "outcome": invented.OK} | more  # fmt: skip
+
+
+def placed(name: str, *cpu_s: float, role: str = "submission") -> Json:
+    run = invented.placement(ONE, lambda owner, page: 0, role)
+    return part(run, name, cpu_time=[{"thread": i, "cpu_s": s} for i, s in enumerate(cpu_s)])
+
+
+def session(*runs: Json, **more: Any) -> Json:
+    return invented.evidence(ONE) | {"runs": list(runs)} | more
+
+
+def right() -> list[Json]:
+    traces = [
+        part(invented.trace(ONE, order, invented.owner_writes, invented.owner_uses, "submission"),
+             "two")
+        for order in ("natural", "ascending", "descending")
+    ]  # fmt: skip
+    generations = [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **invented.FAST)
+    ]
+    return [check("one"), check("two"), race("one"), race("two"), placed("one", 0.1, 0.1),
+            *traces, *generations]  # fmt: skip
+
+
+def of(verdict: Verdict) -> dict[str, CriterionVerdict]:
+    return {c.name: c for c in verdict.criteria}
+
+
+def judged(lab: Lab, record: Json) -> dict[str, CriterionVerdict]:
+    return of(judge(lab, parse(record)))
+
+
+def test_all_parts_right(lab: Lab, schema: Path) -> None:
+    record = session(*right())
+    validate(record, schema)
+    assert lab.parts == ("one", "two")
+    assert {c.status for c in judged(lab, record).values()} == {"pass"}
+
+
+def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
+    wrong = {"checked": 7, "wrong": 1, "first_wrong": {
+        "array": "e", "element": 3, "expected": 1.0, "found": 2.0, "phase": "one",
+        "repetition": 0}}  # fmt: skip
+    runs = right()
+    runs[0] = check("one", checks=[{"n": 7, "results": wrong}])
+    found = judged(lab, session(*runs))
+    assert found["correct"].status == "fail" and "e[3] is 2 after one" in found["correct"].why
+    assert found["one_speedup"].status == "fail"
+    assert "not yet give the right results" in found["one_speedup"].why
+    assert found["two_speedup"].status == "pass"
+    assert found["touched_where_used"].status == "pass"
+    evidence = parse(session(*runs))
+    assert judging.sound_parts(lab, evidence) == ("two",)
+    assert judging.timing_roles(lab, evidence, "one") == ()
+    assert "handout" in judging.timing_roles(lab, evidence, "two")
+
+
+def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
+    found = judged(lab, session(*(run for run in right() if run["part"] == "one")))
+    assert found["correct"].status == found["race_free"].status == "error"
+    assert found["balanced"].status == "pass"
+
+
+def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "generation" or run["part"] == "one"]
+    evidence = parse(session(*runs))
+    assert judging.timing_is_decided(lab, evidence, "one")
+    assert not judging.timing_is_decided(lab, evidence, "two")
+
+
+def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
+    needed = {
+        name: {run for run in judging.RULES_OF_RUN if judging.is_needed(run, lab, name)}
+        for name in ("one", "two")
+    }
+    assert needed == {"one": {"placement", "race"}, "two": {"trace", "race"}}
+
+
+# ---- work share ------------------------------------------------------------------
+
+
+def test_balance_is_mean_over_maximum(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    found = judged(lab, session(*runs, placed("one", 0.1, 0.3)))["balanced"]
+    assert found.status == "fail" and found.value == pytest.approx(2 / 3)
+    assert found.why.startswith("Thread 1 works longest; the average thread works 67 %")
+
+
+def test_a_team_that_did_not_start_counts_as_idle(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    assert judged(lab, session(*runs, placed("one", 0.2)))["balanced"].value == 0.5
+    assert judged(lab, session(*runs, placed("one", 0.0, 0.0)))["balanced"].value == 0.0
+
+
+def test_the_best_look_at_the_balance_counts(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    disturbed = session(*runs, placed("one", 0.1, 0.3))
+    assert judging.is_uneven(lab, parse(disturbed), "one")
+    assert not judging.is_uneven(lab, parse(disturbed), "two")
+    disturbed["runs"].append(placed("one", 0.20, 0.21))
+    assert judged(lab, disturbed)["balanced"].status == "pass"
+    assert not judging.is_uneven(lab, parse(disturbed), "one")
+
+
+def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    record = session(*runs, placed("one", 0.1, 0.3))
+    assert judging.needs_control(lab, parse(record), "one")
+    record["runs"].append(placed("one", 0.1, 0.25, role="solution"))
+    found = judged(lab, record)["balanced"]
+    assert found.status == "not_gradable" and "own solution misses it" in found.why
+    assert not judging.needs_control(lab, parse(record), "one")
+
+
+# ---- data races --------------------------------------------------------------------
+
+
+def test_a_race_fails_and_names_its_lines(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
+             "printed": "WARNING: "}  # fmt: skip
+    found = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:9"]})
+    verdict = judged(lab, session(*runs, found, race("two")))
+    assert verdict["race_free"].status == "fail"
+    assert "at kernel.c:7 and kernel.c:9" in verdict["race_free"].why
+    # It is a program of its own that was ended: nothing else suffers.
+    assert verdict["correct"].status == verdict["one_speedup"].status == "pass"
+
+
+def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
+             "printed": "FATAL: ThreadSanitizer: unexpected memory mapping"}  # fmt: skip
+    found = judged(lab, session(*runs, race("one", outcome=ended), race("two")))["race_free"]
+    assert found.status == "error" and "unexpected memory mapping" in found.why
+
+
+def test_without_clang_races_are_not_graded(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
+    assert (found.status, found.why) == ("not_gradable", "There is no clang.")
+
+
+# ---- memory ------------------------------------------------------------------------
+
+MEMORY_LAB = """
+title = "Tables"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["table_create"]
+
+[[criterion]]
+name = "huge_pages"
+kind = "evidence"
+points = 1
+at_least = 0.9
+needs_huge_page_mode = ["madvise"]
+
+[[criterion]]
+name = "no_waste"
+kind = "evidence"
+points = 1
+at_most = 1.1
+
+[[criterion]]
+name = "released"
+kind = "evidence"
+points = 1
+at_most = 0.01
+"""
+
+
+def table(mib: int, **more: int) -> Json:
+    size, base = mib * MIB, 10 * MIB
+    return {"n": size // 8, "bytes": size, "huge_bytes": size, "create_s": 0.0,
+            "initialize_s": 0.1, "compute_s": 0.1, "initialize_page_faults": mib // 2,
+            "resident_before_bytes": base, "resident_during_bytes": base + size,
+            "resident_after_bytes": base, "address_space_before_bytes": 9 * base,
+            "address_space_after_bytes": 9 * base} | more  # fmt: skip
+
+
+def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> Json:
+    return {"kind": "memory", "lab": "x", "part": None, "team": 2, "role": role,
+            "huge_pages_allowed": True, "results": invented.RIGHT, "tables": [small, large],
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "fails", "says"),
+    [
+        ({}, {}, "", ""),
+        ({"huge_bytes": 6 * MIB}, {"huge_bytes": 254 * MIB}, "huge_pages", "75 % of a table of 8"),
+        ({}, {"huge_bytes": 128 * MIB}, "huge_pages", "50 % of a table of 256.0 MiB"),
+        ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
+        ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
+        ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
+        ({}, {"address_space_after_bytes": 98 * MIB}, "released", "8.0 MiB of addresses, though"),
+        ({}, {"resident_after_bytes": 11 * MIB}, "", ""),
+    ],
+)
+def test_memory(
+    tmp_path: Path, schema: Path, small: Json, large: Json, fails: str, says: str
+) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8, **small), table(256, **large)))
+    record["node"]["huge_page_mode"] = "madvise"
+    validate(record, schema)
+    found = judged(lab, record)
+    assert [name for name, c in found.items() if c.status == "fail"] == ([fails] if fails else [])
+    if fails:
+        assert says in found[fails].why
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [("always", "every large table gets them"), ("never", "switched off"), (None, "unknown")],
+)
+def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
+    tmp_path: Path, mode: str | None, says: str
+) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8), table(256)))
+    record["node"]["huge_page_mode"] = mode
+    found = judged(lab, record)["huge_pages"]
+    assert found.status == "not_gradable" and says in found.why
+
+
+def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    few = memory(table(8), table(256, huge_bytes=100 * MIB))
+    record = session(few)
+    record["node"]["huge_page_mode"] = "madvise"
+    assert judging.needs_control(lab, parse(record), None)
+    record["runs"].append(few | {"role": "solution"})
+    assert judged(lab, record)["huge_pages"].status == "not_gradable"
+    assert judged(lab, record)["released"].status == "pass"
+
+
+# ---- placement files and locate ------------------------------------------------------
+
+AFFINITY_LAB = """
+title = "Affinity"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["locate"]
+machines = ["hydra", "nebula"]
+
+[timed_placements]
+slow = "close.env"
+fast = "spread.env"
+
+[[criterion]]
+name = "located"
+kind = "evidence"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "spread"
+rule = "binding"
+kind = "evidence"
+points = 1
+at_most = 0
+file = "spread.env"
+goal = "spread"
+variables = ["OMP_PLACES"]
+runtimes = ["libomp", "libgomp"]
+on_machines = true
+
+[[criterion]]
+name = "close"
+rule = "binding"
+kind = "evidence"
+points = 1
+at_most = 0
+file = "close.env"
+goal = "close"
+variables = ["OMP_PLACES"]
+runtimes = ["libomp"]
+"""
+
+
+def binding(file: str, runtime: str, *pus: int, role: str = "submission", **more: Any) -> Json:
+    threads = [
+        {"thread": t, "allowed_pus": [pu], "last_pu": pu, "core": pu, "package": -1,
+         "numa_node": -1}
+        for t, pu in enumerate(pus)
+    ]  # fmt: skip
+    return {"kind": "binding", "lab": "x", "part": None, "team": len(pus), "role": role,
+            "file": file, "runtime": runtime, "threads": threads,
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+def handed_in(*runs: Json, complaint: str | None = None) -> Json:
+    return invented.evidence(TWO) | {
+        "runs": list(runs),
+        "placement_files": [
+            {"file": "spread.env", "complaint": complaint, "variables": {"OMP_PLACES": "cores"}},
+            {"file": "close.env", "complaint": None, "variables": {}},
+        ],
+    }
+
+
+@pytest.fixture
+def affinity(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path / "22_affinity", AFFINITY_LAB)
+
+
+def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> None:
+    good, bad = binding("spread.env", "libomp", 0, 1), binding("spread.env", "libgomp", 0, 4)
+    close = binding("close.env", "libomp", 0, 2, 4, 6)
+    record = handed_in(good, bad, close)
+    validate(record, schema)
+    found = judged(affinity, record)
+    assert found["close"].status == "pass"
+    assert found["spread"].status == "fail" and found["spread"].value == 1
+    assert found["spread"].why.startswith("Under libgomp: Threads 0, 1 sit on one NUMA node (0)")
+    right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
+    assert judged(affinity, right)["spread"].status == "pass"
+
+
+def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:
+    found = judged(affinity, handed_in(complaint="spread.env, line 1: no."))["spread"]
+    assert (found.status, found.why) == ("fail", "spread.env, line 1: no.")
+
+
+def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> None:
+    said = {"status": "ok", "printed_bytes": 50, "printed": "OMP: Warning #42: bad value\n"}
+    found = judged(affinity, handed_in(binding("spread.env", "libomp", 0, 2, outcome=said)))
+    assert "The runtime said: OMP: Warning #42: bad value" in found["spread"].why
+
+
+def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:
+    record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
+    assert judging.placements_to_compare(affinity, parse(record)) == ("spread.env",)
+    record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
+    assert judged(affinity, record)["spread"].status == "not_gradable"
+    assert judging.placements_to_compare(affinity, parse(record)) == ()
+
+
+def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> None:
+    record = handed_in(binding("spread.env", "libomp", 0, 1))
+    record["build"]["kernel"]["status"] = "does_not_compile"
+    found = judged(affinity, record)
+    assert (found["spread"].status, found["located"].status) == ("pass", "fail")
+
+
+def located(*told: tuple[int, int, int, int]) -> Evidence:
+    entries = [
+        {"thread": t, "pu": pu, "numa_node": node, "told_pu": told_pu, "told_numa_node": told_node}
+        for t, (pu, node, told_pu, told_node) in enumerate(told)
+    ]
+    run = {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission",
+           "seed": "0", "rounds": [entries], "outcome": invented.OK}  # fmt: skip
+    return parse(handed_in(run))
+
+
+def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -> None:
+    def verdict(*told: tuple[int, int, int, int]) -> CriterionVerdict:
+        return of(judge(affinity, located(*told)))["located"]
+
+    assert verdict((0, 0, 0, 0), (3, 1, 3, 1)).status == "pass"
+    wrong = verdict((0, 0, 0, 0), (3, 1, 1, 1))
+    assert (wrong.status, wrong.value) == ("fail", 1)
+    assert "Thread 1 was bound to PU 3 and locate said PU 1" in wrong.why
+    assert "PU 3 belongs to NUMA node 1 and locate said 0" in verdict((3, 1, 3, 0)).why
+    assert verdict().status == "fail"
