@@ -143,6 +143,15 @@ static int run_one_at_a_time(struct generation *generation)
     return 0;
 }
 
+static json_t *describe_environment(const struct numalab_role *role)
+{
+    json_t *variables = json_object();
+    for (size_t i = 0; i < role->variable_count; i++)
+        json_object_set_new(variables, role->variable[i].name,
+                            json_string(role->variable[i].value));
+    return variables;
+}
+
 json_t *numalab_run_generation(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -170,7 +179,8 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
         struct runner *runner = &generation.runner[i];
         numalab_worker_end(&runner->worker);
         json_array_append_new(
-            roles, json_pack("{ss sf so so}", "role", runner->role->name, "initialize_s",
+            roles, json_pack("{ss so sf so so}", "role", runner->role->name, "environment",
+                             describe_environment(runner->role), "initialize_s",
                              runner->initialize_s, "results",
                              numalab_record_results(&runner->results, driver), "outcome",
                              numalab_record_outcome(&runner->worker, driver)));

@@ -140,8 +140,8 @@ def generation(machine: Machine, times: dict[str, float]) -> Json:
     return {
         "kind": "generation", "lab": "01_first_touch", "part": None, "team": machine.threads,
         "seed": "0", "n": 1 << 24, "bytes_moved": 1 << 28, "one_at_a_time": False,
-        "roles": [{"role": role, "initialize_s": 0.1, "results": RIGHT, "outcome": OK}
-                  for role in times],
+        "roles": [{"role": role, "environment": {}, "initialize_s": 0.1, "results": RIGHT,
+                   "outcome": OK} for role in times],
         "samples": samples,
     }  # fmt: skip
 
