@@ -1,0 +1,278 @@
+/* Lab 03: the arrays of the two kernels, what they should hold, and the bytes that have
+ * to move.
+ *
+ * pair_energy. The oracle never sums n^2 terms. At first the particles stand on a line
+ * where all differences of coordinates are exact, so the term of i and j depends on i - j
+ * alone, bit for bit, and the energies are partial sums of one series. When a coordinate
+ * of particle k changes, e[k] is summed anew, and in each e[i] behind it one term is
+ * replaced. Taking out a large term would leave its rounding error behind in a small sum;
+ * so sums are kept in two doubles, about 106 bits, and the term taken out is, bit for bit,
+ * the one that went in.
+ *
+ * Tolerance, with u = 2^-53 and errors relative: a difference of coordinates is off by u at
+ * most, its square by 3 u, the sum of three squares and 1e-6 by 6 u, the root by 4 u, the
+ * term by 5 u; fused operations round less often. All terms are positive, so a sum of i
+ * terms is off by (i - 1 + 5) u at most, in whatever order they are added, and the
+ * oracle's by 6 u: together (i + 10) u. SLACK_ULPS leaves room for terms of second order.
+ * Single precision anywhere is off by 1e-8 and more; a term left out, or one too many, by
+ * more than 1 / (1000 i).
+ *
+ * stream_update. b, c and the values that they change to are multiples of 2^-30 below
+ * 2^10. Then 3 c and b + 3 c, below 2^12, have 42 bits and are exact, fused or not:
+ * results are compared bit for bit. */
+#include "numalab/driver.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+enum { X, Y, Z, E };
+enum { A, B, C };
+enum { MAX_ARRAYS = 4, SLACK_ULPS = 16 };
+static const double softening = 1e-6;
+
+/* What two doubles hold together; low is the rounding error of high. */
+struct long_sum {
+    double high, low;
+};
+
+struct numalab_oracle {
+    size_t n;
+    double *value[MAX_ARRAYS]; /* what the arrays should hold, in the driver's order */
+    struct long_sum *energy;   /* of where the particles are now; e has it after compute */
+};
+
+static const struct numalab_array pair_arrays[] = {
+    [X] = {"x", sizeof(double)},
+    [Y] = {"y", sizeof(double)},
+    [Z] = {"z", sizeof(double)},
+    [E] = {"e", sizeof(double)},
+};
+
+static const struct numalab_array stream_arrays[] = {
+    [A] = {"a", sizeof(double)},
+    [B] = {"b", sizeof(double)},
+    [C] = {"c", sizeof(double)},
+};
+
+/* Every array is read or written once. */
+static size_t pair_bytes_moved(size_t n)
+{
+    return 4 * n * sizeof(double);
+}
+
+static size_t stream_bytes_moved(size_t n)
+{
+    return 3 * n * sizeof(double);
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    for (size_t i = 0; i < MAX_ARRAYS; i++) free(oracle->value[i]);
+    free(oracle->energy);
+    free(oracle);
+}
+
+static struct numalab_oracle *create(size_t n, size_t array_count)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->n = n;
+    for (size_t i = 0; i < array_count; i++) {
+        oracle->value[i] = calloc(n, sizeof *oracle->value[i]);
+        if (!oracle->value[i]) {
+            destroy(oracle);
+            return NULL;
+        }
+    }
+    return oracle;
+}
+
+/* Of 53 random bits, 0 to below 1. */
+static double fraction(uint64_t random)
+{
+    return (double)(random >> 11) * 0x1p-53;
+}
+
+static void put(struct numalab_oracle *oracle, size_t array, size_t element, double value,
+                struct numalab_change *change)
+{
+    change->array = array;
+    change->element = element;
+    memcpy(change->value, &value, sizeof value);
+    oracle->value[array][element] = value;
+}
+
+/* Wrong elements are those farther than slack from expected; first_ulps and more_ulps:
+ * the slack of element i is (first_ulps + i more_ulps) u, relative. */
+static size_t count_wrong(const double *expected, size_t array, size_t first, size_t count,
+                          const double *found, double first_ulps, double more_ulps,
+                          struct numalab_mismatch *mismatch)
+{
+    const double u = DBL_EPSILON / 2;
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t element = first + i;
+        const double slack =
+            (first_ulps + more_ulps * (double)element) * u * fabs(expected[element]);
+        /* Negated, so that NaN is wrong. */
+        if (!(fabs(found[i] - expected[element]) <= slack) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, element, expected[element], found[i]};
+    }
+    return wrong;
+}
+
+/* ---- pair_energy ------------------------------------------------------------- */
+
+static struct numalab_oracle *pair_create(size_t n)
+{
+    struct numalab_oracle *oracle = create(n, sizeof pair_arrays / sizeof pair_arrays[0]);
+    if (!oracle) return NULL;
+    oracle->energy = calloc(n, sizeof *oracle->energy);
+    if (oracle->energy) return oracle;
+    destroy(oracle);
+    return NULL;
+}
+
+static double term(const struct numalab_oracle *oracle, size_t i, size_t j)
+{
+    const double dx = oracle->value[X][i] - oracle->value[X][j];
+    const double dy = oracle->value[Y][i] - oracle->value[Y][j];
+    const double dz = oracle->value[Z][i] - oracle->value[Z][j];
+    return 1.0 / sqrt(dx * dx + dy * dy + dz * dz + softening);
+}
+
+/* Adds without losing what high can't hold (Knuth's two-sum). */
+static void add(struct long_sum *sum, double addend)
+{
+    const double high = sum->high + addend;
+    const double added = high - sum->high;
+    sum->low += (sum->high - (high - added)) + (addend - added);
+    sum->high = high;
+}
+
+static void pair_initialize(struct numalab_oracle *oracle)
+{
+    struct long_sum sum = {0};
+    for (size_t i = 0; i < oracle->n; i++) {
+        oracle->value[X][i] = initial_x(i);
+        oracle->value[Y][i] = initial_y(i);
+        oracle->value[Z][i] = initial_z(i);
+        oracle->value[E][i] = initial_e;
+        if (i > 0) add(&sum, term(oracle, i, 0));
+        oracle->energy[i] = sum;
+    }
+}
+
+static void pair_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    if (strcmp(phase, "initialize_pairs") == 0) {
+        pair_initialize(oracle);
+        return;
+    }
+    for (size_t i = 0; i < oracle->n; i++)
+        oracle->value[E][i] = oracle->energy[i].high + oracle->energy[i].low;
+}
+
+static int pair_change(struct numalab_oracle *oracle, uint64_t random_position,
+                       uint64_t random_value, struct numalab_change *change)
+{
+    const size_t k = (size_t)(random_position % oracle->n);
+    const size_t axis = (size_t)(random_value % 3);
+    struct long_sum sum = {0};
+
+    for (size_t i = k + 1; i < oracle->n; i++) add(&oracle->energy[i], -term(oracle, i, k));
+    /* Anywhere in the cube around the line. */
+    put(oracle, axis, k, fraction(random_value) * initial_y(oracle->n), change);
+    for (size_t i = k + 1; i < oracle->n; i++) add(&oracle->energy[i], term(oracle, i, k));
+    for (size_t j = 0; j < k; j++) add(&sum, term(oracle, k, j));
+    oracle->energy[k] = sum;
+    return 0;
+}
+
+static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                           size_t count, const void *found, struct numalab_mismatch *mismatch)
+{
+    return array == E ? count_wrong(oracle->value[E], E, first, count, found, SLACK_ULPS, 1.0,
+                                    mismatch)
+                      : count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0,
+                                    mismatch);
+}
+
+/* ---- stream_update ------------------------------------------------------------ */
+
+static struct numalab_oracle *stream_create(size_t n)
+{
+    return create(n, sizeof stream_arrays / sizeof stream_arrays[0]);
+}
+
+static void stream_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    double *const *value = oracle->value;
+    const bool is_initialize = strcmp(phase, "initialize_stream") == 0;
+    for (size_t i = 0; i < oracle->n; i++) {
+        if (is_initialize) {
+            value[A][i] = initial_a;
+            value[B][i] = initial_b(i);
+            value[C][i] = initial_c(i);
+        } else {
+            value[A][i] = value[B][i] + 3.0 * value[C][i];
+        }
+    }
+}
+
+static int stream_change(struct numalab_oracle *oracle, uint64_t random_position,
+                         uint64_t random_value, struct numalab_change *change)
+{
+    const size_t array = random_value % 2 ? B : C;
+    const double value = floor(fraction(random_value) * 0x1p40) * 0x1p-30;
+    put(oracle, array, (size_t)(random_position % oracle->n), value, change);
+    return 0;
+}
+
+static size_t stream_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                             size_t count, const void *found,
+                             struct numalab_mismatch *mismatch)
+{
+    return count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0, mismatch);
+}
+
+static const struct numalab_driver pair_driver = {
+    .lab = "03_scheduling",
+    .part = "pair_energy",
+    .arrays = pair_arrays,
+    .array_count = sizeof pair_arrays / sizeof pair_arrays[0],
+    .initialize_phase = "initialize_pairs",
+    .compute_phase = "pair_energy",
+    .timed_n = {3000, 6000, 6000},
+    .evidence_n = 6000,
+    .largest_check_n = 4099, /* all pairs of it, three times over, take a second at worst */
+    .bytes_moved = pair_bytes_moved,
+    .create = pair_create,
+    .destroy = destroy,
+    .advance = pair_advance,
+    .change = pair_change,
+    .compare = pair_compare,
+};
+
+static const struct numalab_driver stream_driver = {
+    .lab = "03_scheduling",
+    .part = "stream_update",
+    .arrays = stream_arrays,
+    .array_count = sizeof stream_arrays / sizeof stream_arrays[0],
+    .initialize_phase = "initialize_stream",
+    .compute_phase = "stream_update",
+    /* Small, since a loop handed out one element at a time takes its time. */
+    .timed_n = {400000, 2000000, 2000000},
+    .bytes_moved = stream_bytes_moved,
+    .create = stream_create,
+    .destroy = destroy,
+    .advance = stream_advance,
+    .change = stream_change,
+    .compare = stream_compare,
+};
+
+const struct numalab_driver *const numalab_drivers[] = {&pair_driver, &stream_driver, NULL};

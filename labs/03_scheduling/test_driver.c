@@ -1,0 +1,208 @@
+/* The oracles of lab 03 find what is wrong, and nothing else. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "inputs.h"
+#include "numalab/driver.h"
+#include "tests/expect.h"
+
+static int failures;
+
+enum { N = 1500, ARRAYS = 4, REPETITIONS = 5, CHANGES = 8 };
+enum { X, Y, Z, E };
+enum { A, B, C };
+static double array[ARRAYS][N];
+
+static const struct numalab_driver *driver_of(const char *part)
+{
+    for (size_t i = 0; numalab_drivers[i]; i++)
+        if (strcmp(numalab_drivers[i]->part, part) == 0) return numalab_drivers[i];
+    return NULL;
+}
+
+static size_t wrong_elements(const struct numalab_driver *driver,
+                             const struct numalab_oracle *oracle, size_t chunk,
+                             struct numalab_mismatch *mismatch)
+{
+    size_t wrong = 0;
+    for (size_t k = 0; k < driver->array_count; k++)
+        for (size_t first = 0; first < N; first += chunk) {
+            struct numalab_mismatch here;
+            size_t count = N - first < chunk ? N - first : chunk;
+            size_t found = driver->compare(oracle, k, first, count, array[k] + first, &here);
+            if (found && !wrong) *mismatch = here;
+            wrong += found;
+        }
+    return wrong;
+}
+
+/* Random enough, and the same each time. */
+static uint64_t next_random(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15;
+    uint64_t mixed = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return mixed ^ mixed >> 31;
+}
+
+static void change_one(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                       uint64_t position, uint64_t value)
+{
+    struct numalab_change change;
+    EXPECT(driver->change(oracle, position, value, &change) == 0);
+    EXPECT(change.element == position % N);
+    memcpy(&array[change.array][change.element], change.value, sizeof(double));
+}
+
+/* One element off by this, at both ends and elsewhere, is found and named. */
+static void expect_found(const struct numalab_driver *driver,
+                         const struct numalab_oracle *oracle, size_t k, double relative)
+{
+    const size_t places[] = {1, 2, 511, 512, N - 1};
+    struct numalab_mismatch mismatch = {0};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        double *element = &array[k][places[i]], kept = *element;
+        *element = kept * (1.0 + relative);
+        EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 1);
+        EXPECT(mismatch.array == k && mismatch.element == places[i]);
+        EXPECT(fabs(mismatch.expected - kept) <= 1e-12 * kept && mismatch.found == *element);
+        *element = NAN;
+        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 1 && isnan(mismatch.found));
+        *element = kept;
+    }
+}
+
+/* ---- pair_energy ------------------------------------------------------------- */
+
+enum order { UPWARD, DOWNWARD, FOUR_SUMS, FUSED, ORDERS };
+
+static double term(size_t i, size_t j, enum order order)
+{
+    double dx = array[X][i] - array[X][j];
+    double dy = array[Y][i] - array[Y][j];
+    double dz = array[Z][i] - array[Z][j];
+    return 1.0 / sqrt(order == FUSED ? fma(dx, dx, fma(dy, dy, fma(dz, dz, 1e-6)))
+                                     : dx * dx + dy * dy + dz * dz + 1e-6);
+}
+
+/* What right kernels do, each in its way. */
+static void compute_pairs(enum order order)
+{
+    for (size_t i = 0; i < N; i++) {
+        double sum[4] = {0.0};
+        for (size_t k = 0; k < i; k++)
+            sum[order == FOUR_SUMS ? k % 4 : 0] +=
+                term(i, order == DOWNWARD ? i - 1 - k : k, order);
+        array[E][i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+
+static void test_pairs(void)
+{
+    const struct numalab_driver *driver = driver_of("pair_energy");
+    struct numalab_oracle *oracle = driver->create(N);
+    struct numalab_mismatch mismatch = {0};
+    uint64_t state = 1;
+    EXPECT(oracle != NULL);
+    EXPECT(driver->bytes_moved(1000) == 32000);
+
+    for (size_t i = 0; i < N; i++) {
+        array[X][i] = initial_x(i);
+        array[Y][i] = initial_y(i);
+        array[Z][i] = initial_z(i);
+        array[E][i] = initial_e;
+    }
+    driver->advance(oracle, "initialize_pairs");
+    EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+
+    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+        driver->advance(oracle, "pair_energy");
+        for (int order = 0; order < ORDERS; order++) {
+            compute_pairs((enum order)order);
+            EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+        }
+        for (size_t i = 0; i < CHANGES; i++)
+            change_one(driver, oracle, next_random(&state), next_random(&state));
+        /* e is that of before until it is computed again. */
+        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    }
+    compute_pairs(UPWARD);
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) > N / 2);
+    driver->advance(oracle, "pair_energy");
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    expect_found(driver, oracle, E, 1e-11);
+    expect_found(driver, oracle, X, DBL_EPSILON);
+
+    /* One term too many or too few; the first energy is 0 and nothing else. */
+    array[E][N - 1] -= term(N - 1, 0, UPWARD);
+    array[E][N - 2] += 1000.0;
+    array[E][0] = 1e-300;
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 3);
+
+    /* Two particles in one place: terms of 1000 come and go, and leave no trace. */
+    const uint64_t same = (uint64_t)1 << 63;
+    for (uint64_t axis = 0; axis < 3; axis++) {
+        uint64_t value = same + (axis + 3 - same % 3) % 3;
+        change_one(driver, oracle, 1, value);
+        change_one(driver, oracle, 2, value);
+    }
+    compute_pairs(UPWARD);
+    EXPECT(array[E][2] > 1000.0);
+    driver->advance(oracle, "pair_energy");
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    for (size_t i = 0; i < 3; i++)
+        change_one(driver, oracle, 1, next_random(&state));
+    compute_pairs(DOWNWARD);
+    EXPECT(array[E][2] < 1000.0);
+    driver->advance(oracle, "pair_energy");
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    driver->destroy(oracle);
+}
+
+/* ---- stream_update ------------------------------------------------------------ */
+
+static void test_stream(void)
+{
+    const struct numalab_driver *driver = driver_of("stream_update");
+    struct numalab_oracle *oracle = driver->create(N);
+    struct numalab_mismatch mismatch = {0};
+    uint64_t state = 2;
+    EXPECT(oracle != NULL);
+    EXPECT(driver->bytes_moved(1000) == 24000);
+
+    for (size_t i = 0; i < N; i++) {
+        array[A][i] = initial_a;
+        array[B][i] = initial_b(i);
+        array[C][i] = initial_c(i);
+    }
+    driver->advance(oracle, "initialize_stream");
+    EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+        for (size_t i = 0; i < CHANGES; i++)
+            change_one(driver, oracle, next_random(&state), next_random(&state));
+        EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+        driver->advance(oracle, "stream_update");
+        for (size_t i = 0; i < N; i++) array[A][i] = array[B][i] + 3.0 * array[C][i];
+        EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+        for (size_t i = 0; i < N; i++) array[A][i] = fma(3.0, array[C][i], array[B][i]);
+        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    }
+    for (size_t k = 0; k < driver->array_count; k++)
+        expect_found(driver, oracle, k, DBL_EPSILON);
+
+    /* Single precision is not enough. */
+    for (size_t i = 0; i < N; i++)
+        array[A][i] = (double)((float)array[B][i] + 3.0f * (float)array[C][i]);
+    EXPECT(wrong_elements(driver, oracle, N, &mismatch) > N / 2);
+    driver->destroy(oracle);
+}
+
+int main(void)
+{
+    EXPECT(driver_of("pair_energy") && driver_of("stream_update"));
+    if (failures) return 1;
+    test_pairs();
+    test_stream();
+    return failures > 0;
+}
