@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,6 +65,21 @@ def build_kit(kit: Kit, targets: Sequence[str]) -> None:
             f"the kit's own {', '.join(targets)} can't be built:\n"
             f"{compiler_output(done.stdout, {}) or _tail(done.stdout)}"
         )
+
+
+def build_explorations(kit: Kit, targets: Sequence[str]) -> None:
+    """Configures where that is to be done, and builds what ./numalab explore times. Raises
+    KitError, in words of its own where the compiler is gone."""
+    configure(kit)
+    cache = (kit.build / "CMakeCache.txt").read_text(encoding="utf-8")
+    compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
+    if compiler and shutil.which(compiler[1]) is None:
+        raise KitError(
+            f"the C compiler {compiler[1]}, which this build uses, is not there. Load its "
+            f"module or install it (./numalab setup); if it lies elsewhere now, remove "
+            f"{kit.build} first."
+        )
+    build_kit(kit, ["describe_node", *targets])
 
 
 def stage(source: Path, staged: Path) -> bool:

@@ -47,6 +47,10 @@ class Kit:
     def monitor(self, lab: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-monitor"
 
+    def exploration(self, lab: str) -> Path:
+        """The program that ./numalab explore times."""
+        return self.build / "labs" / lab / f"{lab}-explore"
+
     @property
     def describe_node(self) -> Path:
         return self.build / "common" / "describe_node"

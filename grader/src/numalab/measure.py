@@ -78,11 +78,15 @@ def describe_node(kit: Kit, place: Place = HERE) -> Json:
     return data
 
 
+def clean_environment() -> dict[str, str]:
+    """The caller's environment, less what would steer a measurement."""
+    return {key: value for key, value in os.environ.items() if not _STRIPPED.match(key)}
+
+
 def worker_environment(lab: Lab, threads: int, passive: bool = False) -> dict[str, str]:
     """The environment that workers get: the lab's, one thread a core, nothing inherited
     that steers OpenMP. passive: waiting threads sleep, so that CPU time is work."""
-    environment = {key: value for key, value in os.environ.items() if not _STRIPPED.match(key)}
-    environment |= lab.environment
+    environment = clean_environment() | lab.environment
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"
     environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
