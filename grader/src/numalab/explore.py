@@ -353,7 +353,7 @@ def rounds_of_samples(
         if number:
             left_s = (time.monotonic() - started) / number * (len(order) - number)
             left = f", about {left_s:.0f} s left"
-        progress(f"round {number + 1} of {len(order)}{left}")
+        progress(f"measuring, round {number + 1} of {len(order)}{left}")
         for place_in_round, index in enumerate(this_round):
             one = configurations[index]
             began_s = time.monotonic() - started

@@ -45,6 +45,7 @@ SETTINGS: Any = {
     "lines.linewidth": 2,
     "lines.markersize": 8,
     "errorbar.capsize": 4,
+    "axes.axisbelow": True,
     "legend.frameon": False,
     "svg.fonttype": "none",
 }
@@ -146,15 +147,15 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     )  # fmt: skip
     times: Axes = rows[0][0]
     last: Axes = rows[-1][0]
-    for pages, words, (colour, marker) in zip(
-        ("small", "huge"), (small, huge), STYLES[:2], strict=True
+    for pages, words, (colour, marker), step in zip(
+        ("small", "huge"), (small, huge), STYLES[:2], (-SIDESTEP / 4, SIDESTEP / 4), strict=True
     ):
         pairs = [
             (size.table_bytes, interval) for size in sizes
             if (interval := size.small if pages == "small" else size.huge)
         ]  # fmt: skip
         _bars(
-            times, [size for size, _ in pairs], [interval for _, interval in pairs],
+            times, [size * 2**step for size, _ in pairs], [interval for _, interval in pairs],
             color=colour, marker=marker, label=f"{words} pages",
         )  # fmt: skip
     times.set_xscale("log", base=2)
@@ -235,5 +236,5 @@ def _title(found: Found) -> str:
     node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"
     interrupted = ", interrupted" if found.interrupted else ""
     cover = 100 * median_interval([0.0] * fewest).coverage
-    bars = f"bars: {cover:.3g} % of the median" if fewest > 1 else "single runs, no bars"
+    bars = f"bars: {cover:.3g} % interval of the median" if fewest > 1 else "single runs, no bars"
     return f"{found.exploration.title}\n{node}{size}; {fewest} rounds, {bars}{interrupted}"

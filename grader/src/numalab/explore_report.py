@@ -41,6 +41,11 @@ def interval_words(interval: Interval) -> str:
     return f"{three_digits(interval.median)} [{low}, {high}]"
 
 
+def ratio_words(ratio: float) -> str:
+    """Two digits, more where they would say 1 and it is not."""
+    return f"{ratio:.3f}" if ratio != 1 and f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
+
+
 def comparison_words(comparison: Comparison | None) -> str:
     """0.95-1.02, with a star where the difference survives."""
     if comparison is None:
@@ -48,7 +53,7 @@ def comparison_words(comparison: Comparison | None) -> str:
     if comparison.survives == "too_few_rounds":
         return f"{comparison.ratio.median:.2f}?"
     star = "*" if comparison.survives == "yes" else " "
-    return f"{comparison.ratio.low:.2f}-{comparison.ratio.high:.2f}{star}"
+    return f"{ratio_words(comparison.ratio.low)}-{ratio_words(comparison.ratio.high)}{star}"
 
 
 def chunk_words(chunk: int) -> str:
@@ -105,7 +110,7 @@ class Difference:
         ratio = self.comparison.ratio
         return (
             f"{self.where}: {self.first} took {ratio.median:.2f} times as long as {self.second} "
-            f"({ratio.low:.2f} to {ratio.high:.2f})"
+            f"({ratio_words(ratio.low)} to {ratio_words(ratio.high)})"
         )
 
 
@@ -195,13 +200,14 @@ def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
 
 
 def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
+    from rich.markup import escape
     from rich.table import Table
 
     times = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     times.add_column("threads", justify="right")
     times.add_column("chunk", justify="right")
     for schedule in what.schedules:
-        times.add_column(f"{schedule} [ms]", no_wrap=True)
+        times.add_column(escape(f"{schedule} [ms]"), no_wrap=True)
     ratios = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     ratios.add_column("threads", justify="right")
     ratios.add_column("ratio", no_wrap=True)
@@ -349,37 +355,38 @@ def table_sentences(found: Found, what: TableSizes) -> list[str]:
 
 
 def _parting_sentence(sizes: Sequence[Size], small: str, huge: str) -> str:
-    compared = [one for one in sizes if one.ratio is not None]
+    compared = [(one, one.ratio) for one in sizes if one.ratio is not None]
     if not compared:
         return "No size has been measured on both kinds of pages yet."
-    if all(one.ratio and one.ratio.survives == "too_few_rounds" for one in compared):
+    if all(comparison.survives == "too_few_rounds" for _, comparison in compared):
         return "Too few rounds to say where the two part: a 95 % interval needs 6."
-    largest = compared[-1]
-    parting = parting_bytes(compared)
-    if parting is None or largest.ratio is None:
-        return (
-            f"The two do not part here: at {size_words(largest.table_bytes)}, the largest table, "
-            f"no interval lies above {PART:g}."
-        )
-    ratio = largest.ratio.ratio
-    return (
-        f"From {size_words(parting)} on the two part: updates on {small} pages take more than "
-        f"{PART:g} times as long as on {huge} pages, whatever the noise. At "
-        f"{size_words(largest.table_bytes)} it is {ratio.median:.2f} times "
-        f"({ratio.low:.2f} to {ratio.high:.2f})."
+    largest, comparison = compared[-1]
+    ratio = comparison.ratio
+    more = (
+        f"updates on {small} pages take more than {PART:g} times as long as on {huge} pages, "
+        "whatever the noise"
     )
+    at_the_end = (
+        f"At {size_words(largest.table_bytes)}, the largest table, it is {ratio.median:.2f} times "
+        f"({ratio_words(ratio.low)} to {ratio_words(ratio.high)})."
+    )
+    parting = parting_bytes(sizes)
+    if parting is None:
+        return f"The two do not part here: there is no size from which on {more}. {at_the_end}"
+    return f"From {size_words(parting)} on the two part: {more}. {at_the_end}"
 
 
 def table_tables(found: Found, what: TableSizes) -> list[Table]:
+    from rich.markup import escape
     from rich.table import Table
 
     small, huge = page_names(found)
     with_huge = mode_sentence(found.node["huge_page_mode"]) is None
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("table", justify="right", no_wrap=True)
-    table.add_column(f"{small} [ns]", no_wrap=True)
+    table.add_column(escape(f"{small} [ns]"), no_wrap=True)
     if with_huge:
-        table.add_column(f"{huge} [ns]", no_wrap=True)
+        table.add_column(escape(f"{huge} [ns]"), no_wrap=True)
         table.add_column("on huge", justify="right", no_wrap=True)
         table.add_column("ratio", no_wrap=True)
     for size in sizes_found(found, what):
