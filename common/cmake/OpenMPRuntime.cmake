@@ -24,7 +24,11 @@ if(NUMALAB_OPENMP_RUNTIME STREQUAL "libomp")
   set(NUMALAB_OPENMP_LIBRARY ${NUMALAB_LIBOMP})
   # For ThreadSanitizer; of the same LLVM as the runtime. It may be missing.
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH llvm_folder)
-  find_program(NUMALAB_RACE_COMPILER NAMES clang PATHS ${llvm_folder}/../bin NO_DEFAULT_PATH)
+  find_program(clang NAMES clang PATHS ${llvm_folder}/../bin NO_DEFAULT_PATH NO_CACHE)
+  file(GLOB sanitizer ${llvm_folder}/clang/*/lib/*/libclang_rt.tsan*.a)
+  if(clang AND sanitizer)
+    set(NUMALAB_RACE_COMPILER ${clang})
+  endif()
 endif()
 execute_process(
   COMMAND ${CMAKE_Fortran_COMPILER} -print-file-name=libgomp.so

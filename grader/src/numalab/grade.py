@@ -316,8 +316,8 @@ class Session:
         program = self._program(SUBMISSION, "-race")
         if not self.data["build"].get("race_compiler"):
             self.data["race_error"] = (
-                "Data races are found by clang's ThreadSanitizer, and there is no clang beside "
-                "the kit's OpenMP runtime; ./numalab setup can install it."
+                "Data races are found by clang's ThreadSanitizer, and it is not there beside the "
+                "kit's OpenMP runtime; ./numalab setup installs it where it can."
             )
         elif self.data["race_error"] is None:
             try:
