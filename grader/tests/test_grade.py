@@ -15,7 +15,7 @@ import pytest
 from commands import environment, grade_json, numalab_command, statuses, worker_processes
 
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES
+from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import load
 
 Json = dict[str, Any]
@@ -34,30 +34,50 @@ def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, J
     return done.code, data
 
 
-def test_solutions_pass_what_the_node_can_show(solutions: tuple[int, Json]) -> None:
+def as_declared(labs: dict[str, Lab], data: Json) -> None:
+    """Each criterion as lab.toml has it for the variant; times may stay open on a busy node."""
+    for result in data["results"]:
+        for criterion in result["criteria"]:
+            declared = next(c for c in labs[result["lab"]].criteria if c.name == criterion["name"])
+            fails_from = declared.handout_fails_from
+            must_fail = (
+                result["variant"] == "handout"
+                and fails_from is not None
+                and data["node"]["numa_nodes"] >= fails_from
+            )
+            allowed = {"fail" if must_fail else "pass", "not_gradable"}
+            if declared.kind == "timing":
+                allowed.add("inconclusive")
+            assert criterion["status"] in allowed, (result["lab"], result["language"], criterion)
+
+
+def test_solutions_pass_what_the_node_can_show(
+    labs: dict[str, Lab], solutions: tuple[int, Json]
+) -> None:
     code, data = solutions
     assert code == 0
     assert [(r["lab"], r["language"]) for r in data["results"]] == [
-        ("01_first_touch", "c"),
-        ("01_first_touch", "fortran"),
+        (lab, language) for lab in labs for language in LANGUAGES
     ]
-    for result in data["results"]:
+    as_declared(labs, data)
+    for result in data["results"][:2]:
         found = statuses(result)
         assert found["correct"] == found["shared_out"] == found["touched_where_used"] == "pass"
         if data["node"]["numa_nodes"] == 1:
             assert found["local_pages"] == found["speedup"] == "not_gradable"
         else:
             assert found["local_pages"] == "pass"
-        assert found["efficiency"] in ("pass", "inconclusive")
 
 
-def test_handouts_fail_what_they_are_meant_to_fail(handouts: tuple[int, Json]) -> None:
+def test_handouts_fail_what_they_are_meant_to_fail(
+    labs: dict[str, Lab], handouts: tuple[int, Json]
+) -> None:
     code, data = handouts
     assert code == 1
+    as_declared(labs, data)
     threads = data["node"]["cores"] if data["node"]["numa_nodes"] == 1 else None
-    for result in data["results"]:
+    for result in data["results"][:2]:
         found = {criterion["name"]: criterion for criterion in result["criteria"]}
-        assert found["touched_where_used"]["status"] == "fail"
         assert found["correct"]["status"] == found["shared_out"]["status"] == "pass"
         if threads:
             assert found["touched_where_used"]["value"] == pytest.approx(1 / threads, abs=0.02)
@@ -74,7 +94,9 @@ def test_json_keeps_the_contract(solutions: tuple[int, Json]) -> None:
             "criteria",
         }  # fmt: skip
         assert result["variant"] == "solution"
-        assert result["max_points"] == sum(c["max_points"] for c in result["criteria"]) == 10
+        assert result["max_points"] == sum(c["max_points"] for c in result["criteria"]) == 10, (
+            result
+        )
         assert result["points"] == sum(c["points"] for c in result["criteria"])
         for criterion in result["criteria"]:
             assert criterion.keys() >= {
@@ -166,7 +188,7 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["grade", "02_first_tuch"], "Did you mean 01_first_touch?"),
+        (["grade", "01_first_tuch"], "Did you mean 01_first_touch?"),
         (["grade", "--solutions", "--handouts"], "exclude each other"),
         (["grade", "--quick", "--size", "published"], "exclude each other"),
         (["grade", "--submission", "/no/such/folder"], "there is no such folder"),

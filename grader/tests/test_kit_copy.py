@@ -47,7 +47,7 @@ def changed(path: Path, old: str, new: str) -> Iterator[None]:
 
 
 def test_audit_passes(copy: Kit) -> None:
-    done = numalab_command(copy, "audit")
+    done = numalab_command(copy, "audit", "01")
     assert done.code == 0, done.out
     assert "4 of 4 as declared" in done.out
 
@@ -65,7 +65,7 @@ def test_audit_passes(copy: Kit) -> None:
 )  # fmt: skip
 def test_audit_fails(copy: Kit, file: str, old: str, new: str, says: str) -> None:
     with changed(copy.root / file, old, new):
-        done = numalab_command(copy, "audit", "--lang", "c")
+        done = numalab_command(copy, "audit", "01", "--lang", "c")
     assert done.code == 1
     assert says in " ".join(done.out.split())
 

@@ -307,7 +307,7 @@ def test_killing_it_at_any_time_leaves_nothing_behind(
 @pytest.fixture(scope="module")
 def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
     return grade_json(
-        kit, tmp_path_factory.mktemp("out"), "--solutions", "--quick", "--on", "hydra",
+        kit, tmp_path_factory.mktemp("out"), "01", "--solutions", "--quick", "--on", "hydra",
         "--on", "nebula", "--on", "hydra",
     )  # fmt: skip
 
@@ -315,7 +315,7 @@ def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done,
 @pytest.fixture(scope="module")
 def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
     return grade_json(
-        kit, tmp_path_factory.mktemp("out"), "--handouts", "--quick", "--on", "hydra",
+        kit, tmp_path_factory.mktemp("out"), "01", "--handouts", "--quick", "--on", "hydra",
         "--on", "nebula",
     )  # fmt: skip
 
@@ -374,7 +374,9 @@ def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]
 def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
     kit: Kit, tmp_path: Path
 ) -> None:
-    done, data = grade_json(kit, tmp_path, "--solutions", "--quick", "--lang", "c", "--anywhere")
+    done, data = grade_json(
+        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--anywhere"
+    )
     (result,) = data["results"]
     if data["node"]["numa_nodes"] > 1:
         assert data["machines"] == []
@@ -386,7 +388,9 @@ def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
 
 
 def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
-    done, data = grade_json(kit, tmp_path, "--solutions", "--quick", "--lang", "c", "--here-only")
+    done, data = grade_json(
+        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--here-only"
+    )
     (result,) = data["results"]
     assert {c["where"] for c in result["criteria"]} == {"here"}
     assert "hydra" not in done.err
