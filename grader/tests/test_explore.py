@@ -345,6 +345,7 @@ def test_what_survives_between_schedules(capsys: pytest.CaptureFixture[str]) -> 
     assert "static took 0.67 times as long as dynamic (0.67 to 0.67)" in out
     assert "Between chunks of one schedule 0 of 32 differences survive" in out
     assert "0 of these 4 differences between equals survive" in out
+    assert "with 2 threads, it does so beyond the noise at 0 of 4 chunks, and is beaten at 4" in out
     assert "GNU 12 -O2" in out
     assert "not quiet" not in out
 
@@ -355,6 +356,7 @@ def test_too_few_rounds_decide_nothing(capsys: pytest.CaptureFixture[str]) -> No
     assert "with 93.8 %, no more (6 rounds reach 95 %)" in out
     assert "*" not in out.split("Ratio of times")[0]
     assert "0.67?" in out
+    assert "SVP-BLOG" not in out
 
 
 def test_one_round_has_no_intervals(capsys: pytest.CaptureFixture[str]) -> None:

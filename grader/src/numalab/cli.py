@@ -265,10 +265,12 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
     return path
 
 
-LOGIN_NODE = (
-    "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
-    "on it; grade inside a job (srun --exclusive -N1 ./numalab grade), or use --force."
-)
+def _login_node(command: str) -> str:
+    """Why the command takes no times where Slurm is and no job is running."""
+    return (
+        "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
+        f"on it; use a job (srun --exclusive -N1 ./numalab {command}), or --force."
+    )
 
 
 def _chosen_languages(lab: Lab, choice: str) -> list[str]:
@@ -354,7 +356,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     console = report.make_console()
     _build_own_programs(kit, request.labs)
     node = measure.describe_node(kit)
-    refused = LOGIN_NODE if _on_login_node() and not request.force else None
+    refused = _login_node("grade") if _on_login_node() and not request.force else None
     effort = grade.effort_for(request.size, request.quick)
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     before_s = max(0.0, time.time() - started) if started else 0.0
@@ -761,11 +763,7 @@ def explore_command(
     if plot_path is not None:
         explore_plot.check_target(plot_path)
     if _on_login_node() and not force:
-        raise UserError(
-            LOGIN_NODE.replace("grade inside", "explore inside").replace(
-                "numalab grade", f"numalab explore {chosen.lab}"
-            )
-        )
+        raise UserError(_login_node(f"explore {chosen.lab}"))
     with kit.lock():
         with progress_line(chosen.lab) as progress:
             progress("building")

@@ -6,6 +6,7 @@ Error bars are the intervals of the tables.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -161,7 +162,7 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     times.set_xscale("log", base=2)
     times.set_ylim(bottom=0)
     times.set_ylabel("time of an update [ns]")
-    times.legend(loc="upper left")
+    times.legend(loc="center left")
     for level, cache_bytes in _caches(found, what.smallest_bytes, what.largest_bytes):
         _mark(times, cache_bytes, f"{level} {size_words(cache_bytes)}", GREY)
     for reach in page_reaches(found):
@@ -187,11 +188,13 @@ def _draw_ratio(axes: Axes, sizes: Sequence[Size], small: str, huge: str) -> Non
     axes.set_ylabel(f"{small} / {huge},\nsame round")
     parting = parting_bytes(sizes)
     if parting is not None:
-        axes.axvline(parting, color=VERMILION, linewidth=1.5)
+        axes.axvline(parting, color=VERMILION, linewidth=1.5, zorder=0)
+        left = parting > math.sqrt(sizes[0].table_bytes * sizes[-1].table_bytes)
         axes.annotate(
             f"part from {size_words(parting)} on", (parting, 1.0),
-            xycoords=("data", "axes fraction"), xytext=(-6, -4), textcoords="offset points",
-            ha="right", va="top", color=VERMILION,
+            xycoords=("data", "axes fraction"), xytext=(-6 if left else 6, -4),
+            textcoords="offset points", ha="right" if left else "left", va="top",
+            color=VERMILION,
         )  # fmt: skip
 
 

@@ -181,6 +181,34 @@ def survivors(differences: Sequence[Difference], of_what: str) -> str:
     return words
 
 
+def published(found: Found, what: Schedules, cores: int) -> str | None:
+    """What became of SVP-BLOG's "dynamic beats static for few threads"; None where that
+    can't be asked."""
+    few = [threads for threads in thread_counts(cores) if threads > 1]
+    if not few or not {"static", "dynamic"} <= set(what.schedules):
+        return None
+    compared = [
+        comparison
+        for chunk in what.chunks
+        if (
+            comparison := compare(
+                found.times_s(threads=few[0], schedule="static", chunk=chunk),
+                found.times_s(threads=few[0], schedule="dynamic", chunk=chunk),
+            )
+        )
+    ]
+    decided = [c for c in compared if c.survives != "too_few_rounds"]
+    if not decided:
+        return None
+    faster = sum(c.survives == "yes" and c.ratio.low > 1 for c in decided)
+    slower = sum(c.survives == "yes" and c.ratio.high < 1 for c in decided)
+    return (
+        f"SVP-BLOG's single runs show dynamic beating static for few threads. Here, with {few[0]} "
+        f"threads, it does so beyond the noise at {faster} of {count(len(decided), 'chunk')}, "
+        f"and is beaten at {slower}."
+    )
+
+
 def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
     sentences = disturbance(found)
     sentences.append(survivors(list(schedule_differences(found, what, cores)), "schedules"))
@@ -196,7 +224,8 @@ def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
             f"between equals survive{'s' if sum(d.survives for d in decided) == 1 else ''}, and "
             f"their medians differ by up to {100 * (widest - 1):.1f} %. Believe nothing smaller."
         )
-    return sentences
+    said = published(found, what, cores)
+    return [*sentences, said] if said else sentences
 
 
 def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
