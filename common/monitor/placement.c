@@ -12,10 +12,19 @@
 static const double least_compute_s = 0.1;
 enum { MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
 
+/* What one thread did in the compute phases. Threads may change places from call to call,
+ * so who worked longest is noted for each. */
+struct share {
+    double cpu_s, waiting_s; /* on a core, and waiting for one */
+    double longest_s;        /* on a core, in calls in which no other thread was longer */
+    double last_s;           /* both, in calls in which no other thread took longer */
+};
+
 struct placement {
     struct numalab_worker worker;
     struct numalab_results results;
-    struct numalab_threads before, after;
+    struct numalab_threads threads;
+    struct share *share; /* of each of them */
     json_t *residency;
     size_t computes;
 };
@@ -62,6 +71,67 @@ static json_t *describe_residency(struct numalab_worker *worker,
     return list;
 }
 
+static int read_threads(struct numalab_worker *worker, struct numalab_threads *threads)
+{
+    int error = numalab_threads_read(worker->pid, threads);
+    return error < 0 ? numalab_worker_kit_error(worker, "list the threads", error) : 0;
+}
+
+/* Adds what the threads did between two looks; they are in the same order, those of the
+ * later look perhaps more. */
+static void add_call(struct share *share, const struct numalab_threads *before,
+                     const struct numalab_threads *after)
+{
+    size_t longest = 0, last = 0;
+    double longest_s = -1.0, last_s = -1.0;
+    for (size_t i = 0; i < after->count; i++) {
+        const struct numalab_thread *thread = &after->list[i];
+        const int earlier = numalab_threads_number(before, thread->id);
+        double cpu_s = thread->cpu_s, waiting_s = thread->waiting_s;
+        if (earlier >= 0) {
+            cpu_s -= before->list[earlier].cpu_s;
+            waiting_s -= before->list[earlier].waiting_s;
+        }
+        share[i].cpu_s += cpu_s;
+        share[i].waiting_s += waiting_s;
+        if (cpu_s > longest_s) {
+            longest = i;
+            longest_s = cpu_s;
+        }
+        if (cpu_s + waiting_s > last_s) {
+            last = i;
+            last_s = cpu_s + waiting_s;
+        }
+    }
+    share[longest].longest_s += longest_s;
+    share[last].last_s += last_s;
+}
+
+/* One more compute phase; its threads take the place of those of the look before. */
+static int run_call(struct placement *placement, const struct numalab_driver *driver)
+{
+    struct numalab_worker *worker = &placement->worker;
+    struct numalab_threads after = {0};
+    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
+        read_threads(worker, &after) < 0)
+        return -1;
+    struct share *share = placement->share;
+    if (after.count > placement->threads.count) {
+        share = realloc(share, after.count * sizeof *share);
+        if (!share) {
+            numalab_threads_free(&after);
+            return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
+        }
+        for (size_t i = placement->threads.count; i < after.count; i++)
+            share[i] = (struct share){0};
+        placement->share = share;
+    }
+    if (after.count) add_call(share, &placement->threads, &after);
+    numalab_threads_free(&placement->threads);
+    placement->threads = after;
+    return 0;
+}
+
 static int run(struct placement *placement, const struct numalab_run_options *options,
                struct numalab_oracle *oracle, size_t n)
 {
@@ -76,22 +146,19 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     driver->advance(oracle, driver->initialize_phase);
     /* The first compute starts the team, if initialise has not. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
-        numalab_worker_stop(worker) < 0)
+        read_threads(worker, &placement->threads) < 0)
         return -1;
     driver->advance(oracle, driver->compute_phase);
-    int error = numalab_threads_read(worker->pid, &placement->before);
-    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
-    if (numalab_worker_continue(worker) < 0) return -1;
+    placement->share = calloc(placement->threads.count + 1, sizeof *placement->share);
+    if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
     for (double spent_s = 0; spent_s < least_compute_s && placement->computes < MAX_COMPUTES;
          placement->computes++) {
-        if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
+        if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
         spent_s += worker->elapsed_s;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
-    error = numalab_threads_read(worker->pid, &placement->after);
-    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
     placement->residency = describe_residency(worker, driver);
     return numalab_results_compare_all(worker, driver, oracle, driver->compute_phase,
                                        placement->computes, &placement->results);
@@ -100,12 +167,12 @@ static int run(struct placement *placement, const struct numalab_run_options *op
 static json_t *describe_cpu_time(const struct placement *placement)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < placement->after.count; i++) {
-        const struct numalab_thread *thread = &placement->after.list[i];
-        int earlier = numalab_threads_number(&placement->before, thread->id);
-        double before_s = earlier < 0 ? 0.0 : placement->before.list[earlier].cpu_s;
-        json_array_append_new(list, json_pack("{si sf}", "thread", (int)i, "cpu_s",
-                                              thread->cpu_s - before_s));
+    for (size_t i = 0; i < placement->threads.count; i++) {
+        const struct share *share = &placement->share[i];
+        json_array_append_new(list, json_pack("{si sf sf sf sf}", "thread", (int)i, "cpu_s",
+                                              share->cpu_s, "waiting_s", share->waiting_s,
+                                              "longest_s", share->longest_s, "last_s",
+                                              share->last_s));
     }
     return list;
 }
@@ -124,13 +191,13 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
         "{ss ss sI sI so so so}", "kind", "placement", "role", options->role[0].name, "n",
         (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
         numalab_record_results(&placement.results, driver), "threads",
-        numalab_threads_describe(&placement.after, options->node), "residency",
+        numalab_threads_describe(&placement.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));
     numalab_worker_end(&placement.worker);
     json_object_set_new(record, "outcome", numalab_record_outcome(&placement.worker, driver));
-    numalab_threads_free(&placement.before);
-    numalab_threads_free(&placement.after);
+    numalab_threads_free(&placement.threads);
+    free(placement.share);
     driver->destroy(oracle);
     return record;
 }

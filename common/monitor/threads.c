@@ -50,16 +50,26 @@ static void read_allowed(pid_t pid, struct numalab_thread *thread)
     fclose(file);
 }
 
-double numalab_threads_cpu_s(pid_t pid, pid_t id)
+static void read_schedstat(pid_t pid, pid_t id, double *cpu_s, double *waiting_s)
 {
     char path[96];
-    unsigned long long on_cpu_ns = 0;
+    unsigned long long on_cpu_ns = 0, waiting_ns = 0;
+    *cpu_s = *waiting_s = 0.0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)id);
     FILE *file = fopen(path, "re");
-    if (!file) return 0.0;
-    if (fscanf(file, "%llu", &on_cpu_ns) != 1) on_cpu_ns = 0;
+    if (!file) return;
+    if (fscanf(file, "%llu %llu", &on_cpu_ns, &waiting_ns) == 2) {
+        *cpu_s = 1e-9 * (double)on_cpu_ns;
+        *waiting_s = 1e-9 * (double)waiting_ns;
+    }
     fclose(file);
-    return 1e-9 * (double)on_cpu_ns;
+}
+
+double numalab_threads_cpu_s(pid_t pid, pid_t id)
+{
+    double cpu_s, waiting_s;
+    read_schedstat(pid, id, &cpu_s, &waiting_s);
+    return cpu_s;
 }
 
 bool numalab_threads_is_runnable(pid_t pid, pid_t id)
@@ -112,7 +122,7 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
             .id = id, .id_distance = (uint32_t)id - (uint32_t)pid, .last_pu = -1};
         read_stat(pid, thread);
         read_allowed(pid, thread);
-        thread->cpu_s = numalab_threads_cpu_s(pid, id);
+        read_schedstat(pid, id, &thread->cpu_s, &thread->waiting_s);
     }
     closedir(folder);
     if (threads->count)

@@ -17,6 +17,7 @@ struct numalab_thread {
     hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */
     int last_pu;            /* PU it ran on last; -1 if it has ended */
     double cpu_s;           /* CPU time so far */
+    double waiting_s;       /* for a core to run on, so far */
 };
 
 struct numalab_threads {

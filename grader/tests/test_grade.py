@@ -142,8 +142,8 @@ def test_kept_evidence_follows_the_schema(
         assert len(evidence.traces) == 3
         assert {trace.order for trace in evidence.traces} == {"natural", "ascending", "descending"}
         (placement,) = evidence.placements
-        assert len(placement.cpu_s) >= evidence.node["cores"]
-        assert all(seconds > 0.005 for seconds in placement.cpu_s[: evidence.node["cores"]])
+        assert len(placement.cpu_time) >= evidence.node["cores"]
+        assert all(one.cpu_s > 0.005 for one in placement.cpu_time[: evidence.node["cores"]])
         assert placement.residency is not None
         assert placement.residency.keys() == {"a", "b", "c"}
         # Each thread of the team is kept on a core of its own.

@@ -94,9 +94,18 @@ def race(name: str, **more: Any) -> Json:
             "sizes": [100], "outcome": invented.OK} | more  # fmt: skip
 
 
-def placed(name: str, *cpu_s: float, role: str = "submission") -> Json:
+def placed(
+    name: str, *cpu_s: float, waiting_s: tuple[float, ...] = (0.0, 0.0), role: str = "submission"
+) -> Json:
     run = invented.placement(ONE, lambda owner, page: 0, role)
-    return part(run, name, cpu_time=[{"thread": i, "cpu_s": s} for i, s in enumerate(cpu_s)])
+    """One call: its longest thread, and its last, by CPU time and with waiting."""
+    active_s = [on + wait for on, wait in zip(cpu_s, waiting_s, strict=False)]
+    return part(run, name, cpu_time=[
+        {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i],
+         "longest_s": cpu_s[i] if i == cpu_s.index(max(cpu_s)) else 0.0,
+         "last_s": active_s[i] if i == active_s.index(max(active_s)) else 0.0}
+        for i in range(len(cpu_s))
+    ])  # fmt: skip
 
 
 def session(*runs: Json, **more: Any) -> Json:
@@ -188,14 +197,37 @@ def test_a_team_that_did_not_start_counts_as_idle(lab: Lab) -> None:
     assert judged(lab, session(*runs, placed("one", 0.0, 0.0)))["balanced"].value == 0.0
 
 
-def test_the_best_look_at_the_balance_counts(lab: Lab) -> None:
+def test_threads_that_change_places_are_not_balanced(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
-    disturbed = session(*runs, placed("one", 0.1, 0.3))
-    assert judging.is_uneven(lab, parse(disturbed), "one")
-    assert not judging.is_uneven(lab, parse(disturbed), "two")
-    disturbed["runs"].append(placed("one", 0.20, 0.21))
-    assert judged(lab, disturbed)["balanced"].status == "pass"
-    assert not judging.is_uneven(lab, parse(disturbed), "one")
+    in_turn = placed("one", 0.1, 0.1)  # two calls, each of one thread alone
+    for entry in in_turn["cpu_time"]:
+        entry |= {"longest_s": 0.1, "last_s": 0.1}
+    found = judged(lab, session(*runs, in_turn))["balanced"]
+    assert (found.status, found.value) == ("fail", 0.5)
+
+
+def test_other_load_leaves_the_balance_open(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    # Thread 1 had its core half of the time: it did half as much, and was done as late.
+    disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1))
+    record = session(*runs, disturbed)
+    found = judged(lab, record)["balanced"]
+    assert found.status == "inconclusive" and found.value == pytest.approx(0.75)
+    assert judging.needs_another_look(lab, parse(record), "one")
+    assert not judging.needs_another_look(lab, parse(record), "two")
+    # Another look that passes counts, and one that fails does.
+    again = session(*runs, disturbed, placed("one", 0.20, 0.21))
+    assert judged(lab, again)["balanced"].status == "pass"
+    assert not judging.needs_another_look(lab, parse(again), "one")
+    late = session(*runs, disturbed, placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0)))
+    assert judged(lab, late)["balanced"].status == "fail"
+
+
+def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1), role="solution")
+    serial = placed("one", 0.4, 0.0, waiting_s=(0.3, 0.0))
+    assert judged(lab, session(*runs, serial, disturbed))["balanced"].status == "fail"
 
 
 def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:

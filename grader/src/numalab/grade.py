@@ -23,7 +23,7 @@ from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
-MOST_PLACEMENTS = 4  # where other load may have made the work share uneven
+MOST_PLACEMENTS = 4  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
 
 Progress = Callable[[str], None]
@@ -184,11 +184,12 @@ class Session:
                 if not self._run("placement", role, part):
                     return
                 evidence = self.evidence if role == SUBMISSION else self.evidence.as_control()
-                if not judge.is_uneven(self.lab, evidence, part):
+                if not judge.needs_another_look(self.lab, evidence, part):
                     break
-        for run in ("memory", "locate"):
-            if judge.is_needed(run, self.lab, part) and not self._run(run, role, part):
-                return
+        if judge.is_needed("locate", self.lab, part):
+            self._run("locate", role, part)
+        if judge.is_needed("memory", self.lab, part):
+            self._run("memory", role, part)
 
     def gather_evidence(self) -> None:
         for part in self.parts:
@@ -200,6 +201,7 @@ class Session:
                     if not self._run("check", SUBMISSION, part, limit_s=limit_s):
                         continue
                 self.progress(f"{of_part}{self._looking_at(part)}{self._there}")
+                self._look_at_kits_memory(part)
                 self._look(SUBMISSION, part)
             if judge.needs_control(self.lab, self.evidence, part):
                 self._look_at_control(part)
@@ -207,6 +209,14 @@ class Session:
                 self.progress(f"{of_part}looking for data races")
                 with self.spending("data races"):
                     self._look_for_races(part)
+
+    def _look_at_kits_memory(self, part: str | None) -> None:
+        """The kit's own kernels just before the submission: huge pages may have run out by
+        now, and the report shows what they are worth."""
+        if self.machine is None and judge.is_needed("memory", self.lab, part):
+            self._build_own(SOLUTION, HANDOUT)
+            for role in (HANDOUT, SOLUTION):
+                self._run("memory", role, part)
 
     def _looking_at(self, part: str | None) -> str:
         if judge.is_needed("trace", self.lab, part):

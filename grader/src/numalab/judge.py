@@ -317,27 +317,51 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return _by_value(criterion, found.share, why + ".", unit="share")
 
 
-def balance(placement: Placement) -> tuple[float, int]:
-    """Mean over maximum of the team's CPU times, and the thread with the maximum."""
-    cpu_s = [*placement.cpu_s, *[0.0] * placement.team][: max(placement.team, 1)]
-    busiest = max(range(len(cpu_s)), key=cpu_s.__getitem__)
-    return (statistics.fmean(cpu_s) / cpu_s[busiest] if cpu_s[busiest] > 0 else 0.0), busiest
+def _share(of_all_s: float, longest_s: float, team: int) -> float:
+    """Mean over maximum, call by call; threads that never started count as idle."""
+    return of_all_s / team / longest_s if longest_s > 0 else 0.0
 
 
 def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By CPU time, which tells how the work was shared in each call. Other load takes a core
+    from a thread, and a schedule that deals out work on demand then rightly gives it less:
+    such a team is uneven by CPU time, and yet its threads are done together. So a look fails
+    only if they are not, with the time that they waited for a core."""
     missing = _needs_team(criterion, evidence) or _missing_runs(
         criterion, evidence, evidence.placements
     )
     if missing:
         return missing
-    # Other load on the node makes threads look uneven, never even.
-    value, busiest = max(map(balance, evidence.placements))
+    assert criterion.at_least is not None
+    least = criterion.at_least
+    looks = []
+    for run in evidence.placements:
+        of_team = run.cpu_time
+        value = _share(
+            sum(one.cpu_s for one in of_team), sum(one.longest_s for one in of_team), run.team
+        )
+        together = _share(
+            sum(one.cpu_s + one.waiting_s for one in of_team),
+            sum(one.last_s for one in of_team),
+            run.team,
+        )
+        busiest = max(range(len(of_team)), key=[one.longest_s for one in of_team].__getitem__)
+        looks.append((value, busiest, together < least))
+    value, busiest, is_late = max(looks, key=lambda look: (look[0] >= least, look[2]))
     average = f"the average thread works {explain.percent(value)} of its time"
     why = f"Thread {busiest} works longest; {average}"
-    assert criterion.at_least is not None
-    if value >= criterion.at_least:
+    if value >= least:
         return _by_value(criterion, value, f"{why}.", unit="share")
-    return _by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    if is_late:
+        return _by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    return verdict_on(
+        criterion,
+        "inconclusive",
+        f"{why}, but other programs took cores from the threads meanwhile. Grade again when "
+        "the node is quiet.",
+        value=value,
+        unit="share",
+    )
 
 
 def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -738,9 +762,10 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
     control = evidence.as_control()
-    if verdict.status == "fail" and (_evidence_runs(control) or _controls_of(criterion, control)):
+    is_compared = bool(_evidence_runs(control)) or _controls_of(criterion, control)
+    if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
-        if own.status != "pass":
+        if own.status not in ("pass", "inconclusive"):
             return verdict_on(
                 criterion,
                 "not_gradable",
@@ -789,22 +814,24 @@ def of_sound_parts(
     )
 
 
-def _evidence_fails(lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str]) -> bool:
-    """Whether the submission misses an evidence criterion of a part by what was seen."""
+def _evidence_has(
+    lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str], status: Status
+) -> bool:
+    """Whether an evidence criterion of a part has a status by what was seen."""
     return any(
         criterion.part in (None, part)
         and criterion.kind == "evidence"
         and criterion.rule in rules
-        and verdict.status == "fail"
+        and verdict.status == status
         and verdict.value is not None
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
     )
 
 
-def is_uneven(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether its work share is too small so far: other load can be the cause, and another
-    look tells."""
-    return _evidence_fails(lab, evidence, part, frozenset({"balanced"}))
+def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether other load has left open how the work is shared; a further placement run may
+    tell."""
+    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
 
 
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
@@ -813,7 +840,8 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     own = evidence.of_part(part)
     if evidence.variant == SOLUTION or _evidence_runs(own.as_control()):
         return False
-    return _evidence_fails(lab, evidence, part, frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL)
+    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL
+    return _evidence_has(lab, evidence, part, rules, "fail")
 
 
 def placements_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:

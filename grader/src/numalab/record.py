@@ -86,7 +86,7 @@ class Race:
 
 
 @dataclass(frozen=True)
-class Table:
+class KernelTable:
     """One life of the arrays that a kernel makes, from outside. Bytes but for the times."""
 
     n: int
@@ -109,7 +109,7 @@ class Memory:
     outcome: Outcome
     results: Results
     huge_pages_allowed: bool
-    tables: tuple[Table, ...]
+    tables: tuple[KernelTable, ...]
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,24 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class CpuTime:
+    """Of one thread: time on a core and waiting for one; longest_s: cpu_s of the calls in
+    which no other thread had more; last_s: the same of cpu_s + waiting_s."""
+
+    cpu_s: float
+    waiting_s: float
+    longest_s: float
+    last_s: float
+
+
+@dataclass(frozen=True)
 class Placement:
     part: str | None
     outcome: Outcome
     results: Results
     threads: tuple[Thread, ...]
     residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
-    cpu_s: tuple[float, ...]  # of each thread in the compute phases
+    cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
 
 
@@ -357,7 +368,10 @@ def _placement(data: Json) -> Placement:
         residency=None
         if residency is None
         else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
-        cpu_s=tuple(entry["cpu_s"] for entry in data.get("cpu_time", ())),
+        cpu_time=tuple(
+            CpuTime(entry["cpu_s"], entry["waiting_s"], entry["longest_s"], entry["last_s"])
+            for entry in data.get("cpu_time", ())
+        ),
         team=data["team"],
     )
 
@@ -405,7 +419,7 @@ def _memory(data: Json) -> Memory:
         outcome=_outcome(data["outcome"]),
         results=_results(data["results"]),
         huge_pages_allowed=data["huge_pages_allowed"],
-        tables=tuple(Table(**entry) for entry in data["tables"]),
+        tables=tuple(KernelTable(**entry) for entry in data["tables"]),
     )
 
 

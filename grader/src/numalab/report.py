@@ -12,10 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab import explain
 from numalab.judge import RULES_OF_RUN
 from numalab.lab import KERNEL_FILES, Lab, PlacementFile
 from numalab.placement import reached
-from numalab.record import Binding, Build, Evidence
+from numalab.record import Binding, Build, Evidence, KernelTable
 from numalab.thread_map import thread_map
 from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
 from numalab.verdict import CriterionVerdict, Verdict
@@ -170,6 +171,40 @@ def binding_pictures(
         title = Text(f"{wanted.file} on {place}, {run.runtime}: ", style="bold")
         title.append(word, style=style)
         yield [title, *thread_map(evidence.node, run.threads, columns, _symbol)]
+
+
+# ---- memory --------------------------------------------------------------------
+
+
+def memory_table(evidence: Evidence) -> Table | None:
+    """What the large table costs on small pages, on huge pages and as it was handed in."""
+    whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
+    columns = [
+        (name, runs[-1].tables[-1])
+        for name, runs in (
+            ("4 KiB pages", evidence.handout_memories),
+            ("2 MiB pages", evidence.control_memories),
+            (whose[evidence.variant], evidence.memories),
+        )
+        if runs and runs[-1].outcome.ok
+    ]
+    if not columns or not evidence.memories:
+        return None
+    table = Table.grid(padding=(0, 3))
+    size = explain.amount(columns[-1][1].bytes)
+    table.add_row(
+        Text(f"A table of {size}, one run", style="bold"),
+        *(Text(name, style="bold", justify="right") for name, _ in columns),
+    )
+    rows: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
+        ("on huge pages", lambda one: explain.percent(one.huge_bytes / one.bytes)),
+        ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
+        ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
+        ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
+    )
+    for label, value in rows:
+        table.add_row(f"  {label}", *(Text(value(one), justify="right") for _, one in columns))
+    return table
 
 
 # ---- a verdict -----------------------------------------------------------------
@@ -339,6 +374,10 @@ def show_verdict(
             console.print(Padding(drawn[0], (0, 0, 0, 2)))
             for line in drawn[1:]:
                 console.print(Padding(line, (0, 0, 0, 4)))
+        memory = memory_table(evidence)
+        if memory is not None:
+            console.print()
+            console.print(Padding(memory, (0, 0, 0, 2)))
         step = _next_step(verdict, evidence, unchanged, again)
         if step:
             console.print()
