@@ -1,0 +1,179 @@
+/* Lab 04: the table, what it should hold, and the bytes that have to move. */
+#include "numalab/driver.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "updates.h"
+
+enum { BLOCK_ELEMENTS = 4096, WORD_BITS = 64, MOST_CHANGED_TO = 100000 };
+
+/* An element whose value no longer follows from its index and the number of calls. */
+struct changed_element {
+    size_t element;
+    uint64_t value;
+};
+
+/* One bit an element: whether a call of update visits it. They are the same for all. */
+struct numalab_oracle {
+    size_t n;
+    uint64_t updates; /* how often update has run */
+    uint64_t *is_visited;
+    struct changed_element *changed;
+    size_t changed_count, changed_room;
+};
+
+static const struct numalab_array arrays[] = {{"table", sizeof(uint64_t)}};
+
+/* Every visited element is read and written once; in later rounds it may be in a cache. Of
+ * sizes that are powers of two every step visits one, of others fewer do. */
+static size_t bytes_moved(size_t n)
+{
+    const size_t slices = n < UPDATES_SLICES ? n : UPDATES_SLICES;
+    return 2 * sizeof(uint64_t) * slices * updates_steps(n);
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    free(oracle->is_visited);
+    free(oracle->changed);
+    free(oracle);
+}
+
+static struct numalab_oracle *create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->n = n;
+    oracle->is_visited = calloc(n / WORD_BITS + 1, sizeof *oracle->is_visited);
+    if (!oracle->is_visited) {
+        destroy(oracle);
+        return NULL;
+    }
+    const size_t steps = updates_steps(n);
+    for (size_t i = 0; i < UPDATES_SLICES; i++) {
+        struct updates_slice slice = updates_start(n, i);
+        for (size_t step = 0; step < steps; step++) {
+            const size_t position = (size_t)updates_step(&slice);
+            const size_t element = slice.first + position;
+            if (position < slice.count)
+                oracle->is_visited[element / WORD_BITS] |= UINT64_C(1) << element % WORD_BITS;
+        }
+    }
+    return oracle;
+}
+
+/* What one call adds to an element, in all its rounds: 0 where it does not visit it. */
+static uint64_t added(const struct numalab_oracle *oracle, size_t element)
+{
+    const uint64_t bit = oracle->is_visited[element / WORD_BITS] >> element % WORD_BITS & 1;
+    return (0 - bit) & UPDATES_ROUNDS * updates_added(element);
+}
+
+static void advance(struct numalab_oracle *oracle, const char *phase)
+{
+    if (strcmp(phase, "zero") == 0) {
+        oracle->updates = 0;
+        oracle->changed_count = 0;
+        return;
+    }
+    oracle->updates++;
+    for (size_t i = 0; i < oracle->changed_count; i++)
+        oracle->changed[i].value += added(oracle, oracle->changed[i].element);
+}
+
+static struct changed_element *changed_entry(struct numalab_oracle *oracle, size_t element)
+{
+    for (size_t i = 0; i < oracle->changed_count; i++)
+        if (oracle->changed[i].element == element) return &oracle->changed[i];
+    if (oracle->changed_count == oracle->changed_room) {
+        const size_t room = oracle->changed_room ? 2 * oracle->changed_room : 64;
+        void *list = realloc(oracle->changed, room * sizeof *oracle->changed);
+        if (!list) return NULL;
+        oracle->changed = list;
+        oracle->changed_room = room;
+    }
+    struct changed_element *entry = &oracle->changed[oracle->changed_count++];
+    entry->element = element;
+    return entry;
+}
+
+static int change(struct numalab_oracle *oracle, uint64_t random_position,
+                  uint64_t random_value, struct numalab_change *change)
+{
+    struct changed_element *entry =
+        changed_entry(oracle, (size_t)(random_position % oracle->n));
+    if (!entry) return -ENOMEM;
+    entry->value = random_value % MOST_CHANGED_TO;
+    change->array = 0;
+    change->element = entry->element;
+    memcpy(change->value, &entry->value, sizeof entry->value);
+    return 0;
+}
+
+/* Whether count elements from first on, none of them changed, are all right. */
+static bool is_right(const struct numalab_oracle *oracle, size_t first, size_t count,
+                     const uint64_t *found)
+{
+    uint64_t differing = 0;
+    for (size_t i = 0; i < count; i++)
+        differing |= found[i] ^ oracle->updates * added(oracle, first + i);
+    return differing == 0;
+}
+
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                      size_t count, const void *found_pointer,
+                      struct numalab_mismatch *mismatch)
+{
+    const uint64_t *found = found_pointer;
+    size_t wrong = 0;
+
+    for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
+        const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
+        const struct changed_element *changed_here[BLOCK_ELEMENTS];
+        bool has_changed = false;
+        for (size_t i = 0; i < oracle->changed_count; i++) {
+            const struct changed_element *changed = &oracle->changed[i];
+            const size_t place = changed->element - (first + start); /* huge if before */
+            if (place >= part) continue;
+            if (!has_changed) memset(changed_here, 0, sizeof changed_here);
+            has_changed = true;
+            changed_here[place] = changed;
+        }
+        if (!has_changed && is_right(oracle, first + start, part, found + start)) continue;
+        for (size_t i = 0; i < part; i++) {
+            const size_t element = first + start + i;
+            const uint64_t expected = has_changed && changed_here[i]
+                                          ? changed_here[i]->value
+                                          : oracle->updates * added(oracle, element);
+            if (found[start + i] != expected && wrong++ == 0)
+                *mismatch = (struct numalab_mismatch){array, element, (double)expected,
+                                                      (double)found[start + i]};
+        }
+    }
+    return wrong;
+}
+
+static const struct numalab_driver driver = {
+    .lab = "04_huge_pages",
+    .arrays = arrays,
+    .array_count = sizeof arrays / sizeof arrays[0],
+    .create_phase = "table_create",
+    .destroy_phase = "table_destroy",
+    .initialize_phase = "zero",
+    .compute_phase = "update",
+    .uses_huge_pages = true,
+    /* 256 MiB and 1 GiB. */
+    .timed_n = {(size_t)1 << 25, (size_t)1 << 27, (size_t)1 << 27},
+    .largest_check_n = 600011, /* more than one huge page, and no multiple of it */
+    .bytes_moved = bytes_moved,
+    .create = create,
+    .destroy = destroy,
+    .advance = advance,
+    .change = change,
+    .compare = compare,
+};
+
+const struct numalab_driver *const numalab_drivers[] = {&driver, NULL};
