@@ -76,6 +76,8 @@ static void mount_own(void)
         if (mount(own[i].type, own[i].path, own[i].type, 0, own[i].options) < 0)
             give_up(own[i].path);
     }
+    /* In a guest with little memory Linux switches them off, whatever it is told at boot. */
+    write_text("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
     /* For programs that look for these beside /dev/pts and /proc. */
     symlink("/proc/self/fd", "/dev/fd");
     symlink("/proc/self/fd/0", "/dev/stdin");

@@ -10,7 +10,7 @@
 
 /* CPU time is counted in slices of the scheduler, so one phase says little. */
 static const double least_compute_s = 0.1;
-enum { MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
+enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
 
 /* What one thread did in the compute phases. Threads may change places from call to call,
  * so who worked longest is noted for each. */
@@ -152,7 +152,8 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     placement->share = calloc(placement->threads.count + 1, sizeof *placement->share);
     if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
-    for (double spent_s = 0; spent_s < least_compute_s && placement->computes < MAX_COMPUTES;
+    for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
+                             (spent_s < least_compute_s && placement->computes < MAX_COMPUTES);
          placement->computes++) {
         if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);

@@ -143,7 +143,9 @@ def test_wrong_submission(
     with kit.lock():
         for _ in range(TRIES):
             session, here = graded()
-            still_open = {c.name for c in here.criteria if c.status == "inconclusive"}
+            still_open = {c.name for c in here.criteria if c.status == "inconclusive"} | {
+                c.name for c in here.criteria if "own solution misses it" in c.why
+            }
             if not still_open & set(entry["fails"]) - may_fail:
                 break
         names = machines_of(lab)

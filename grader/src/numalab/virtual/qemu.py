@@ -115,7 +115,7 @@ def kernel_command_line(accelerator: Accelerator, tsc_khz: int) -> str:
     """
     words = [
         "console=ttyS0", "quiet", "panic=-1", "mitigations=off", "no_timer_check",
-        "cryptomgr.notests", "numa_balancing=disable", "transparent_hugepage=madvise",
+        "cryptomgr.notests", "numa_balancing=disable",
     ]  # fmt: skip
     if accelerator == "tcg":
         words += ["tsc=reliable", "idle=halt"]
