@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import invented
@@ -13,7 +14,7 @@ from numalab.doctor import examine, gradable
 from numalab.interface import Argument, prototypes
 from numalab.lab import Lab, choose_labs, load_lab
 from numalab.measure import worker_environment
-from numalab.record import parse
+from numalab.record import Mismatch, parse
 from numalab.report import touch_map_picture
 from numalab.suite import count_tests
 
@@ -25,6 +26,20 @@ def test_percentages_are_100_only_when_all() -> None:
         "over 99 %",
         "100 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "says"),
+    [
+        (2.0, 1.0, "e[3] is 2 after one, it should be 1"),
+        (8.2322601, 8.2322602, "is 8.2322601 after one, it should be 8.2322602"),
+        (1.0, 1.0 + 2**-52, "is 1 after one, it should be 1.0000000000000002"),
+        (math.nan, 1.0, "e[3] is NaN after one, it should be 1"),
+    ],
+)
+def test_values_are_told_apart(found: float, expected: float, says: str) -> None:
+    wrong = Mismatch("e", 3, expected, found, "one", 0)
+    assert says in explain.mismatch(wrong, "c")
 
 
 def test_suite_counts_each_kind(tmp_path: Path) -> None:
@@ -62,23 +77,24 @@ def test_a_file_that_is_gone_is_not_graded_from_before(tmp_path: Path) -> None:
 def test_prototypes_are_read_from_a_header(kit_root: Path) -> None:
     found = prototypes((kit_root / "labs/01_first_touch/first_touch.h").read_text())
     assert found["initialize"] == [
-        Argument("n", "size_t", False),
-        Argument("a", "float", True),
-        Argument("b", "float", True),
-        Argument("c", "float", True),
+        Argument("n", "size_t", 0),
+        Argument("a", "float", 1),
+        Argument("b", "float", 1),
+        Argument("c", "float", 1),
     ]
     assert [a.name for a in found["compute"]] == ["n", "a", "b", "c"]
 
 
 def test_which_arguments_fit() -> None:
-    n = Argument("n", "size_t", False)
-    assert n.fits(Argument("n", "long", False))
-    assert not n.fits(Argument("n", "int", False))
-    assert not n.fits(Argument("n", "size_t", True))
-    assert not n.fits(Argument("n", "double", False))
-    assert not Argument("a", "float", True).fits(Argument("a", "int", True))
-    assert not Argument("a", "float", True).fits(Argument("a", "double", True))
-    assert not Argument("a", "one_type", True).fits(Argument("a", "another_type", True))
+    n = Argument("n", "size_t", 0)
+    assert n.fits(Argument("n", "long", 0))
+    assert not n.fits(Argument("n", "int", 0))
+    assert not n.fits(Argument("n", "size_t", 1))
+    assert not n.fits(Argument("n", "double", 0))
+    assert not Argument("a", "float", 1).fits(Argument("a", "int", 1))
+    assert not Argument("a", "float", 1).fits(Argument("a", "double", 1))
+    assert not Argument("table", "void", 1).fits(Argument("table", "void", 2))
+    assert not Argument("a", "one_type", 1).fits(Argument("a", "another_type", 1))
 
 
 # ---- what surrounds a measurement -----------------------------------------------

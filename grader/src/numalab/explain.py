@@ -41,8 +41,17 @@ def amount(size_bytes: float) -> str:
     return f"{size_bytes:.0f} bytes"
 
 
-def _value(number: float) -> str:
-    return "NaN" if math.isnan(number) else f"{number:g}"
+def _value(number: float, digits: int = 6) -> str:
+    return "NaN" if math.isnan(number) else f"{number:.{digits}g}"
+
+
+def _apart(found: float, expected: float) -> tuple[str, str]:
+    """Two values with as many digits as it takes to tell them apart."""
+    shown = _value(found), _value(expected)
+    for digits in (9, 17):
+        if shown[0] == shown[1]:
+            shown = _value(found, digits), _value(expected, digits)
+    return shown
 
 
 def indexed(array: str, element: int, language: str) -> str:
@@ -57,7 +66,8 @@ def mismatch(first: Mismatch, language: str) -> str:
         if first.repetition == 0
         else f"after call {first.repetition + 1} of {first.phase}"
     )
-    return f"{where} is {_value(first.found)} {after}, it should be {_value(first.expected)}"
+    found, expected = _apart(first.found, first.expected)
+    return f"{where} is {found} {after}, it should be {expected}"
 
 
 def results(found: Results, n: int | None, language: str) -> str | None:

@@ -29,14 +29,14 @@ _FORTRAN = {
 
 @dataclass(frozen=True)
 class Argument:
-    """type: the C type without const and stars; is_pointer: passed by reference."""
+    """type: the C type without const and stars; stars: how many it has."""
 
     name: str
     type: str
-    is_pointer: bool
+    stars: int
 
     def fits(self, other: Argument) -> bool:
-        if self.is_pointer != other.is_pointer:
+        if self.stars != other.stars:
             return False
         if self.type == other.type:
             return True
@@ -54,7 +54,7 @@ def _argument(text: str) -> Argument:
     words = re.findall(r"\w+", text.replace("const", " ").replace("restrict", " "))
     name = words[-1] if len(words) > 1 else ""
     kind = " ".join(words[:-1] if len(words) > 1 else words)
-    return Argument(name, kind, "*" in text or "[" in text)
+    return Argument(name, kind, text.count("*") + text.count("["))
 
 
 def prototypes(header: str) -> dict[str, list[Argument]]:
@@ -118,11 +118,11 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
             if our.fits(their):
                 continue
             where = f"Argument {position} of {function} ({our.name} in the contract)"
-            if our.is_pointer == their.is_pointer:
+            if our.stars == their.stars:
                 wanted_type = _FORTRAN.get(our.type, our.type)
                 found_type = _FORTRAN.get(their.type, their.type)
                 return f"{where} has the type {found_type}; it has to be {wanted_type}."
-            if their.is_pointer:
+            if their.stars > our.stars:
                 return f"{where} is passed by reference; C passes the value: add `value`."
             return f"{where} is passed by value; it has to be an array."
         if "(:" in content.decode(errors="replace").replace(" ", ""):
