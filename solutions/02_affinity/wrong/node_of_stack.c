@@ -1,0 +1,37 @@
+/* Wrong: asks where a variable on the stack lives, which stayed behind when the thread moved. */
+#define _GNU_SOURCE
+#include "affinity.h"
+
+#include <numaif.h>
+#include <sched.h>
+
+void initialize(size_t n, double *a, double *b, double *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 1.0;
+        b[i] = 2.0;
+        c[i] = 0.0;
+    }
+}
+
+void stream(size_t n, double s, double *a, double *b, double *c)
+{
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) b[i] = s * c[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+    }
+}
+
+void locate(int *pu, int *numa_node)
+{
+    *pu = sched_getcpu();
+    get_mempolicy(numa_node, NULL, 0, &pu, MPOL_F_NODE | MPOL_F_ADDR);
+}

@@ -1,0 +1,80 @@
+! Wrong: asks where a variable on the stack lives, which stayed behind when the thread moved.
+module affinity
+  use, intrinsic :: iso_c_binding, only: c_double, c_int, c_loc, c_long, c_null_ptr, c_ptr, c_size_t
+  implicit none
+  private
+  public :: initialize, stream, locate
+
+  interface
+     function sched_getcpu() result(pu) bind(c)
+       import :: c_int
+       integer(c_int) :: pu
+     end function sched_getcpu
+
+     function get_mempolicy(mode, nodes, most_nodes, address, flags) result(error) bind(c)
+       import :: c_int, c_long, c_ptr
+       integer(c_int), intent(out) :: mode
+       type(c_ptr), value :: nodes, address
+       integer(c_long), value :: most_nodes
+       integer(c_int), value :: flags
+       integer(c_long) :: error
+     end function get_mempolicy
+  end interface
+
+contains
+
+  subroutine initialize(n, a, b, c) bind(c)
+    integer(c_size_t), value :: n
+    real(c_double), intent(out) :: a(n), b(n), c(n)
+    integer(c_size_t) :: i
+
+    !$omp parallel do schedule(static)
+    do i = 1, n
+       a(i) = 1.0_c_double
+       b(i) = 2.0_c_double
+       c(i) = 0.0_c_double
+    end do
+    !$omp end parallel do
+  end subroutine initialize
+
+  subroutine stream(n, s, a, b, c) bind(c)
+    integer(c_size_t), value :: n
+    real(c_double), value :: s
+    real(c_double), intent(inout) :: a(n), b(n), c(n)
+    integer(c_size_t) :: i
+
+    !$omp parallel
+    !$omp do schedule(static)
+    do i = 1, n
+       c(i) = a(i)
+    end do
+    !$omp end do
+    !$omp do schedule(static)
+    do i = 1, n
+       b(i) = s * c(i)
+    end do
+    !$omp end do
+    !$omp do schedule(static)
+    do i = 1, n
+       c(i) = a(i) + b(i)
+    end do
+    !$omp end do
+    !$omp do schedule(static)
+    do i = 1, n
+       a(i) = b(i) + s * c(i)
+    end do
+    !$omp end do
+    !$omp end parallel
+  end subroutine stream
+
+  subroutine locate(pu, numa_node) bind(c)
+    integer(c_int), intent(out) :: pu, numa_node
+    integer(c_int), target :: here
+    integer(c_long) :: error
+
+    pu = sched_getcpu()
+    here = pu
+    error = get_mempolicy(numa_node, c_null_ptr, 0_c_long, c_loc(here), 3_c_int) ! node, of address
+  end subroutine locate
+
+end module affinity
