@@ -149,7 +149,10 @@ static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t ty
 int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
 {
     hwloc_obj_t package = covering(node, HWLOC_OBJ_PACKAGE, pus);
-    return package ? (int)package->logical_index : -1;
+    if (!package) return -1;
+    /* As Linux numbers it, where it does. */
+    return (int)(package->os_index != HWLOC_UNKNOWN_INDEX ? package->os_index
+                                                          : package->logical_index);
 }
 
 int numalab_core_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)

@@ -68,11 +68,10 @@ def test_the_team_follows_from_goal_and_node(
         ("spread", HYDRA, on(0, 4), 1, "sit on one NUMA node (0), while 1 NUMA node has none"),
         ("spread", NEBULA, on(0, 2, 4, 6, 8, 10, 12, 14), 4, "while 4 NUMA nodes have none"),
         # a list that fits alternating numbers
-        ("spread", WESTMERE_EP, on(0, 1), 1, "Threads 0, 1 sit on one NUMA node (0)"),
+        ("spread", WESTMERE_EP, on(0, 1), 1, "Threads 0 and 1 sit on one NUMA node (0)"),
         # sockets
         ("spread", NEBULA, team(*[[0, 2, 4, 6, 8, 10, 12, 14]] * 8), 8, "may run on several"),
-        ("spread", HYDRA, team([0], range(8)), 1, "Thread 1 may run on several NUMA nodes: "
-                                                  "nothing binds it to one"),
+        ("spread", HYDRA, team([0], range(8)), 1, "Thread 1 may run on several NUMA nodes: "),
         ("full", HYDRA, on(*range(8)), 0, "8 threads, each on a core of its own"),
         # compact
         ("full", WESTMERE_EX, on(0, 8, 4, 12, 1, 9, 5, 13), 4, "sit on one core, while 4 cores"),
@@ -113,9 +112,9 @@ def test_a_placement_file_is_read() -> None:
     ("text", "says"),
     [
         ("OMP_NUM_THREADS=4", "the kit sets the number of threads itself"),
-        ("OMP_PROC_BINDING=close", "Did you mean OMP_PROC_BIND?"),
-        ("omp_places=cores", "Did you mean OMP_PLACES?"),
-        ("LD_PRELOAD=/tmp/x.so", "It can have OMP_PLACES"),
+        ("OMP_PROC_BINDING=close", "did you mean OMP_PROC_BIND"),
+        ("omp_places=cores", "did you mean OMP_PLACES"),
+        ("LD_PRELOAD=/tmp/x.so", "it can have OMP_PLACES"),
         ("KMP_AFFINITY=compact", "KMP_AFFINITY has no place in this file"),
         ("export OMP_PLACES=cores", "without export"),
         ("OMP_PLACES cores", "not of the form KEY=VALUE"),

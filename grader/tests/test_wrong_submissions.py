@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,25 @@ def machines_of(lab: Lab) -> tuple[str, ...]:
         c.kind == "evidence" and (c.on_machines or c.needs_numa_nodes > 1) for c in lab.criteria
     )
     return lab.machines if there else ()
+
+
+def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
+    """The lab with the criteria that an entry can fail: of its placement files if it has such,
+    else of its kernel. What is the solution's is not graded once more each time."""
+    folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
+    is_placement = folder.is_dir()
+    own = {path.name for path in folder.iterdir()} if is_placement else set()
+    own |= set(entry.get("leaves_out", ()))
+    return replace(
+        lab,
+        criteria=tuple(
+            c
+            for c in lab.criteria
+            if (c.placement is not None) == is_placement
+            and (c.placement is None or c.placement.file in own)
+        ),
+        timed_placements=None if is_placement else lab.timed_placements,
+    )
 
 
 def hand_in(kit: Kit, lab: Lab, language: str, entry: Json, folder: Path) -> None:
@@ -125,8 +145,8 @@ def test_wrong_submission(
     language: str,
     entry: Json,
 ) -> None:
-    lab = labs[lab_name]
-    hand_in(kit, lab, language, entry, tmp_path)
+    lab = concerned(kit, labs[lab_name], entry)
+    hand_in(kit, labs[lab_name], language, entry, tmp_path)
     may_fail = set(entry.get("may_fail", ()))
 
     def graded() -> tuple[Session, Verdict]:
@@ -149,7 +169,8 @@ def test_wrong_submission(
             if not still_open & set(entry["fails"]) - may_fail:
                 break
         names = machines_of(lab)
-        machines = [find_machine(kit, name) for name in names]
+        # Of several machines the lab knows itself what each is needed for.
+        machines = [find_machine(kit, name) for name in names] if len(names) == 1 else []
         verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
     if len(names) > 1:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry, language)

@@ -28,9 +28,11 @@ def count(number: int, noun: str) -> str:
 
 def threads(numbers: Sequence[int]) -> str:
     """thread 3; threads 0, 1, 2 and 5 more."""
-    shown = ", ".join(map(str, numbers[:3]))
-    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
-    return f"thread{'s' if len(numbers) > 1 else ''} {shown}{more}"
+    if len(numbers) == 1:
+        return f"thread {numbers[0]}"
+    if len(numbers) <= 4:
+        return f"threads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    return f"threads {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
 
 
 def amount(size_bytes: float) -> str:

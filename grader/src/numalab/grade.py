@@ -247,7 +247,8 @@ class Session:
             path = self.folder / wanted.file
             complaint, variables = None, {}
             try:
-                variables = placement.read_placement(path.read_text("utf-8"), wanted.variables)
+                text = path.read_text("utf-8-sig")  # some editors put a mark before it
+                variables = placement.read_placement(text, wanted.variables)
             except placement.BadPlacement as error:
                 complaint = f"{wanted.file}, {error}."
             except FileNotFoundError:

@@ -124,7 +124,9 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
                 return f"{where} has the type {found_type}; it has to be {wanted_type}."
             if their.stars > our.stars:
                 return f"{where} is passed by reference; C passes the value: add `value`."
-            return f"{where} is passed by value; it has to be an array."
+            return (
+                f"{where} is passed by value; it has to be passed by reference: take `value` out."
+            )
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
                 _gfortran("-fdump-fortran-original", str(source), content), function

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import explain, placement, touch
@@ -208,6 +208,7 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert criterion.at_most is not None
     ratios = touch.equal_share_ratios(touch.united_users(traces), traces[0].team)
     off = max(range(len(ratios)), key=lambda thread: abs(ratios[thread] - 1))
+    started = max(len(trace.threads) for trace in traces)
     value = abs(ratios[off] - 1)
     idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
     if value <= criterion.at_most:
@@ -227,6 +228,8 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
             f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
         )
+        if started > traces[0].team:
+            why += f" The kit asks for {traces[0].team} threads, and {started} have run."
     return _by_value(criterion, value, why, unit="off an equal share")
 
 
@@ -436,6 +439,8 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"Every PU is right, but PU {one.pu} belongs to NUMA node {one.numa_node} and locate "
             f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
         )
+        if one.told_numa_node < 0:
+            why += " libnuma says -1 of a PU that it can't find: did it get the PU by value?"
     else:
         why = f"Right in {len(told)} answers, the threads being moved between them."
     value = float(len(wrong)) if told else 1.0
@@ -448,8 +453,6 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     text = next((one for one in evidence.placement_files if one.file == wanted.file), None)
     if text is None:
         return _not_looked_at(criterion)
-    if text.complaint is not None:
-        return verdict_on(criterion, "fail", text.complaint)
     runs = [run for run in evidence.bindings if run.file == wanted.file]
     if not runs:
         return _not_looked_at(criterion)
@@ -748,7 +751,19 @@ def _controls_of(criterion: Criterion, control: Evidence) -> bool:
     return wanted is not None and any(run.file == wanted.file for run in control.bindings)
 
 
+def _refused_file(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """A placement file that can't be used fails on any node."""
+    wanted = criterion.placement
+    for text in evidence.placement_files:
+        if wanted is not None and text.file == wanted.file and text.complaint is not None:
+            return verdict_on(criterion, "fail", text.complaint)
+    return None
+
+
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
+    refused = _refused_file(criterion, whole)
+    if refused is not None:
+        return refused
     gate = _gate(criterion, whole)
     if gate is not None:
         return gate
@@ -832,6 +847,17 @@ def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether other load has left open how the work is shared; a further placement run may
     tell."""
     return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
+
+
+def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
+    """Whether one of the named criteria needs a part's kernel to be looked at."""
+    return any(
+        c.name in names
+        and c.part in (None, part)
+        and c.kind == "evidence"
+        and c.rule not in RULES_WITHOUT_KERNEL
+        for c in lab.criteria
+    )
 
 
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:

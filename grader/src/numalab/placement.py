@@ -65,8 +65,8 @@ def _refusal(key: str, allowed: Sequence[str]) -> str:
     if key in _KNOWN:
         return f"{key} has no place in this file; it can have {names}"
     near = difflib.get_close_matches(key.upper(), allowed, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]}?" if near else f" It can have {names}."
-    return f"{key} is unknown here.{hint}"
+    hint = f"did you mean {near[0]}" if near else f"it can have {names}"
+    return f"{key} is unknown here; {hint}"
 
 
 # ---- goals ---------------------------------------------------------------------------
@@ -137,9 +137,9 @@ def _own_units(
         if empty:
             why += f", while {explain.count(empty, one)} {'has' if empty == 1 else 'have'} none"
     elif loose:
-        why = f"{explain.threads(loose)} may run on several {many}: nothing binds them to one"
-        if len(loose) == 1:
-            why = why.replace("binds them", "binds it")
+        why = f"{explain.threads(loose)} may run on several {many}"
+        if any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
+            why += ": nothing binds " + ("it" if len(loose) == 1 else "them")
     else:
         why = f"{explain.count(len(threads), 'thread')}, each on a {one} of its own"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")

@@ -255,8 +255,9 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
             listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
             verb = {"pass": "Passes", "fail": "Fails"}.get(criterion.status, "The same")
             text.append(f" {verb} on {listed}, too.", style="not bold")
+        fails_somewhere = any(c.name == criterion.name and c.status == "fail" for c in criteria)
         points = (
-            f"{criterion.points}/{criterion.max_points}"
+            f"{0 if fails_somewhere else criterion.points}/{criterion.max_points}"
             if criterion.status in ("pass", "fail")
             else f"-/{criterion.max_points}"
         )

@@ -76,6 +76,8 @@ def grade_elsewhere(
         kit.monitor(lab.name),
         kit.worker(lab.name, session.language, "submission" if sound else "solution"),
     ]
+    if not machines:
+        sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
     sessions = []
     for machine in chosen:
         try:
