@@ -112,6 +112,14 @@ def deserved_there(lab: Lab, entry: Json) -> set[str]:
     return found | ({"local_pages"} if "touched_where_used" in found else set())
 
 
+def check_words(found: Iterable[CriterionVerdict], entry: Json, language: str) -> None:
+    """The first of what fails, if it always does, says why."""
+    failing = [c for c in found if c.status == "fail"]
+    sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
+    says = entry.get("says") or entry[f"says_{language}"]
+    assert says in (sure or failing)[0].why, reasons(failing)
+
+
 def reasons(criteria: Iterable[CriterionVerdict]) -> str:
     """As text, which pytest prints whole."""
     return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}: {c.why}" for c in criteria)
@@ -121,14 +129,9 @@ def failed(criteria: list[CriterionVerdict]) -> list[str]:
     return [criterion.name for criterion in criteria if criterion.status == "fail"]
 
 
-def check_here(found: list[CriterionVerdict], entry: Json, language: str) -> None:
-    whys = [c.why for c in found if c.status == "fail"]
+def check_here(found: list[CriterionVerdict], entry: Json) -> None:
     may_fail = set(entry.get("may_fail", ()))
     assert set(failed(found)) - may_fail == set(entry["fails"]) - may_fail, reasons(found)
-    says = entry.get("says") or entry[f"says_{language}"]
-    # First of what always fails.
-    sure = [c.why for c in found if c.status == "fail" and c.name not in may_fail]
-    assert says in (sure or whys)[0], reasons(found)
     # Only what other load can disturb may stay open.
     is_open = [c for c in found if c.status == "inconclusive"]
     assert all(c.kind == "timing" or c.name == "balanced" for c in is_open), reasons(found)
@@ -173,12 +176,14 @@ def test_wrong_submission(
         machines = [find_machine(kit, name) for name in names] if len(names) == 1 else []
         verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
     if len(names) > 1:  # what fails on one of several only shows there
-        check_here(list(verdict.criteria), entry, language)
+        check_here(list(verdict.criteria), entry)
     else:
-        check_here(list(here.criteria), entry, language)
+        check_here(list(here.criteria), entry)
         there = [criterion for criterion in verdict.criteria if criterion.where in names]
         deserved = deserved_there(lab, entry) if names else set()
         assert set(failed(there)) - may_fail == deserved - may_fail, reasons(there)
+    by_place = [c for place in ("here", *names) for c in verdict.criteria if c.where == place]
+    check_words(verdict.criteria if len(names) > 1 else by_place, entry, language)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert verdict.points < verdict.max_points - verdict.ungraded_points
