@@ -8,14 +8,20 @@ from numalab.lab import Lab
 from numalab.verdict import Verdict
 
 
-def complaints(lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int]) -> list[str]:
+def complaints(
+    lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
+) -> list[str]:
     """What is not as the lab declares it; empty when all is. Criteria that could not be
-    shown prove nothing either way. numa_nodes: of each place where something was graded."""
+    shown prove nothing either way. numa_nodes: of each place where something was graded;
+    huge_page_mode: of this node."""
     declared = {criterion.name: criterion for criterion in lab.criteria}
     found = []
     for result in verdict.criteria:
         if result.status == "not_gradable":
             continue
+        needs_mode = declared[result.name].needs_huge_page_mode
+        if verdict.variant == "handout" and needs_mode and huge_page_mode == "always":
+            continue  # any large table gets huge pages, the handout's too
         fails_from = declared[result.name].handout_fails_from
         must_fail = (
             verdict.variant == "handout"

@@ -607,7 +607,8 @@ def audit(
     numa_nodes = {"here": node.get("numa_nodes", 0), **places.numa_nodes()}
     wrong = 0
     for verdict in verdicts:
-        found = complaints(by_name[verdict.lab], verdict, numa_nodes)
+        mode = node.get("huge_page_mode")
+        found = complaints(by_name[verdict.lab], verdict, numa_nodes, mode)
         unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
         mark = "FAIL" if found else "ok  "
         click.echo(f"{mark}  {verdict.lab}  {verdict.language:<8} {verdict.variant}")
