@@ -1,0 +1,65 @@
+#define _GNU_SOURCE
+#include "monitor/memory.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "expect.h"
+
+static int failures;
+
+enum { HUGE = 2 << 20, TABLE = 4 * HUGE };
+
+/* Address of bytes of fresh memory that begin at a multiple of 2 MiB; NULL if refused. */
+static char *map_aligned(size_t bytes)
+{
+    char *mapping = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    return mapping + (HUGE - (uintptr_t)mapping % HUGE) % HUGE;
+}
+
+int main(void)
+{
+    struct numalab_memory before, mapped, touched, gone;
+    uint64_t huge_bytes = 1;
+
+    EXPECT(numalab_memory_read(getpid(), &before) == 0);
+    char *table = map_aligned(TABLE);
+    if (!table) return 77;
+    madvise(table, TABLE, MADV_NOHUGEPAGE);
+    EXPECT(numalab_memory_read(getpid(), &mapped) == 0);
+    EXPECT(mapped.address_space_bytes >= before.address_space_bytes + TABLE);
+    EXPECT(mapped.resident_bytes < before.resident_bytes + HUGE);
+
+    /* Small pages: one fault each, nothing on huge pages. */
+    memset(table, 1, TABLE);
+    EXPECT(numalab_memory_read(getpid(), &touched) == 0);
+    EXPECT(touched.resident_bytes >= mapped.resident_bytes + TABLE);
+    EXPECT(touched.page_faults >= mapped.page_faults + TABLE / (uint64_t)sysconf(_SC_PAGESIZE));
+    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, TABLE, &huge_bytes) == 0);
+    EXPECT(huge_bytes == 0);
+    munmap(table, TABLE);
+    EXPECT(numalab_memory_read(getpid(), &gone) == 0);
+    EXPECT(gone.resident_bytes + TABLE <= touched.resident_bytes + HUGE);
+    EXPECT(numalab_memory_read(-1, &gone) < 0);
+
+    /* Huge pages, where the system gives any: of this table, and of no other. */
+    table = map_aligned(TABLE);
+    char *other = map_aligned(TABLE);
+    if (!table || !other) return failures ? 1 : 77;
+    madvise(other, TABLE, MADV_NOHUGEPAGE);
+    madvise(table, TABLE, MADV_HUGEPAGE);
+    memset(table, 1, TABLE);
+    memset(other, 1, TABLE);
+    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)other, TABLE, &huge_bytes) == 0);
+    EXPECT(huge_bytes == 0);
+    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, TABLE, &huge_bytes) == 0);
+    if (huge_bytes == 0) return failures ? 1 : 77; /* switched off, or memory is in pieces */
+    EXPECT(huge_bytes % HUGE == 0 && huge_bytes <= TABLE);
+    /* Never more than was asked about. */
+    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, HUGE / 2, &huge_bytes) == 0);
+    EXPECT(huge_bytes == HUGE / 2);
+    return failures > 0;
+}
