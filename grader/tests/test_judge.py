@@ -10,9 +10,11 @@ import pytest
 
 from numalab import judge as judging
 from numalab.errors import KitError
-from numalab.judge import interval, judge, needs_control, timing_is_decided, timing_roles
+from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
+from numalab.judge import judge, needs_control, timing_is_decided, timing_roles
 from numalab.lab import Lab
 from numalab.record import parse, validate
+from numalab.timing_rules import TIMING_STATES, interval
 from numalab.verdict import CriterionVerdict, Verdict
 
 Json = dict[str, Any]
@@ -320,7 +322,7 @@ def test_undecided_like_the_control_is_nobodys_fault(first_touch: Lab) -> None:
         for g in range(24)
     ]
     record = invented.evidence(ONE, times=times)
-    state = judging.TIMING_STATES["efficiency"](first_touch.criteria[5], parse(record))
+    state = TIMING_STATES["efficiency"](first_touch.criteria[5], parse(record))
     assert state.control.status == "pass"
     assert state.claim.status == "undecided"
     assert criterion(judged(first_touch, record), "efficiency").status == "inconclusive"
@@ -470,9 +472,9 @@ def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
     for lab in labs.values():
         for one in lab.criteria:
             rules = {
-                "correctness": judging.CORRECTNESS_JUDGES,
-                "evidence": judging.EVIDENCE_JUDGES,
-                "timing": judging.TIMING_STATES,
+                "correctness": CORRECTNESS_JUDGES,
+                "evidence": EVIDENCE_JUDGES,
+                "timing": TIMING_STATES,
             }[one.kind]
             assert one.rule in rules
             if one.kind == "evidence":

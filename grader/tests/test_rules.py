@@ -12,6 +12,7 @@ from numalab import judge as judging
 from numalab.judge import judge
 from numalab.lab import Lab, load_lab
 from numalab.record import Evidence, parse, validate
+from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict, Verdict
 
 Json = dict[str, Any]
@@ -155,7 +156,7 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     assert found["two_speedup"].status == "pass"
     assert found["touched_where_used"].status == "pass"
     evidence = parse(session(*runs))
-    assert judging.sound_parts(lab, evidence) == ("two",)
+    assert sound_parts(lab, evidence) == ("two",)
     assert judging.timing_roles(lab, evidence, "one") == ()
     assert "handout" in judging.timing_roles(lab, evidence, "two")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from numalab import judge
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session
+from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
@@ -65,7 +66,7 @@ def grade_elsewhere(
     Raises Interrupted, with (verdict, sessions) so far as its argument.
     """
     kit, lab = session.kit, session.lab
-    sound = judge.sound_parts(lab, session.evidence)
+    sound = sound_parts(lab, session.evidence)
     missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
     to_show = {c.name for c in missing} | {c.name for c in lab.criteria if c.on_machines}
     chosen = list(machines)

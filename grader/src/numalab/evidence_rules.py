@@ -1,0 +1,385 @@
+"""The rules for correctness and evidence: a criterion and a session's evidence in, its verdict
+out. Pure functions; judge.py says which applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from numalab import explain, placement, touch
+from numalab.lab import Criterion, Lab
+from numalab.record import Evidence, Locate, Memory, Placement, Trace
+from numalab.soundness import (
+    all_results,
+    by_value,
+    first_bad,
+    not_looked_at,
+    outcomes,
+    unseen,
+    unusable,
+)
+from numalab.verdict import CriterionVerdict, verdict_on
+
+# ---- correctness -----------------------------------------------------------
+
+
+def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    bad = first_bad(outcomes(evidence))
+    wrong = sum(found.wrong for found, _ in all_results(evidence))
+    for found, n in all_results(evidence):
+        why = explain.results(found, n, evidence.language)
+        if why is not None:
+            if bad is not None:
+                why += " " + (explain.outcome(bad, evidence.language) or "")
+            value = float(max(wrong, 1))  # writing before an array is wrong, too
+            return verdict_on(criterion, "fail", why, value=value, unit="elements")
+    if bad is not None:
+        return unusable(criterion, bad, evidence)
+    if unseen(lab, criterion, [check.part for check in evidence.checks]):
+        return not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "Every element is right, in every run and in odd sizes too.",
+        value=0.0,
+        unit="elements",
+    )
+
+
+def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.race_error is not None:
+        return verdict_on(criterion, "not_gradable", evidence.race_error)
+    for race in evidence.races:
+        if race.found:
+            return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
+    for race in evidence.races:
+        if not race.outcome.ok:
+            why = explain.outcome(race.outcome, evidence.language)
+            return verdict_on(criterion, "error", f"Looking for data races: {why}")
+    if unseen(lab, criterion, [race.part for race in evidence.races]):
+        if first_bad(outcomes(evidence)) is not None:
+            return verdict_on(
+                criterion, "fail", "Not looked for, since the kernel does not come to its end."
+            )
+        return not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "ThreadSanitizer saw no two threads touch the same element without an order, where "
+        "one of them writes.",
+        value=0.0,
+        unit="races",
+    )
+
+
+# ---- evidence --------------------------------------------------------------
+
+
+def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    if evidence.node["cores"] >= 2:
+        return None
+    return verdict_on(
+        criterion,
+        "not_gradable",
+        "This node offers one core, so there is one thread and nothing to share out.",
+    )
+
+
+def _missing_runs(
+    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement | Memory | Locate]
+) -> CriterionVerdict | None:
+    bad = first_bad(run.outcome for run in runs)
+    if bad is None and not runs:
+        bad = first_bad(outcomes(evidence))
+        if bad is None:
+            return not_looked_at(criterion)
+    return None if bad is None else unusable(criterion, bad, evidence)
+
+
+def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
+    if missing:
+        return missing
+    assert criterion.at_most is not None
+    ratios = touch.equal_share_ratios(touch.united_users(traces), traces[0].team)
+    off = max(range(len(ratios)), key=lambda thread: abs(ratios[thread] - 1))
+    started = max(len(trace.threads) for trace in traces)
+    value = abs(ratios[off] - 1)
+    idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
+    if value <= criterion.at_most:
+        span = f"{min(ratios):.2f} to {max(ratios):.2f} times"
+        why = (
+            f"Each of the {len(ratios)} threads uses "
+            f"{'' if max(ratios) - min(ratios) < 0.01 else span + ' '}"
+            "an equal share of the pages."
+        )
+    elif len(idle) == len(ratios) - 1:
+        why = (
+            f"One thread of {len(ratios)} does all the work of compute. Is there a parallel "
+            "loop, and does it take the threads that the kit asks for?"
+        )
+    else:
+        why = (
+            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
+            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
+        )
+        if started > traces[0].team:
+            why += f" The kit asks for {traces[0].team} threads, and {started} have run."
+    return by_value(criterion, value, why, unit="off an equal share")
+
+
+def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
+    if missing:
+        return missing
+    users = touch.united_users(traces)
+    worst = min(
+        (touch.touch_share(trace, users, evidence.numa_nodes) for trace in traces),
+        key=lambda found: found.share,
+    )
+    assert criterion.at_least is not None
+    why = _touch_sentence(worst, evidence.numa_nodes)
+    if traces[0].method == "in_process":
+        why += " (Traced inside the process: this system refuses userfaultfd.)"
+    return by_value(criterion, worst.share, why, unit="share")
+
+
+def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+    if found.share == 1:
+        return "Every page was first written by a thread that sits where it is used."
+    array = found.worst_array
+    if found.writer < 0:
+        share = "No page" if found.writer_share == 1 else "Not every page"
+        return f"{share} of {array} was written in initialize, so its place was left to chance."
+    written = (
+        f"{_pages(found.writer_share, array, 'was', 'were')} first written by thread {found.writer}"
+    )
+    if found.contested_share > 0.5:
+        together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+        return (
+            f"{_pages(found.contested_share, array, 'is', 'are')} used by {together}, so no "
+            f"first touch is right for them; {written}."
+        )
+    if not found.stray_users:
+        share = explain.percent(1 - found.array_share[array])
+        return f"{written}; {share} of {array} is used elsewhere than where it was written."
+    share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+    if found.stray_users == (found.writer,):
+        return (
+            f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
+            "threads of a parallel region. Is there one?"
+        )
+    if len(found.stray_users) == 1:
+        return f"{written}, and {share} of them are used by thread {found.stray_users[0]}."
+    others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(found.stray_users)} others"
+    return f"{written}, and {share} of them are used by {others}."
+
+
+def _pages(share: float, array: str, one: str, many: str) -> str:
+    """The subject of a sentence about some pages of an array, with its verb."""
+    if share == 1:
+        return f"Every page of {array} {one}"
+    return f"{explain.percent(share)} of the pages of {array} {many}"
+
+
+def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces, placements = evidence.traces, evidence.placements
+    missing = _missing_runs(criterion, evidence, traces) or _missing_runs(
+        criterion, evidence, placements
+    )
+    if missing:
+        return missing
+    found = touch.local_share(placements[0], touch.united_users(traces))
+    if found is None:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "This system refuses move_pages, so nobody can see where pages live "
+            "(a container's seccomp profile, most often).",
+        )
+    why = (
+        f"{explain.percent(found.share)} of the pages live on the NUMA node of the thread that "
+        "uses them"
+    )
+    if found.absent:
+        why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
+    elif found.share < 1:
+        share = explain.percent(found.crowded_share)
+        why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
+    if found.unbound_users:
+        why += (
+            f"; {explain.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
+            "is right"
+        )
+    return by_value(criterion, found.share, why + ".", unit="share")
+
+
+def _share(of_all_s: float, longest_s: float, team: int) -> float:
+    """Mean over maximum, call by call; threads that never started count as idle."""
+    return of_all_s / team / longest_s if longest_s > 0 else 0.0
+
+
+def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By CPU time, which tells how the work was shared in each call. Other load takes a core
+    from a thread, and a schedule that deals out work on demand then rightly gives it less:
+    such a team is uneven by CPU time, and yet its threads are done together. So a look fails
+    only if they are not, with the time that they waited for a core."""
+    missing = _needs_team(criterion, evidence) or _missing_runs(
+        criterion, evidence, evidence.placements
+    )
+    if missing:
+        return missing
+    assert criterion.at_least is not None
+    least = criterion.at_least
+    looks = []
+    for run in evidence.placements:
+        of_team = run.cpu_time
+        value = _share(
+            sum(one.cpu_s for one in of_team), sum(one.longest_s for one in of_team), run.team
+        )
+        together = _share(
+            sum(one.cpu_s + one.waiting_s for one in of_team),
+            sum(one.last_s for one in of_team),
+            run.team,
+        )
+        busiest = max(range(len(of_team)), key=[one.longest_s for one in of_team].__getitem__)
+        looks.append((value, busiest, together < least))
+    value, busiest, is_late = max(looks, key=lambda look: (look[0] >= least, look[2]))
+    average = f"the average thread works {explain.percent(value)} of its time"
+    why = f"Thread {busiest} works longest; {average}"
+    if value >= least:
+        return by_value(criterion, value, f"{why}.", unit="share")
+    if is_late:
+        return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    return verdict_on(
+        criterion,
+        "inconclusive",
+        f"{why}, but other programs took cores from the threads meanwhile. Grade again when "
+        "the node is quiet.",
+        value=value,
+        unit="share",
+    )
+
+
+def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    tables = evidence.memories[-1].tables
+    worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
+    share = worst.huge_bytes / worst.bytes
+    why = f"{explain.percent(share)} of a table of {explain.amount(worst.bytes)} sits on huge pages"
+    if share == 0:
+        why += ": nobody asked the kernel for them in time, or they were refused"
+    elif worst is tables[0] and share < 1:
+        why += (
+            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
+            "ends stay on small pages"
+        )
+    return by_value(criterion, share, why + ".", unit="share")
+
+
+def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_during_bytes - table.resident_before_bytes
+    asked, taken = explain.amount(table.bytes), explain.amount(resident_bytes)
+    why = f"A table of {asked} takes {taken} of memory."
+    return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
+
+
+def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_after_bytes - table.resident_before_bytes
+    mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
+    left_bytes = max(resident_bytes, mapped_bytes, 0)
+    value = left_bytes / table.bytes
+    assert criterion.at_most is not None
+    if value <= criterion.at_most:
+        why = f"After it was destroyed nothing is left of a table of {explain.amount(table.bytes)}."
+    else:
+        what = "of memory" if resident_bytes >= mapped_bytes else "of addresses, though no memory,"
+        why = (
+            f"Of a table of {explain.amount(table.bytes)}, {explain.amount(left_bytes)} {what} "
+            "are still taken after it was destroyed."
+        )
+    return by_value(criterion, value, why, unit="of the table")
+
+
+def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = _missing_runs(criterion, evidence, evidence.locates)
+    if missing:
+        return missing
+    told = [one for of_round in evidence.locates[-1].rounds for one in of_round]
+    wrong_pu = [one for one in told if one.told_pu != one.pu]
+    wrong_node = [one for one in told if one.told_numa_node != one.numa_node]
+    wrong = {id(one) for one in (*wrong_pu, *wrong_node)}
+    if not told:
+        why = "No thread of the team was heard of: does locate return?"
+    elif wrong_pu:
+        one = wrong_pu[0]
+        why = (
+            f"Thread {one.thread} was bound to PU {one.pu} and locate said PU {one.told_pu}; "
+            f"wrong in {len(wrong)} of {len(told)} answers, the threads being moved between them."
+        )
+    elif wrong_node:
+        one = wrong_node[0]
+        why = (
+            f"Every PU is right, but PU {one.pu} belongs to NUMA node {one.numa_node} and locate "
+            f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
+        )
+        if one.told_numa_node < 0:
+            why += " libnuma says -1 of a PU that it can't find: did it get the PU by value?"
+    else:
+        why = f"Right in {len(told)} answers, the threads being moved between them."
+    value = float(len(wrong)) if told else 1.0
+    return by_value(criterion, value, why, unit="wrong answers")
+
+
+def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    wanted = criterion.placement
+    assert wanted is not None
+    text = next((one for one in evidence.placement_files if one.file == wanted.file), None)
+    if text is None:
+        return not_looked_at(criterion)
+    runs = [run for run in evidence.bindings if run.file == wanted.file]
+    if not runs:
+        return not_looked_at(criterion)
+    bad = next((run for run in runs if not run.outcome.ok), None)
+    if bad is not None:
+        # The kit's own kernel ran, so what ended it is the runtime, or the kit.
+        why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
+        return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
+    worst, run = max(
+        ((placement.reached(wanted.goal, run.threads, run.team, evidence.node), run)
+         for run in runs),
+        key=lambda pair: pair[0].misplaced,
+    )  # fmt: skip
+    under = f"Under {run.runtime}: " if len(runs) > 1 and worst.misplaced else ""
+    why = f"{under}{worst.why}"
+    if worst.misplaced:
+        why += explain.runtime_warning(run.outcome)
+    return by_value(criterion, float(worst.misplaced), why, unit="threads misplaced")
+
+
+CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {
+    "correct": _correct,
+    "race_free": _race_free,
+}
+EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
+    "shared_out": _shared_out,
+    "touched_where_used": _touched_where_used,
+    "local_pages": _local_pages,
+    "balanced": _balanced,
+    "huge_pages": _huge_pages,
+    "no_waste": _no_waste,
+    "released": _released,
+    "located": _located,
+    "binding": _binding,
+}
