@@ -58,6 +58,20 @@ def node(kit: Kit) -> Json:
     return describe_node(kit)
 
 
+def is_timed(entry: Json, language: str) -> bool:
+    """time = false, or in which languages: times cost the suite its time."""
+    time = entry.get("time", True)
+    return language in time if isinstance(time, list) else bool(time)
+
+
+def as_timed(lab: Lab, entry: Json, language: str) -> Json:
+    """The entry without what only times could show, where none are taken."""
+    if is_timed(entry, language):
+        return entry
+    timing = {c.name for c in lab.criteria if c.kind == "timing"}
+    return entry | {"fails": [name for name in entry["fails"] if name not in timing]}
+
+
 def machines_of(lab: Lab) -> tuple[str, ...]:
     """The virtual nodes on which some of a lab's criteria are graded."""
     there = any(
@@ -150,12 +164,13 @@ def test_wrong_submission(
 ) -> None:
     lab = concerned(kit, labs[lab_name], entry)
     hand_in(kit, labs[lab_name], language, entry, tmp_path)
+    entry = as_timed(lab, entry, language)
     may_fail = set(entry.get("may_fail", ()))
 
     def graded() -> tuple[Session, Verdict]:
         session = Session(
             kit, lab, language, "submission", tmp_path, effort_for("default", True), node,
-            lambda step: None, timing_refused=None if entry.get("time", True) else "Not timed.",
+            lambda step: None, timing_refused=None if is_timed(entry, language) else "Not timed.",
         )  # fmt: skip
         verdict = grade(session)
         session.keep(verdict)

@@ -100,6 +100,26 @@ def _assumed_shape(dump: str, function: str) -> str | None:
     return None
 
 
+def _pointer_by_reference(dump: str, function: str) -> str | None:
+    """Name of a type(c_ptr) argument of the function without the attribute value, if any. The
+    prototypes don't tell: gfortran prints the same for both."""
+    in_function = is_pointer = False
+    symbol = ""
+    for line in dump.splitlines():
+        text = line.strip()
+        if text.startswith("procedure name"):
+            in_function = text.endswith(f"= {function}")
+        elif text.startswith("symtree:"):
+            symbol, is_pointer = text.split("'")[1].strip(), False
+        elif text.startswith("type spec"):
+            is_pointer = "(DERIVED c_ptr)" in text
+        elif in_function and is_pointer and text.startswith("attributes:"):
+            words = text.strip("()").replace("(", " ").replace(")", " ").split()
+            if "DUMMY" in words and "VALUE" not in words:
+                return symbol
+    return None
+
+
 def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
@@ -127,6 +147,15 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
             return (
                 f"{where} is passed by value; it has to be passed by reference: take `value` out."
             )
+        if any(argument.type == "void" and argument.stars == 1 for argument in ours):
+            name = _pointer_by_reference(
+                _gfortran("-fdump-fortran-original", str(source), content), function
+            )
+            if name is not None:
+                return (
+                    f"{name} of {function} is passed by reference; C passes the pointer itself: "
+                    "add `value`."
+                )
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
                 _gfortran("-fdump-fortran-original", str(source), content), function
