@@ -57,6 +57,10 @@ function(add_lab name)
   add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
   set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
 
+  file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env)
+  foreach(file IN LISTS placement_files)
+    numalab_keep_handout(${name} ${file} kept)
+  endforeach()
   foreach(language IN LISTS lab_LANGUAGES)
     if(language STREQUAL "C")
       set(short c)
@@ -151,7 +155,7 @@ function(numalab_add_race_worker lab language variant kernel)
   add_custom_target(${program}-built DEPENDS ${file})
 endfunction()
 
-# Copies the handout's kernel unless this version's is there: as git has it, so that an
+# Copies a file of the handout unless this version's is there: as git has it, so that an
 # edit made before the first configuration is no harm; without git, as it is.
 function(numalab_keep_handout lab file result)
   set(kept ${PROJECT_BINARY_DIR}/handouts/${PROJECT_VERSION}/${lab}/${file})

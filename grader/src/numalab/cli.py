@@ -400,7 +400,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         )
         machines |= {there.place.name: there.machine for there in elsewhere}
         if request.show:
-            unchanged = grade.is_pristine(kit, lab, one, folder)
+            unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
             again = f"./numalab {shlex.join(sys.argv[1:])}"
             seen = [("here", session.evidence)]
             seen += [(there.place.name, there.evidence) for there in elsewhere]

@@ -219,9 +219,14 @@ class Session:
                 self._run("memory", role, part)
 
     def _looking_at(self, part: str | None) -> str:
-        if judge.is_needed("trace", self.lab, part):
-            return "tracing who touches which page"
-        return "looking at its memory and its threads"
+        for run, doing in (
+            ("trace", "tracing who touches which page"),
+            ("memory", "looking at its memory"),
+            ("locate", "asking where its threads are"),
+        ):
+            if judge.is_needed(run, self.lab, part):
+                return doing
+        return "looking how the work is shared"
 
     def _look_at_control(self, part: str | None) -> None:
         name = f"{self._program(SOLUTION).name} {part or ''}"
@@ -478,10 +483,15 @@ def grade(session: Session) -> Verdict:
     return session.verdict()
 
 
-def is_pristine(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
-    """Whether the kernel is still the handout, byte for byte."""
-    file = KERNEL_FILES[language]
+def is_pristine(
+    kit: Kit, lab: Lab, language: str, folder: Path, with_placements: bool = False
+) -> bool:
+    """Whether the kernel is still the handout, byte for byte; with_placements: and the
+    placement files, which both languages share."""
+    pristine = kit.pristine_folder(lab.name)
+    files = [KERNEL_FILES[language]]
+    files += [wanted.file for wanted in lab.placements] if with_placements else []
     try:
-        return (folder / file).read_bytes() == (kit.pristine_folder(lab.name) / file).read_bytes()
+        return all((folder / f).read_bytes() == (pristine / f).read_bytes() for f in files)
     except OSError:
         return False
