@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numalab/changed.h"
+
 enum { A, B, C };
 enum { PERIOD = 7, BLOCK_ELEMENTS = 4096, PATTERN_ELEMENTS = BLOCK_ELEMENTS + PERIOD };
 
@@ -21,8 +23,7 @@ struct changed_element {
 struct numalab_oracle {
     size_t n;
     size_t computes; /* how often compute has run */
-    struct changed_element *changed;
-    size_t changed_count, changed_room;
+    struct numalab_changed changed; /* of struct changed_element */
 };
 
 static const struct numalab_array arrays[] = {
@@ -40,13 +41,15 @@ static size_t bytes_moved(size_t n)
 static struct numalab_oracle *create(size_t n)
 {
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
-    if (oracle) oracle->n = n;
+    if (!oracle) return NULL;
+    oracle->n = n;
+    oracle->changed.entry_bytes = sizeof(struct changed_element);
     return oracle;
 }
 
 static void destroy(struct numalab_oracle *oracle)
 {
-    free(oracle->changed);
+    numalab_changed_free(&oracle->changed);
     free(oracle);
 }
 
@@ -62,39 +65,24 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 {
     if (strcmp(phase, "initialize") == 0) {
         oracle->computes = 0;
-        oracle->changed_count = 0;
+        numalab_changed_clear(&oracle->changed);
         return;
     }
     oracle->computes++;
-    for (size_t i = 0; i < oracle->changed_count; i++) {
-        float *value = oracle->changed[i].value;
+    struct changed_element *changed = oracle->changed.entries;
+    for (size_t i = 0; i < oracle->changed.count; i++) {
+        float *value = changed[i].value;
         value[A] += value[B] * value[C];
     }
-}
-
-static struct changed_element *changed_entry(struct numalab_oracle *oracle, size_t element)
-{
-    for (size_t i = 0; i < oracle->changed_count; i++)
-        if (oracle->changed[i].element == element) return &oracle->changed[i];
-    if (oracle->changed_count == oracle->changed_room) {
-        size_t room = oracle->changed_room ? 2 * oracle->changed_room : 64;
-        void *list = realloc(oracle->changed, room * sizeof *oracle->changed);
-        if (!list) return NULL;
-        oracle->changed = list;
-        oracle->changed_room = room;
-    }
-    struct changed_element *entry = &oracle->changed[oracle->changed_count++];
-    entry->element = element;
-    for (size_t array = A; array <= C; array++)
-        entry->value[array] = unchanged_value(oracle, array, element);
-    return entry;
 }
 
 static int change(struct numalab_oracle *oracle, uint64_t random_position,
                   uint64_t random_value, struct numalab_change *change)
 {
-    struct changed_element *entry =
-        changed_entry(oracle, (size_t)(random_position % oracle->n));
+    struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
+    for (size_t array = A; array <= C; array++)
+        fresh.value[array] = unchanged_value(oracle, array, fresh.element);
+    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     change->array = (size_t)(random_value % 3);
     change->element = entry->element;
@@ -116,25 +104,18 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         pattern[i] = unchanged_value(oracle, array, i);
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
-        const struct changed_element *changed_here[BLOCK_ELEMENTS];
-        bool has_changed = false;
-        for (size_t i = 0; i < oracle->changed_count; i++) {
-            const struct changed_element *changed = &oracle->changed[i];
-            size_t place = changed->element - (first + start); /* huge if before */
-            if (place >= part) continue;
-            if (!has_changed) memset(changed_here, 0, sizeof changed_here);
-            has_changed = true;
-            changed_here[place] = changed;
-        }
+        const void *changed_here[BLOCK_ELEMENTS];
+        const bool has_changed =
+            numalab_changed_within(&oracle->changed, first + start, part, changed_here);
         /* Most blocks hold what an array repeats in which nothing was changed. */
         if (!has_changed && memcmp(found + start, pattern + (first + start) % PERIOD,
                                    part * sizeof(float)) == 0)
             continue;
         for (size_t i = 0; i < part; i++) {
             size_t element = first + start + i;
-            float expected = has_changed && changed_here[i]
-                                 ? changed_here[i]->value[array]
-                                 : unchanged_value(oracle, array, element);
+            const struct changed_element *changed = has_changed ? changed_here[i] : NULL;
+            float expected = changed ? changed->value[array]
+                                     : unchanged_value(oracle, array, element);
             float value = found[start + i];
             /* Negated, so that NaN is wrong. */
             if (!(value == expected) && wrong++ == 0)

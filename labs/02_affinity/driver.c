@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numalab/changed.h"
 #include "scalar.h"
 
 enum { A, B, C, STREAM_ARRAYS };
@@ -30,8 +31,7 @@ struct numalab_oracle {
     size_t n;
     size_t passes;
     struct values unchanged; /* of all elements that are not in the list */
-    struct changed_element *changed;
-    size_t changed_count, changed_room;
+    struct numalab_changed changed; /* of struct changed_element */
 };
 
 static const struct numalab_array stream_arrays[] = {
@@ -49,13 +49,15 @@ static size_t bytes_moved(size_t n)
 static struct numalab_oracle *create(size_t n)
 {
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
-    if (oracle) oracle->n = n;
+    if (!oracle) return NULL;
+    oracle->n = n;
+    oracle->changed.entry_bytes = sizeof(struct changed_element);
     return oracle;
 }
 
 static void destroy(struct numalab_oracle *oracle)
 {
-    free(oracle->changed);
+    numalab_changed_free(&oracle->changed);
     free(oracle);
 }
 
@@ -72,37 +74,23 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 {
     if (strcmp(phase, "initialize") == 0) {
         oracle->passes = 0;
-        oracle->changed_count = 0;
+        numalab_changed_clear(&oracle->changed);
         oracle->unchanged = (struct values){{[A] = 1.0, [B] = 2.0, [C] = 0.0}};
         return;
     }
     oracle->passes++;
     pass(&oracle->unchanged);
-    for (size_t i = 0; i < oracle->changed_count; i++) pass(&oracle->changed[i].values);
-}
-
-static struct changed_element *changed_entry(struct numalab_oracle *oracle, size_t element)
-{
-    for (size_t i = 0; i < oracle->changed_count; i++)
-        if (oracle->changed[i].element == element) return &oracle->changed[i];
-    if (oracle->changed_count == oracle->changed_room) {
-        size_t room = oracle->changed_room ? 2 * oracle->changed_room : 64;
-        void *list = realloc(oracle->changed, room * sizeof *oracle->changed);
-        if (!list) return NULL;
-        oracle->changed = list;
-        oracle->changed_room = room;
-    }
-    struct changed_element *entry = &oracle->changed[oracle->changed_count++];
-    *entry = (struct changed_element){element, oracle->unchanged};
-    return entry;
+    struct changed_element *changed = oracle->changed.entries;
+    for (size_t i = 0; i < oracle->changed.count; i++) pass(&changed[i].values);
 }
 
 /* Of a only: b and c are written before they are read. */
 static int change(struct numalab_oracle *oracle, uint64_t random_position,
                   uint64_t random_value, struct numalab_change *change)
 {
-    struct changed_element *entry =
-        changed_entry(oracle, (size_t)(random_position % oracle->n));
+    const struct changed_element fresh = {(size_t)(random_position % oracle->n),
+                                          oracle->unchanged};
+    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     change->array = A;
     change->element = entry->element;
@@ -122,17 +110,17 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
     for (size_t i = 0; i < count; i++) {
         if (fabs(found[i] - usual) <= tolerance * usual) continue;
-        double expected = usual;
-        for (size_t k = 0; k < oracle->changed_count; k++)
-            if (oracle->changed[k].element == first + i)
-                expected = oracle->changed[k].values.of[array];
+        const struct changed_element *changed =
+            numalab_changed_find(&oracle->changed, first + i);
+        const double expected = changed ? changed->values.of[array] : usual;
         /* Negated, so that NaN is wrong. */
         if (!(fabs(found[i] - expected) <= tolerance * expected) && wrong++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i]};
     }
     /* An element that was changed and does not show it. */
-    for (size_t k = 0; k < oracle->changed_count; k++) {
-        const struct changed_element *changed = &oracle->changed[k];
+    const struct changed_element *entries = oracle->changed.entries;
+    for (size_t k = 0; k < oracle->changed.count; k++) {
+        const struct changed_element *changed = &entries[k];
         const size_t place = changed->element - first; /* huge if before */
         if (place >= count) continue;
         const double expected = changed->values.of[array];

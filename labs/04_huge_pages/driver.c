@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numalab/changed.h"
 #include "updates.h"
 
 enum { BLOCK_ELEMENTS = 4096, WORD_BITS = 64, MOST_CHANGED_TO = 100000 };
@@ -21,8 +22,7 @@ struct numalab_oracle {
     size_t n;
     uint64_t updates; /* how often update has run */
     uint64_t *is_visited;
-    struct changed_element *changed;
-    size_t changed_count, changed_room;
+    struct numalab_changed changed; /* of struct changed_element */
 };
 
 static const struct numalab_array arrays[] = {{"table", sizeof(uint64_t)}};
@@ -38,7 +38,7 @@ static size_t bytes_moved(size_t n)
 static void destroy(struct numalab_oracle *oracle)
 {
     free(oracle->is_visited);
-    free(oracle->changed);
+    numalab_changed_free(&oracle->changed);
     free(oracle);
 }
 
@@ -47,6 +47,7 @@ static struct numalab_oracle *create(size_t n)
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
     if (!oracle) return NULL;
     oracle->n = n;
+    oracle->changed.entry_bytes = sizeof(struct changed_element);
     oracle->is_visited = calloc(n / WORD_BITS + 1, sizeof *oracle->is_visited);
     if (!oracle->is_visited) {
         destroy(oracle);
@@ -76,35 +77,20 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 {
     if (strcmp(phase, "zero") == 0) {
         oracle->updates = 0;
-        oracle->changed_count = 0;
+        numalab_changed_clear(&oracle->changed);
         return;
     }
     oracle->updates++;
-    for (size_t i = 0; i < oracle->changed_count; i++)
-        oracle->changed[i].value += added(oracle, oracle->changed[i].element);
-}
-
-static struct changed_element *changed_entry(struct numalab_oracle *oracle, size_t element)
-{
-    for (size_t i = 0; i < oracle->changed_count; i++)
-        if (oracle->changed[i].element == element) return &oracle->changed[i];
-    if (oracle->changed_count == oracle->changed_room) {
-        const size_t room = oracle->changed_room ? 2 * oracle->changed_room : 64;
-        void *list = realloc(oracle->changed, room * sizeof *oracle->changed);
-        if (!list) return NULL;
-        oracle->changed = list;
-        oracle->changed_room = room;
-    }
-    struct changed_element *entry = &oracle->changed[oracle->changed_count++];
-    entry->element = element;
-    return entry;
+    struct changed_element *changed = oracle->changed.entries;
+    for (size_t i = 0; i < oracle->changed.count; i++)
+        changed[i].value += added(oracle, changed[i].element);
 }
 
 static int change(struct numalab_oracle *oracle, uint64_t random_position,
                   uint64_t random_value, struct numalab_change *change)
 {
-    struct changed_element *entry =
-        changed_entry(oracle, (size_t)(random_position % oracle->n));
+    const struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
+    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     entry->value = random_value % MOST_CHANGED_TO;
     change->array = 0;
@@ -132,22 +118,15 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
-        const struct changed_element *changed_here[BLOCK_ELEMENTS];
-        bool has_changed = false;
-        for (size_t i = 0; i < oracle->changed_count; i++) {
-            const struct changed_element *changed = &oracle->changed[i];
-            const size_t place = changed->element - (first + start); /* huge if before */
-            if (place >= part) continue;
-            if (!has_changed) memset(changed_here, 0, sizeof changed_here);
-            has_changed = true;
-            changed_here[place] = changed;
-        }
+        const void *changed_here[BLOCK_ELEMENTS];
+        const bool has_changed =
+            numalab_changed_within(&oracle->changed, first + start, part, changed_here);
         if (!has_changed && is_right(oracle, first + start, part, found + start)) continue;
         for (size_t i = 0; i < part; i++) {
             const size_t element = first + start + i;
-            const uint64_t expected = has_changed && changed_here[i]
-                                          ? changed_here[i]->value
-                                          : oracle->updates * added(oracle, element);
+            const struct changed_element *changed = has_changed ? changed_here[i] : NULL;
+            const uint64_t expected =
+                changed ? changed->value : oracle->updates * added(oracle, element);
             if (found[start + i] != expected && wrong++ == 0)
                 *mismatch = (struct numalab_mismatch){array, element, (double)expected,
                                                       (double)found[start + i]};

@@ -1,0 +1,43 @@
+/* The elements that were changed from outside, for a driver's oracle.
+ *
+ * An oracle computes what an array should hold from an element's index, except where
+ * numalab_driver.change has put something else. For these it keeps entries of a type of
+ * its own, whose first member is size_t element, in one of these lists. They are few: what
+ * looks for one goes through them all. */
+#ifndef NUMALAB_CHANGED_H
+#define NUMALAB_CHANGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Empty where all but entry_bytes is zero. Drivers may go through the entries, and change
+ * in them all but element; the rest only the functions below change. */
+struct numalab_changed {
+    size_t entry_bytes; /* sizeof the driver's type of entries */
+    size_t count;       /* entries in the list, each of another element */
+    size_t room;        /* entries that the memory is enough for */
+    void *entries;      /* an array of the driver's type; NULL before the first one */
+};
+
+/* Frees the entries and leaves an empty list, which can be used again. */
+void numalab_changed_free(struct numalab_changed *changed);
+
+/* Forgets the entries and keeps their memory. */
+void numalab_changed_clear(struct numalab_changed *changed);
+
+/* The entry of an element, or NULL. It is the list's, as below. */
+void *numalab_changed_find(const struct numalab_changed *changed, size_t element);
+
+/* The entry of the element that fresh, an entry of the driver's type, begins with. Where
+ * there was none it is a copy of fresh; otherwise the rest of fresh is ignored. The entry
+ * is the list's, and stays where it is until another is added or all are freed. Returns
+ * NULL when there is no memory; the list is then as it was. */
+void *numalab_changed_entry(struct numalab_changed *changed, const void *fresh);
+
+/* Whether any of count elements, from element first on, has an entry. If so, place i of
+ * here, which has room for count pointers, is that of element first + i, or NULL;
+ * otherwise here is not written to. */
+bool numalab_changed_within(const struct numalab_changed *changed, size_t first, size_t count,
+                            const void **here);
+
+#endif
