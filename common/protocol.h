@@ -1,6 +1,7 @@
 /* Messages between monitor and worker, one a datagram on a SOCK_SEQPACKET
- * socket pair. The worker answers each request with one reply that repeats the
- * request's ticket, and may send one fault report before it dies. */
+ * socket. The worker answers each request with one reply that repeats the
+ * request's ticket, and may send one fault report before it dies. A rank of an MPI job
+ * is started by the launcher: it connects to the monitor's socket and first says hello. */
 #ifndef NUMALAB_PROTOCOL_H
 #define NUMALAB_PROTOCOL_H
 
@@ -9,8 +10,11 @@
 
 #include "numalab/driver.h"
 
-/* The worker finds its end of the socket pair at this descriptor. */
+/* The worker finds its end of a socket pair at this descriptor, unless the environment
+ * names a socket in the abstract namespace to connect to. */
 enum { NUMALAB_CHANNEL_FD = 3 };
+#define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
+
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
 
@@ -46,7 +50,11 @@ struct numalab_request {
     char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */
 };
 
-enum numalab_message_kind { NUMALAB_REPLY = 1, NUMALAB_FAULT };
+enum numalab_message_kind {
+    NUMALAB_REPLY = 1,
+    NUMALAB_FAULT,
+    NUMALAB_HELLO /* ticket: the rank, as the launcher told it */
+};
 
 /* One entry of the in-process trace: which thread touched a page, in order. */
 struct numalab_trap_entry {

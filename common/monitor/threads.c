@@ -72,19 +72,30 @@ double numalab_threads_cpu_s(pid_t pid, pid_t id)
     return cpu_s;
 }
 
-bool numalab_threads_is_runnable(pid_t pid, pid_t id)
+/* State of a thread as /proc shows it, 'X' if it has ended. */
+static char state_of(pid_t pid, pid_t id)
 {
-    char path[96], line[1024];
-    bool runnable = false;
+    char path[96], line[1024], state = 'X';
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)id);
     FILE *file = fopen(path, "re");
-    if (!file) return false;
+    if (!file) return state;
     if (fgets(line, sizeof line, file)) {
         const char *name_end = strrchr(line, ')');
-        runnable = name_end && strncmp(name_end, ") R", 3) == 0;
+        if (name_end && name_end[1] == ' ') state = name_end[2];
     }
     fclose(file);
-    return runnable;
+    return state;
+}
+
+bool numalab_threads_is_runnable(pid_t pid, pid_t id)
+{
+    return state_of(pid, id) == 'R';
+}
+
+bool numalab_threads_is_stopped(pid_t pid, pid_t id)
+{
+    const char state = state_of(pid, id);
+    return state == 'T' || state == 't' || state == 'X' || state == 'Z';
 }
 
 static int by_creation(const void *left, const void *right)

@@ -35,6 +35,9 @@ int numalab_threads_number(const struct numalab_threads *threads, pid_t id);
 /* CPU time of one thread so far, in seconds; 0 if it has ended. */
 double numalab_threads_cpu_s(pid_t pid, pid_t id);
 
+/* Whether it was stopped by a signal; true when it has ended. */
+bool numalab_threads_is_stopped(pid_t pid, pid_t id);
+
 /* Whether it runs or waits for a core; false when it sleeps or has ended. */
 bool numalab_threads_is_runnable(pid_t pid, pid_t id);
 

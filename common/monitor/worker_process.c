@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "worker_process.h"
 
+#include "exchange.h"
+#include "threads.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +70,8 @@ static void write_text(const char *path, const char *text)
     close(file);
 }
 
-static void become_worker(const char *program, int channel, int output,
+/* channel: -1 for a launcher, which has none. */
+static void become_worker(const char *const *command, int channel, int output,
                           const struct numalab_limits *limits, pid_t parent)
 {
     sigset_t none;
@@ -81,7 +85,7 @@ static void become_worker(const char *program, int channel, int output,
         _exit(126);
     if (channel == NUMALAB_CHANNEL_FD)
         fcntl(channel, F_SETFD, 0);
-    else if (dup2(channel, NUMALAB_CHANNEL_FD) < 0)
+    else if (channel >= 0 && dup2(channel, NUMALAB_CHANNEL_FD) < 0)
         _exit(126);
 
     limit(RLIMIT_CORE, 0);
@@ -89,26 +93,26 @@ static void become_worker(const char *program, int channel, int output,
     if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execl(program, program, (char *)NULL);
+    execvp(command[0], (char *const *)(uintptr_t)command);
     _exit(127);
 }
 
-int numalab_worker_start(struct numalab_worker *worker, const char *program,
-                         const struct numalab_limits *limits, int cancel_fd)
+/* Starts command as a child; with a channel or, for a launcher, without. */
+static int spawn(struct numalab_worker *worker, const char *const *command, bool has_channel,
+                 const struct numalab_limits *limits, int cancel_fd)
 {
     *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
                                       .output = -1, .cancel_fd = cancel_fd,
-                                      .limits = *limits};
+                                      .is_child = true, .limits = *limits};
     worker->outcome.doing = "start";
 
-    int channel[2], output[2];
-    if (access(program, X_OK) < 0) return numalab_worker_kit_error(worker, "find the worker", -errno);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+    int channel[2] = {-1, -1}, output[2];
+    if (has_channel && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return numalab_worker_kit_error(worker, "open the channel", -errno);
     worker->channel = channel[0];
     if (pipe2(output, O_CLOEXEC) < 0) {
         int error = -errno;
-        close(channel[1]);
+        if (has_channel) close(channel[1]);
         return numalab_worker_kit_error(worker, "open the output", error);
     }
     worker->output = output[0];
@@ -116,9 +120,9 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
 
     pid_t parent = getpid();
     worker->pid = fork();
-    if (worker->pid == 0) become_worker(program, channel[1], output[1], limits, parent);
+    if (worker->pid == 0) become_worker(command, channel[1], output[1], limits, parent);
     int error = -errno;
-    close(channel[1]);
+    if (has_channel) close(channel[1]);
     close(output[1]);
     if (worker->pid < 0) return numalab_worker_kit_error(worker, "start the worker", error);
 
@@ -126,6 +130,24 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
     if (worker->pid_fd < 0)
         return numalab_worker_kit_error(worker, "watch the worker", -errno);
     return 0;
+}
+
+int numalab_worker_start(struct numalab_worker *worker, const char *program,
+                         const struct numalab_limits *limits, int cancel_fd)
+{
+    const char *const command[] = {program, NULL};
+    if (access(program, X_OK) < 0) {
+        int error = -errno;
+        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
+        return numalab_worker_kit_error(worker, "find the worker", error);
+    }
+    return spawn(worker, command, true, limits, cancel_fd);
+}
+
+int numalab_worker_launch(struct numalab_worker *worker, const char *const *command,
+                          const struct numalab_limits *limits, int cancel_fd)
+{
+    return spawn(worker, command, false, limits, cancel_fd);
 }
 
 /* ---- what happens while it runs ------------------------------------------ */
@@ -151,7 +173,7 @@ static void drain_output(struct numalab_worker *worker)
     }
 }
 
-static int check_output(struct numalab_worker *worker)
+int numalab_worker_check_output(struct numalab_worker *worker)
 {
     if (worker->output < 0) return 0;
     drain_output(worker);
@@ -183,7 +205,7 @@ static int check_memory(struct numalab_worker *worker)
 }
 
 /* The worker has ended by itself: find out how. */
-static int note_death(struct numalab_worker *worker)
+int numalab_worker_note_death(struct numalab_worker *worker)
 {
     siginfo_t info = {0};
     struct numalab_message report;
@@ -197,6 +219,12 @@ static int note_death(struct numalab_worker *worker)
             worker->outcome.report = report;
         }
     if (worker->output >= 0) drain_output(worker);
+    if (!worker->is_child) { /* its parent learns how it ended, and does not tell */
+        worker->is_reaped = true;
+        worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
+        worker->outcome.signal_number = worker->outcome.report.signal_number;
+        return fail(worker, worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
+    }
     if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0 ||
         waitpid(worker->pid, &status, 0) < 0)
         return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
@@ -264,75 +292,140 @@ static int note_report(struct numalab_worker *worker, const struct numalab_messa
     return 0;
 }
 
-static int exchange(struct numalab_worker *worker, struct numalab_request *request,
-                    struct numalab_message *reply, int *descriptor,
-                    const struct numalab_watch *watch)
+/* Sends the request, unless something waits that is no crash report. */
+static int begin(struct numalab_exchange *one)
 {
-    request->ticket = ++worker->ticket;
-    if (descriptor) *descriptor = -1;
+    struct numalab_worker *worker = one->worker;
+    one->request->ticket = ++worker->ticket;
+    one->is_done = false;
+    one->channel_open = true;
+    if (one->descriptor) *one->descriptor = -1;
 
     /* Nothing may be waiting: a reply before the request is a forgery. */
-    int early = receive(worker, reply, NULL);
+    int early = receive(worker, one->reply, NULL);
     if (early < 0) return -1;
-    if (early == 1 && note_report(worker, reply) < 0) return -1;
-
-    const double start_s = numalab_now_s();
-    const double deadline_s = start_s + worker->limits.phase_s;
-    double next_look_s = start_s + 1e-3 * LOOK_MS;
-    /* A dead worker's channel refuses; the loop below then sees its end. A full one
+    if (early == 1 && note_report(worker, one->reply) < 0) return -1;
+    /* A dead worker's channel refuses; its process descriptor then tells. A full one
      * belongs to a worker that does not read what it is told. */
-    if (send(worker->channel, request, sizeof *request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+    if (send(worker->channel, one->request, sizeof *one->request,
+             MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
         errno == EAGAIN)
         return fail(worker, NUMALAB_BAD_PROTOCOL);
-    bool channel_open = true;
+    return 0;
+}
+
+/* The channel is readable. */
+static int take_message(struct numalab_exchange *one, double start_s, double now_s)
+{
+    struct numalab_worker *worker = one->worker;
+    int got = receive(worker, one->reply, one->descriptor);
+    if (got < 0) return -1;
+    if (got == 2) one->channel_open = false; /* until the process descriptor tells */
+    if (got != 1) return 0;
+    if (one->reply->kind != NUMALAB_REPLY) return note_report(worker, one->reply);
+    if (one->reply->ticket != one->request->ticket) return fail(worker, NUMALAB_BAD_PROTOCOL);
+    worker->started_at_s = start_s;
+    worker->elapsed_s = now_s - start_s;
+    one->is_done = true;
+    return numalab_worker_check_output(worker);
+}
+
+/* Of the workers whose process descriptor is readable: one that has told of its crash
+ * before one that has not, which may have been ended in its wake. */
+static int note_deaths(struct numalab_exchange *list, size_t count, const struct pollfd *fds,
+                       size_t *failed)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!fds[3 * i + 1].revents) continue;
+        numalab_worker_note_death(list[i].worker);
+        if (!found || list[i].worker->outcome.has_report) *failed = i;
+        found = true;
+        if (list[i].worker->outcome.has_report) break;
+    }
+    return found ? -1 : 0;
+}
+
+int numalab_exchange(struct numalab_exchange *list, size_t count,
+                     const struct numalab_watch *watch, size_t *failed)
+{
+    enum { WATCH, CANCEL, FIRST };
+    struct pollfd fds[FIRST + 3 * NUMALAB_MAX_RANKS];
+    struct numalab_worker *const first = list[0].worker;
+    const double start_s = numalab_now_s();
+    const double deadline_s = start_s + first->limits.phase_s;
+    double next_look_s = start_s + 1e-3 * LOOK_MS;
+
+    for (*failed = 0; *failed < count; ++*failed)
+        if (begin(&list[*failed]) < 0) return -1;
 
     for (;;) {
-        struct pollfd fds[] = {
-            {.fd = channel_open ? worker->channel : -1, .events = POLLIN},
-            {.fd = worker->pid_fd, .events = POLLIN},
-            {.fd = worker->output, .events = POLLIN},
-            {.fd = worker->cancel_fd, .events = POLLIN},
-            {.fd = watch ? watch->fd : -1, .events = POLLIN},
-        };
+        fds[WATCH] = (struct pollfd){.fd = watch ? watch->fd : -1, .events = POLLIN};
+        fds[CANCEL] = (struct pollfd){.fd = first->cancel_fd, .events = POLLIN};
+        for (size_t i = 0; i < count; i++) {
+            const struct numalab_worker *worker = list[i].worker;
+            struct pollfd *of_worker = &fds[FIRST + 3 * i];
+            const bool listens = list[i].channel_open && !list[i].is_done;
+            of_worker[0] =
+                (struct pollfd){.fd = listens ? worker->channel : -1, .events = POLLIN};
+            of_worker[1] = (struct pollfd){.fd = worker->pid_fd, .events = POLLIN};
+            of_worker[2] = (struct pollfd){.fd = worker->output, .events = POLLIN};
+        }
         int timeout_ms = LOOK_MS;
         if (watch) {
             int wanted_ms = watch->timeout_ms(watch->context);
             if (wanted_ms >= 0 && wanted_ms < timeout_ms) timeout_ms = wanted_ms;
         }
-        int ready = poll(fds, sizeof fds / sizeof fds[0], timeout_ms);
+        *failed = 0;
+        int ready = poll(fds, FIRST + 3 * count, timeout_ms);
         double now_s = numalab_now_s();
         if (ready < 0 && errno != EINTR)
-            return numalab_worker_kit_error(worker, "wait for the worker", -errno);
+            return numalab_worker_kit_error(first, "wait for the worker", -errno);
+        if (ready <= 0)
+            for (size_t i = 0; i < FIRST + 3 * count; i++) fds[i].revents = 0;
 
-        if (ready > 0 && fds[0].revents) {
-            int got = receive(worker, reply, descriptor);
-            if (got < 0) return -1;
-            if (got == 2) channel_open = false; /* until the process descriptor tells */
-            if (got == 1 && reply->kind == NUMALAB_REPLY) {
-                if (reply->ticket != request->ticket)
-                    return fail(worker, NUMALAB_BAD_PROTOCOL);
-                worker->started_at_s = start_s;
-                worker->elapsed_s = now_s - start_s;
-                return check_output(worker);
-            }
-            if (got == 1 && note_report(worker, reply) < 0) return -1;
+        size_t done = 0;
+        for (size_t i = 0; i < count; i++) {
+            *failed = i;
+            if (fds[FIRST + 3 * i].revents && take_message(&list[i], start_s, now_s) < 0)
+                return -1;
+            done += list[i].is_done;
         }
-        if (ready > 0 && fds[3].revents) return fail(worker, NUMALAB_CANCELLED);
-        if (watch && (ready <= 0 || fds[4].revents || watch->timeout_ms(watch->context) == 0)) {
+        if (done == count) return 0;
+        *failed = 0;
+        if (fds[CANCEL].revents) return fail(first, NUMALAB_CANCELLED);
+        if (watch &&
+            (ready <= 0 || fds[WATCH].revents || watch->timeout_ms(watch->context) == 0)) {
             int error = watch->serve(watch->context);
-            if (error < 0) return numalab_worker_kit_error(worker, "trace page faults", error);
+            if (error < 0) return numalab_worker_kit_error(first, "trace page faults", error);
         }
-        if (ready > 0 && fds[2].revents && check_output(worker) < 0) return -1;
-        if (ready > 0 && fds[1].revents) return note_death(worker);
-        if (now_s > deadline_s) {
-            worker->outcome.limit_s = worker->limits.phase_s;
-            return fail(worker, NUMALAB_TIMED_OUT);
+        const bool is_time_to_look = now_s > next_look_s;
+        for (size_t i = 0; i < count; i++) {
+            *failed = i;
+            if (fds[FIRST + 3 * i + 2].revents && numalab_worker_check_output(list[i].worker) < 0) return -1;
         }
-        if (now_s > next_look_s) {
-            next_look_s = now_s + 1e-3 * LOOK_MS;
-            if (check_memory(worker) < 0) return -1;
+        if (note_deaths(list, count, &fds[FIRST], failed) < 0) return -1;
+        for (size_t i = 0; i < count; i++) {
+            struct numalab_worker *worker = list[i].worker;
+            *failed = i;
+            if (now_s > deadline_s && !list[i].is_done) {
+                worker->outcome.limit_s = first->limits.phase_s;
+                return fail(worker, NUMALAB_TIMED_OUT);
+            }
+            if (is_time_to_look && check_memory(worker) < 0) return -1;
         }
+        if (is_time_to_look) next_look_s = now_s + 1e-3 * LOOK_MS;
     }
+}
+
+static int exchange(struct numalab_worker *worker, struct numalab_request *request,
+                    struct numalab_message *reply, int *descriptor,
+                    const struct numalab_watch *watch)
+{
+    struct numalab_exchange one = {
+        .worker = worker, .request = request, .reply = reply, .descriptor = descriptor};
+    size_t failed;
+    return numalab_exchange(&one, 1, watch, &failed);
 }
 
 /* ---- requests ---------------------------------------------------------- */
@@ -350,17 +443,45 @@ static int set_address_space_limit(struct numalab_worker *worker)
     return prlimit64(worker->pid, RLIMIT_AS, &new, NULL) < 0 ? -errno : 0;
 }
 
-static int map_arrays(struct numalab_worker *worker, const struct numalab_driver *driver,
-                      enum numalab_memory_kind kind)
+void numalab_worker_set_arrays(struct numalab_worker *worker, size_t n,
+                               const struct numalab_driver *driver)
+{
+    worker->outcome.doing = "allocate the arrays";
+    worker->outcome.n = worker->n = n;
+    worker->array_count = driver->array_count;
+    worker->array_bytes = 0;
+    worker->makes_arrays = driver->create_phase != NULL;
+    for (size_t i = 0; i < driver->array_count; i++) {
+        worker->bytes[i] = n * driver->arrays[i].element_bytes;
+        worker->array_bytes += worker->bytes[i];
+    }
+}
+
+struct numalab_request numalab_allocate_request(const struct numalab_worker *worker,
+                                                enum numalab_memory_kind kind)
 {
     struct numalab_request request = {.kind = NUMALAB_ALLOCATE,
                                       .memory_kind = kind,
                                       .soft_ends = worker->limits.soft_ends,
-                                      .array_count = (uint32_t)driver->array_count,
+                                      .array_count = (uint32_t)worker->array_count,
                                       .n = worker->n};
+    memcpy(request.bytes, worker->bytes, sizeof request.bytes);
+    return request;
+}
+
+struct numalab_request numalab_phase_request(struct numalab_worker *worker, const char *phase)
+{
+    struct numalab_request request = {.kind = NUMALAB_RUN_PHASE, .n = worker->n};
+    worker->outcome.doing = phase;
+    snprintf(request.phase, sizeof request.phase, "%s", phase);
+    return request;
+}
+
+static int map_arrays(struct numalab_worker *worker, enum numalab_memory_kind kind)
+{
+    struct numalab_request request = numalab_allocate_request(worker, kind);
     struct numalab_message reply;
 
-    memcpy(request.bytes, worker->bytes, sizeof request.bytes);
     if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
     if (reply.error < 0) return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
     memcpy(worker->address, reply.address, sizeof worker->address);
@@ -370,10 +491,8 @@ static int map_arrays(struct numalab_worker *worker, const struct numalab_driver
 static int run_phase(struct numalab_worker *worker, const char *phase,
                      const struct numalab_watch *watch, struct numalab_message *reply)
 {
-    struct numalab_request request = {.kind = NUMALAB_RUN_PHASE, .n = worker->n};
+    struct numalab_request request = numalab_phase_request(worker, phase);
 
-    worker->outcome.doing = phase;
-    snprintf(request.phase, sizeof request.phase, "%s", phase);
     if (exchange(worker, &request, reply, NULL, watch) < 0) return -1;
     if (reply->error < 0) return numalab_worker_kit_error(worker, phase, reply->error);
     return 0;
@@ -394,19 +513,11 @@ int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver,
                             enum numalab_memory_kind kind)
 {
-    worker->outcome.doing = "allocate the arrays";
-    worker->outcome.n = worker->n = n;
-    worker->array_count = driver->array_count;
-    worker->array_bytes = 0;
-    worker->makes_arrays = driver->create_phase != NULL;
-    for (size_t i = 0; i < driver->array_count; i++) {
-        worker->bytes[i] = n * driver->arrays[i].element_bytes;
-        worker->array_bytes += worker->bytes[i];
-    }
+    numalab_worker_set_arrays(worker, n, driver);
     int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
     if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
     return worker->makes_arrays ? have_arrays_made(worker, driver)
-                                : map_arrays(worker, driver, kind);
+                                : map_arrays(worker, kind);
 }
 
 int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver)
@@ -431,6 +542,18 @@ int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind 
 
 /* ---- stop, continue, memory ---------------------------------------------- */
 
+/* Whether every thread of a process stands still; of one that has ended, too. */
+static bool all_threads_stopped(pid_t pid)
+{
+    struct numalab_threads threads;
+    bool stopped = true;
+    if (numalab_threads_read(pid, &threads) < 0) return true;
+    for (size_t i = 0; i < threads.count && stopped; i++)
+        stopped = numalab_threads_is_stopped(pid, threads.list[i].id);
+    numalab_threads_free(&threads);
+    return stopped;
+}
+
 int numalab_worker_stop(struct numalab_worker *worker)
 {
     if (worker->is_stopped) return 0;
@@ -439,19 +562,24 @@ int numalab_worker_stop(struct numalab_worker *worker)
 
     const double deadline_s = numalab_now_s() + stop_limit_s;
     int spun = 0;
-    for (;;) {
+    while (!worker->is_child && !all_threads_stopped(worker->pid)) {
+        if (numalab_now_s() > deadline_s) return fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
+        poll(NULL, 0, spun++ < 100 ? 0 : 1);
+    }
+    while (worker->is_child) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
             return numalab_worker_kit_error(worker, "stop the worker", -errno);
         if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
-        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED) return note_death(worker);
+        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED) return numalab_worker_note_death(worker);
         /* Somebody in the worker may wake it again and again. */
         if (numalab_now_s() > deadline_s) return fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
         poll(NULL, 0, spun++ < 100 ? 0 : 1); /* most stop within 50 us */
     }
     siginfo_t taken;
-    waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
+    if (worker->is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
     worker->is_stopped = true;
     return 0;
 }
@@ -477,7 +605,7 @@ static int note_lost_memory(struct numalab_worker *worker, const char *doing, in
 {
     enum { DEATH_MS = 500 };
     struct pollfd death = {.fd = worker->pid_fd, .events = POLLIN};
-    if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return note_death(worker);
+    if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return numalab_worker_note_death(worker);
     if (error == EFAULT) return fail(worker, NUMALAB_ARRAY_GONE);
     return numalab_worker_kit_error(worker, doing, -error);
 }
@@ -509,7 +637,8 @@ void numalab_worker_end(struct numalab_worker *worker)
         kill(-worker->pid, SIGKILL); /* its whole session */
         if (!worker->is_reaped) {
             kill(worker->pid, SIGKILL);
-            while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
+            while (worker->is_child && waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+                continue;
         }
         /* LLVM's runtime registers itself in a file that a killed process
          * leaves behind. */

@@ -50,7 +50,10 @@ struct numalab_limits {
     bool any_address_space; /* for a program that reserves more than it uses */
 };
 
-enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096 };
+enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 64 };
+
+/* Of a rank, whose parent is the launcher. */
+enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
 
 struct numalab_worker {
     pid_t pid;
@@ -58,6 +61,7 @@ struct numalab_worker {
     int channel;
     int output;    /* what the worker prints; -1 once closed */
     int cancel_fd; /* readable when the monitor was told to stop; not owned */
+    bool is_child; /* false: a rank, which the launcher has started */
     bool is_stopped;
     bool is_reaped;
     uint32_t ticket;

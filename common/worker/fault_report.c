@@ -14,9 +14,10 @@
 #include "protocol.h"
 #include "trap.h"
 
-/* A signal handler gets no argument of ours, so these two are the one exception
+/* A signal handler gets no argument of ours, so these are the one exception
  * to passing state: set once, before any handler can run. */
 static struct numalab_trap *the_trap;
+static int the_channel;
 static struct {
     uintptr_t base, first, end;
 } program;
@@ -92,15 +93,16 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
     void *callers[NUMALAB_MAX_FRAMES + 4];
     int count = backtrace(callers, NUMALAB_MAX_FRAMES + 4);
     for (int i = 0; i < count; i++) add_frame(&report, (uintptr_t)callers[i] - 1);
-    send(NUMALAB_CHANNEL_FD, &report, sizeof report, MSG_NOSIGNAL);
+    send(the_channel, &report, sizeof report, MSG_NOSIGNAL);
 
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
 
-int numalab_fault_report_install(struct numalab_trap *trap)
+int numalab_fault_report_install(int channel, struct numalab_trap *trap)
 {
     the_trap = trap;
+    the_channel = channel;
     dl_iterate_phdr(note_program, NULL);
     void *unused[1];
     backtrace(unused, 1); /* loads the unwinder now, not inside the handler */

@@ -7,6 +7,6 @@ struct numalab_trap;
 /* Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack
  * of their own on the main thread. A SIGSEGV that belongs to an armed trap is
  * handed to it and execution goes on. Returns 0 or a negative errno. */
-int numalab_fault_report_install(struct numalab_trap *trap);
+int numalab_fault_report_install(int channel, struct numalab_trap *trap);
 
 #endif

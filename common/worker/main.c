@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "arrays.h"
+#include "channel.h"
 #include "fault_report.h"
 #include "numalab/phases.h"
 #include "trap.h"
@@ -31,7 +32,7 @@ static void note_addresses(struct numalab_message *reply, const struct numalab_a
 }
 
 /* Sends message, with descriptor beside it unless that is negative. */
-static int send_message(const struct numalab_message *message, int descriptor)
+static int send_message(int channel, const struct numalab_message *message, int descriptor)
 {
     union {
         struct cmsghdr header;
@@ -49,7 +50,7 @@ static int send_message(const struct numalab_message *message, int descriptor)
         header->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
     }
-    return sendmsg(NUMALAB_CHANNEL_FD, &envelope, MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return sendmsg(channel, &envelope, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 int main(void)
@@ -59,11 +60,12 @@ int main(void)
 
     /* Whole lines, so that a crash loses nothing of what the kernel printed. */
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (numalab_fault_report_install(&trap) < 0) return EXIT_FAILURE;
+    const int channel = numalab_channel_open();
+    if (channel < 0 || numalab_fault_report_install(channel, &trap) < 0) return EXIT_FAILURE;
 
     for (;;) {
         struct numalab_request request;
-        ssize_t received = recv(NUMALAB_CHANNEL_FD, &request, sizeof request, 0);
+        ssize_t received = recv(channel, &request, sizeof request, 0);
         if (received < 0 && errno == EINTR) continue;
         if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
 
@@ -102,7 +104,7 @@ int main(void)
         default:
             reply.error = -EINVAL;
         }
-        int sent = send_message(&reply, descriptor);
+        int sent = send_message(channel, &reply, descriptor);
         if (descriptor >= 0) close(descriptor);
         if (sent < 0) return EXIT_FAILURE;
     }

@@ -1,0 +1,231 @@
+#define _GNU_SOURCE
+#include "job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "exchange.h"
+
+enum { NAME_BYTES = 64, LOOK_MS = 50 };
+
+/* Sixteen ranks on two cores take some seconds to come up. */
+static const double start_limit_s = 60.0;
+
+/* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
+static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
+
+/* For ranks that share cores: see worker/oversubscribed.c. */
+static const char yield_variable[] = "NUMALAB_YIELD";
+
+/* How long ranks may take to be gone once they are killed. */
+enum { END_MS = 2000 };
+
+static int fail_rank(struct numalab_job *job, struct numalab_worker *worker)
+{
+    job->failed = worker;
+    return -1;
+}
+
+static int fail_start(struct numalab_job *job, const char *doing, int error)
+{
+    numalab_worker_kit_error(&job->launcher, doing, error);
+    return fail_rank(job, &job->launcher);
+}
+
+/* Listens in the abstract namespace, where nothing is left behind; name gets the part behind
+ * the zero byte. */
+static int open_listener(struct numalab_job *job, char name[NAME_BYTES])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int length = snprintf(name, NAME_BYTES, "numalab-job-%d-%.0f", (int)getpid(),
+                                1e9 * numalab_now_s());
+    memcpy(address.sun_path + 1, name, (size_t)length);
+    job->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (job->listener < 0) return -errno;
+    const socklen_t bytes =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    if (bind(job->listener, (const struct sockaddr *)&address, bytes) < 0 ||
+        listen(job->listener, NUMALAB_MAX_RANKS) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Takes one connection: of a process of our own user that says which rank it is. */
+static int accept_rank(struct numalab_job *job, size_t *connected)
+{
+    struct ucred peer;
+    socklen_t peer_bytes = sizeof peer;
+    struct numalab_message hello;
+
+    int channel = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (channel < 0) return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    struct pollfd ready = {.fd = channel, .events = POLLIN};
+    const bool said_hello = poll(&ready, 1, 1000) > 0 &&
+                            recv(channel, &hello, sizeof hello, 0) == (ssize_t)sizeof hello &&
+                            hello.kind == NUMALAB_HELLO;
+    if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
+        getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) < 0 ||
+        peer.uid != getuid()) {
+        close(channel); /* nobody we wait for */
+        return 0;
+    }
+    struct numalab_worker *worker = &job->rank[hello.ticket];
+    worker->channel = channel;
+    worker->pid = peer.pid;
+    worker->pid_fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    if (worker->pid_fd < 0) return -errno;
+    ++*connected;
+    return 0;
+}
+
+static int wait_for_ranks(struct numalab_job *job)
+{
+    const double deadline_s = numalab_now_s() + start_limit_s;
+    size_t connected = 0;
+    while (connected < job->rank_count) {
+        struct pollfd fds[] = {{.fd = job->listener, .events = POLLIN},
+                               {.fd = job->launcher.pid_fd, .events = POLLIN},
+                               {.fd = job->launcher.cancel_fd, .events = POLLIN}};
+        poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
+        if (fds[0].revents) {
+            int error = accept_rank(job, &connected);
+            if (error < 0) return fail_start(job, "connect to a rank", error);
+        }
+        if (numalab_worker_check_output(&job->launcher) < 0) return fail_rank(job, &job->launcher);
+        if (fds[1].revents) {
+            numalab_worker_note_death(&job->launcher);
+            return fail_rank(job, &job->launcher);
+        }
+        if (numalab_worker_is_cancelled(&job->launcher)) {
+            job->launcher.outcome.kind = NUMALAB_CANCELLED;
+            return fail_rank(job, &job->launcher);
+        }
+        if (numalab_now_s() > deadline_s) return fail_start(job, "start all ranks", -ETIMEDOUT);
+    }
+    return 0;
+}
+
+int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
+                      const struct numalab_limits *limits, int cancel_fd)
+{
+    char name[NAME_BYTES];
+    *job = (struct numalab_job){.listener = -1, .rank_count = rank_count};
+    job->launcher = (struct numalab_worker){
+        .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = cancel_fd};
+    if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
+        return fail_start(job, "start so many ranks", -EINVAL);
+    job->rank = calloc(rank_count, sizeof *job->rank);
+    if (!job->rank) return fail_start(job, "start the ranks", -ENOMEM);
+    for (size_t i = 0; i < rank_count; i++)
+        job->rank[i] = (struct numalab_worker){
+            .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = cancel_fd,
+            .limits = *limits, .outcome = {.doing = "start"}};
+    int error = open_listener(job, name);
+    if (error < 0) return fail_start(job, "open the job's socket", error);
+
+    setenv(NUMALAB_JOB_VARIABLE, name, 1);
+    setenv(ucx_signals, "", 1);
+    if (rank_count > (size_t)sysconf(_SC_NPROCESSORS_ONLN)) setenv(yield_variable, "1", 1);
+    int started = numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
+    unsetenv(NUMALAB_JOB_VARIABLE);
+    unsetenv(ucx_signals);
+    unsetenv(yield_variable);
+    if (started < 0) return fail_rank(job, &job->launcher);
+    if (wait_for_ranks(job) < 0) return -1;
+
+    /* It comes through the launcher, and is looked at while the ranks work. */
+    struct numalab_worker *first = &job->rank[0], *launcher = &job->launcher;
+    first->output = launcher->output;
+    first->printed_bytes = launcher->printed_bytes;
+    memcpy(first->kept_output, launcher->kept_output, sizeof first->kept_output);
+    launcher->output = -1;
+    return 0;
+}
+
+/* One request to each rank, and all replies. */
+static int exchange_with_all(struct numalab_job *job, struct numalab_request *request,
+                             struct numalab_message *reply)
+{
+    struct numalab_exchange list[NUMALAB_MAX_RANKS];
+    size_t failed;
+    for (size_t i = 0; i < job->rank_count; i++)
+        list[i] = (struct numalab_exchange){
+            .worker = &job->rank[i], .request = &request[i], .reply = &reply[i]};
+    if (numalab_exchange(list, job->rank_count, NULL, &failed) < 0)
+        return fail_rank(job, &job->rank[failed]);
+    job->elapsed_s = 0.0;
+    for (size_t i = 0; i < job->rank_count; i++) {
+        struct numalab_worker *worker = &job->rank[i];
+        if (worker->elapsed_s > job->elapsed_s) job->elapsed_s = worker->elapsed_s;
+        if (reply[i].error < 0) {
+            numalab_worker_kit_error(worker, worker->outcome.doing, reply[i].error);
+            return fail_rank(job, worker);
+        }
+    }
+    return 0;
+}
+
+int numalab_job_allocate(struct numalab_job *job, const size_t *n,
+                         const struct numalab_driver *driver, enum numalab_memory_kind kind)
+{
+    struct numalab_request request[NUMALAB_MAX_RANKS];
+    struct numalab_message reply[NUMALAB_MAX_RANKS];
+    for (size_t i = 0; i < job->rank_count; i++) {
+        numalab_worker_set_arrays(&job->rank[i], n[i], driver);
+        request[i] = numalab_allocate_request(&job->rank[i], kind);
+    }
+    if (exchange_with_all(job, request, reply) < 0) return -1;
+    for (size_t i = 0; i < job->rank_count; i++)
+        memcpy(job->rank[i].address, reply[i].address, sizeof reply[i].address);
+    return 0;
+}
+
+int numalab_job_run(struct numalab_job *job, const char *phase)
+{
+    struct numalab_request request[NUMALAB_MAX_RANKS];
+    struct numalab_message reply[NUMALAB_MAX_RANKS];
+    for (size_t i = 0; i < job->rank_count; i++)
+        request[i] = numalab_phase_request(&job->rank[i], phase);
+    return exchange_with_all(job, request, reply);
+}
+
+int numalab_job_stop(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_stop(&job->rank[i]) < 0) return fail_rank(job, &job->rank[i]);
+    return 0;
+}
+
+int numalab_job_continue(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_continue(&job->rank[i]) < 0) return fail_rank(job, &job->rank[i]);
+    return 0;
+}
+
+void numalab_job_end(struct numalab_job *job)
+{
+    /* The ranks first: a launcher that sees the others go would say so at length. */
+    for (size_t i = 0; i < job->rank_count && job->rank; i++)
+        if (job->rank[i].pid > 0) kill(job->rank[i].pid, SIGKILL);
+    numalab_worker_end(&job->launcher);
+    for (size_t i = 0; i < job->rank_count && job->rank; i++) {
+        struct pollfd gone = {.fd = job->rank[i].pid_fd, .events = POLLIN};
+        if (gone.fd >= 0) poll(&gone, 1, END_MS);
+        numalab_worker_end(&job->rank[i]);
+    }
+    if (job->listener >= 0) close(job->listener);
+    if (job->failed != &job->launcher) job->failed = NULL;
+    free(job->rank);
+    job->rank = NULL;
+    job->rank_count = 0;
+    job->listener = -1;
+}

@@ -1,0 +1,45 @@
+/* An MPI job: a launcher, and a worker for each rank that it starts.
+ *
+ * The ranks are no children of the monitor. Each connects to its socket and says which rank
+ * it is; the kernel tells which process has connected. From then on a rank is a worker like
+ * any other, but for how it ended: that only its parent learns. Requests go to all ranks at
+ * once. */
+#ifndef NUMALAB_MONITOR_JOB_H
+#define NUMALAB_MONITOR_JOB_H
+
+#include "worker_process.h"
+
+struct numalab_job {
+    struct numalab_worker launcher;
+    struct numalab_worker *rank; /* the first has what any of them prints */
+    size_t rank_count;
+    int listener;
+    double elapsed_s;              /* of the last phase: until the last rank was done */
+    struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */
+};
+
+/* Each of the following returns 0, or -1 with job->failed->outcome set. After that only
+ * numalab_job_end may be called. */
+
+/* command: the launcher with its arguments and the program that each rank runs, ending with
+ * NULL; rank_count: how many ranks it will start, at most NUMALAB_MAX_RANKS. Returns when
+ * all have said hello. */
+int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
+                      const struct numalab_limits *limits, int cancel_fd);
+
+/* Maps arrays of n[rank] * element_bytes[i] bytes in each rank. */
+int numalab_job_allocate(struct numalab_job *job, const size_t *n,
+                         const struct numalab_driver *driver, enum numalab_memory_kind kind);
+
+/* Runs a phase in all ranks at once and takes its time. */
+int numalab_job_run(struct numalab_job *job, const char *phase);
+
+/* Stops all threads of all ranks, and lets them go on. */
+int numalab_job_stop(struct numalab_job *job);
+int numalab_job_continue(struct numalab_job *job);
+
+/* Ends the launcher and all ranks, and frees the list of ranks, whose outcomes are then
+ * gone: take what is needed of them before. job->failed stays if it is the launcher. */
+void numalab_job_end(struct numalab_job *job);
+
+#endif

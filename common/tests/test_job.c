@@ -1,0 +1,169 @@
+#define _GNU_SOURCE
+#include "monitor/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "expect.h"
+#include "monitor/threads.h"
+
+static int failures;
+
+enum { MOST_RANKS = 4, N = 100 };
+
+static const struct numalab_limits limits = {.phase_s = 2.0,
+                                             .memory_bytes = (uint64_t)512 << 20,
+                                             .output_bytes = 1 << 20,
+                                             .thread_count = 2};
+
+/* How many entries a folder has; of /dev/shm, what jobs have left behind. */
+static size_t entries_of(const char *path)
+{
+    size_t count = 0;
+    DIR *folder = opendir(path);
+    while (folder && readdir(folder)) count++;
+    if (folder) closedir(folder);
+    return count;
+}
+
+static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
+{
+    char count[8];
+    snprintf(count, sizeof count, "%zu", ranks);
+    const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
+    const size_t n[MOST_RANKS] = {N, N + 1, N + 2, N + 3};
+    return numalab_job_start(job, command, ranks, &limits, cancel_fd) < 0 ||
+                   numalab_job_run(job, "start") < 0 ||
+                   numalab_job_allocate(job, n, numalab_drivers[0], NUMALAB_ANONYMOUS) < 0
+               ? -1
+               : 0;
+}
+
+/* All ranks and what started them are gone, and so is what they had in shared memory. */
+static void expect_nothing_left(const pid_t *pid, size_t count, size_t shared_before)
+{
+    int status;
+    for (int wait = 0; wait < 200 && waitpid(-1, &status, WNOHANG) >= 0; wait++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    EXPECT(waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD);
+    for (size_t i = 0; i < count; i++) EXPECT(kill(pid[i], 0) < 0 && errno == ESRCH);
+    EXPECT(entries_of("/dev/shm") <= shared_before);
+}
+
+static void test_ring(size_t ranks)
+{
+    struct numalab_job job;
+    pid_t pid[MOST_RANKS];
+    const size_t shared_before = entries_of("/dev/shm");
+
+    EXPECT(start_job(&job, ranks, -1) == 0);
+    EXPECT(numalab_job_run(&job, "ring") == 0);
+    EXPECT(job.elapsed_s > 0.0);
+    EXPECT(numalab_job_stop(&job) == 0);
+    for (size_t i = 0; i < ranks; i++) {
+        double first = -1.0, last = -1.0;
+        pid[i] = job.rank[i].pid;
+        EXPECT(numalab_threads_is_stopped(pid[i], pid[i]));
+        EXPECT(job.rank[i].n == N + i);
+        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) == 0);
+        EXPECT(numalab_worker_read(&job.rank[i],
+                                   job.rank[i].address[0] + (N + i - 1) * sizeof last, &last,
+                                   sizeof last) == 0);
+        EXPECT(first == (double)((i + ranks - 1) % ranks) && last == first);
+    }
+    EXPECT(numalab_job_continue(&job) == 0);
+    EXPECT(numalab_job_run(&job, "barriers") == 0);
+    numalab_job_end(&job);
+    expect_nothing_left(pid, ranks, shared_before);
+}
+
+/* Runs one phase in a job of its own; returns how that ended, and the rank that it tells of. */
+static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_fd, size_t *rank)
+{
+    struct numalab_job job;
+    struct numalab_outcome outcome = {0};
+    pid_t pid[MOST_RANKS];
+    const size_t shared_before = entries_of("/dev/shm");
+
+    *rank = ranks;
+    EXPECT(start_job(&job, ranks, cancel_fd) == 0);
+    for (size_t i = 0; i < ranks; i++) pid[i] = job.rank[i].pid;
+    if (numalab_job_run(&job, phase) < 0) {
+        outcome = job.failed->outcome;
+        if (job.failed != &job.launcher) *rank = (size_t)(job.failed - job.rank);
+    }
+    numalab_job_end(&job);
+    expect_nothing_left(pid, ranks, shared_before);
+    return outcome;
+}
+
+static void test_ends(void)
+{
+    size_t rank;
+    struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && rank < 3);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == limits.phase_s);
+
+    outcome = after("one_crashes", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);
+    EXPECT(outcome.signal_number == SIGSEGV && outcome.has_report);
+    EXPECT(outcome.report.fault_has_address);
+
+    outcome = after("one_leaves", 2, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_EXITED && rank == 1);
+    EXPECT(outcome.exit_code == NUMALAB_UNKNOWN_EXIT_CODE);
+
+    outcome = after("print_endlessly", 2, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_TOO_MUCH_OUTPUT);
+}
+
+static void test_cancel(void)
+{
+    size_t rank;
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarms, NULL);
+    int cancel_fd = signalfd(-1, &alarms, SFD_CLOEXEC);
+    alarm(2);
+    EXPECT(after("deadlock", 2, cancel_fd, &rank).kind == NUMALAB_CANCELLED);
+    alarm(0);
+    close(cancel_fd);
+}
+
+static void test_bad_starts(void)
+{
+    struct numalab_job job;
+    const char *const missing[] = {"mpiexec", "-n", "2", "/no/such/program", NULL};
+    EXPECT(numalab_job_start(&job, missing, 2, &limits, -1) < 0);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_EXITED);
+    EXPECT(job.launcher.printed_bytes > 0);
+    numalab_job_end(&job);
+
+    const char *const none[] = {"/no/such/launcher", NULL};
+    EXPECT(numalab_job_start(&job, none, 2, &limits, -1) < 0);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.exit_code == 127);
+    numalab_job_end(&job);
+
+    EXPECT(numalab_job_start(&job, none, NUMALAB_MAX_RANKS + 1, &limits, -1) < 0);
+    EXPECT(job.failed->outcome.kind == NUMALAB_KIT_ERROR);
+    numalab_job_end(&job);
+}
+
+int main(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (size_t ranks = 1; ranks <= MOST_RANKS; ranks++) test_ring(ranks);
+    test_ends();
+    test_cancel();
+    test_bad_starts();
+    return failures > 0;
+}

@@ -1,0 +1,47 @@
+#define _GNU_SOURCE
+#include "channel.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+static int connect_to(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const size_t length = strlen(name);
+    /* In the abstract namespace: the name follows a zero byte. */
+    if (length > sizeof address.sun_path - 1) return -ENAMETOOLONG;
+    memcpy(address.sun_path + 1, name, length);
+    int channel = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (channel < 0) return -errno;
+    if (connect(channel, (const struct sockaddr *)&address,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0) {
+        int error = -errno;
+        close(channel);
+        return error;
+    }
+    return channel;
+}
+
+int numalab_channel_open(void)
+{
+    const char *name = getenv(NUMALAB_JOB_VARIABLE), *rank = getenv("PMI_RANK");
+    if (!name) return NUMALAB_CHANNEL_FD;
+    if (!rank) return -EINVAL;
+    int channel = connect_to(name);
+    if (channel < 0) return channel;
+    const struct numalab_message hello = {.kind = NUMALAB_HELLO,
+                                          .ticket = (uint32_t)strtoul(rank, NULL, 10)};
+    if (send(channel, &hello, sizeof hello, MSG_NOSIGNAL) < 0) {
+        int error = -errno;
+        close(channel);
+        return error;
+    }
+    return channel;
+}
