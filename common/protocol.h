@@ -53,7 +53,8 @@ struct numalab_request {
 enum numalab_message_kind {
     NUMALAB_REPLY = 1,
     NUMALAB_FAULT,
-    NUMALAB_HELLO /* ticket: the rank, as the launcher told it */
+    NUMALAB_HELLO, /* ticket: the rank, as the launcher told it */
+    NUMALAB_LEAVE  /* of a rank that calls exit; ticket: its exit code */
 };
 
 /* One entry of the in-process trace: which thread touched a page, in order. */

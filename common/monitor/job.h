@@ -2,8 +2,9 @@
  *
  * The ranks are no children of the monitor. Each connects to its socket and says which rank
  * it is; the kernel tells which process has connected. From then on a rank is a worker like
- * any other, but for how it ended: that only its parent learns. Requests go to all ranks at
- * once. */
+ * any other, but for how it ended: that only its parent learns. It tells of a crash and of a
+ * call of exit; a rank that vanishes in another way can't be told from those that the launcher
+ * then ends. Requests go to all ranks at once. */
 #ifndef NUMALAB_MONITOR_JOB_H
 #define NUMALAB_MONITOR_JOB_H
 

@@ -204,6 +204,20 @@ static int check_memory(struct numalab_worker *worker)
     return fail(worker, NUMALAB_OUT_OF_MEMORY);
 }
 
+/* What a worker says before it ends: that it crashed, or as a rank that it leaves. */
+static bool keep_report(struct numalab_worker *worker, const struct numalab_message *message)
+{
+    if (message->kind == NUMALAB_FAULT) {
+        worker->outcome.has_report = true;
+        worker->outcome.report = *message;
+        return true;
+    }
+    if (message->kind != NUMALAB_LEAVE || worker->is_child) return false;
+    worker->outcome.has_left = true;
+    worker->outcome.exit_code = (int)message->ticket;
+    return true;
+}
+
 /* The worker has ended by itself: find out how. */
 int numalab_worker_note_death(struct numalab_worker *worker)
 {
@@ -214,14 +228,11 @@ int numalab_worker_note_death(struct numalab_worker *worker)
     /* A report it sent before it died is still in the channel. */
     while (recv(worker->channel, &report, sizeof report, MSG_DONTWAIT) ==
            (ssize_t)sizeof report)
-        if (report.kind == NUMALAB_FAULT) {
-            worker->outcome.has_report = true;
-            worker->outcome.report = report;
-        }
+        keep_report(worker, &report);
     if (worker->output >= 0) drain_output(worker);
     if (!worker->is_child) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
-        worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
+        if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
         worker->outcome.signal_number = worker->outcome.report.signal_number;
         return fail(worker, worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
     }
@@ -283,13 +294,10 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
     return 1;
 }
 
-/* Keeps a crash report; any other message that is no reply is a forgery. */
+/* Keeps a crash report or a leave; any other message that is no reply is a forgery. */
 static int note_report(struct numalab_worker *worker, const struct numalab_message *message)
 {
-    if (message->kind != NUMALAB_FAULT) return fail(worker, NUMALAB_BAD_PROTOCOL);
-    worker->outcome.has_report = true;
-    worker->outcome.report = *message;
-    return 0;
+    return keep_report(worker, message) ? 0 : fail(worker, NUMALAB_BAD_PROTOCOL);
 }
 
 /* Sends the request, unless something waits that is no crash report. */
@@ -330,8 +338,8 @@ static int take_message(struct numalab_exchange *one, double start_s, double now
     return numalab_worker_check_output(worker);
 }
 
-/* Of the workers whose process descriptor is readable: one that has told of its crash
- * before one that has not, which may have been ended in its wake. */
+/* Of the workers whose process descriptor is readable: one that has told of its end before
+ * one that has not, which may have been ended in its wake. */
 static int note_deaths(struct numalab_exchange *list, size_t count, const struct pollfd *fds,
                        size_t *failed)
 {
@@ -339,9 +347,11 @@ static int note_deaths(struct numalab_exchange *list, size_t count, const struct
     for (size_t i = 0; i < count; i++) {
         if (!fds[3 * i + 1].revents) continue;
         numalab_worker_note_death(list[i].worker);
-        if (!found || list[i].worker->outcome.has_report) *failed = i;
+        const struct numalab_outcome *outcome = &list[i].worker->outcome;
+        const bool has_told = outcome->has_report || outcome->has_left;
+        if (!found || has_told) *failed = i;
         found = true;
-        if (list[i].worker->outcome.has_report) break;
+        if (has_told) break;
     }
     return found ? -1 : 0;
 }

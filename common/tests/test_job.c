@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "monitor/job.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,21 +16,43 @@
 
 static int failures;
 
-enum { MOST_RANKS = 4, N = 100 };
+enum { MOST_RANKS = 4, MOST_FILES = 64, N = 100 };
 
 static const struct numalab_limits limits = {.phase_s = 2.0,
                                              .memory_bytes = (uint64_t)512 << 20,
                                              .output_bytes = 1 << 20,
                                              .thread_count = 2};
 
-/* How many entries a folder has; of /dev/shm, what jobs have left behind. */
-static size_t entries_of(const char *path)
+/* A job's processes and the files that they share memory in. */
+struct traces {
+    pid_t pid[MOST_RANKS];
+    size_t count;
+    char file[MOST_FILES][256];
+    size_t file_count;
+};
+
+static void add_files(struct traces *traces, pid_t pid)
 {
-    size_t count = 0;
-    DIR *folder = opendir(path);
-    while (folder && readdir(folder)) count++;
-    if (folder) closedir(folder);
-    return count;
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *file = strstr(line, "/dev/shm/");
+        if (!file || strstr(file, "(deleted)") || traces->file_count == MOST_FILES) continue;
+        file[strcspn(file, "\n")] = '\0';
+        snprintf(traces->file[traces->file_count++], sizeof traces->file[0], "%s", file);
+    }
+    if (maps) fclose(maps);
+}
+
+static struct traces traces_of(const struct numalab_job *job)
+{
+    struct traces traces = {.count = job->rank_count};
+    for (size_t i = 0; i < job->rank_count; i++) {
+        traces.pid[i] = job->rank[i].pid;
+        add_files(&traces, job->rank[i].pid);
+    }
+    return traces;
 }
 
 static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
@@ -48,21 +69,20 @@ static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
 }
 
 /* All ranks and what started them are gone, and so is what they had in shared memory. */
-static void expect_nothing_left(const pid_t *pid, size_t count, size_t shared_before)
+static void expect_nothing_left(const struct traces *traces)
 {
     int status;
     for (int wait = 0; wait < 200 && waitpid(-1, &status, WNOHANG) >= 0; wait++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     EXPECT(waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD);
-    for (size_t i = 0; i < count; i++) EXPECT(kill(pid[i], 0) < 0 && errno == ESRCH);
-    EXPECT(entries_of("/dev/shm") <= shared_before);
+    for (size_t i = 0; i < traces->count; i++)
+        EXPECT(kill(traces->pid[i], 0) < 0 && errno == ESRCH);
+    for (size_t i = 0; i < traces->file_count; i++) EXPECT(access(traces->file[i], F_OK) < 0);
 }
 
 static void test_ring(size_t ranks)
 {
     struct numalab_job job;
-    pid_t pid[MOST_RANKS];
-    const size_t shared_before = entries_of("/dev/shm");
 
     EXPECT(start_job(&job, ranks, -1) == 0);
     EXPECT(numalab_job_run(&job, "ring") == 0);
@@ -70,8 +90,8 @@ static void test_ring(size_t ranks)
     EXPECT(numalab_job_stop(&job) == 0);
     for (size_t i = 0; i < ranks; i++) {
         double first = -1.0, last = -1.0;
-        pid[i] = job.rank[i].pid;
-        EXPECT(numalab_threads_is_stopped(pid[i], pid[i]));
+        const pid_t pid = job.rank[i].pid;
+        EXPECT(numalab_threads_is_stopped(pid, pid));
         EXPECT(job.rank[i].n == N + i);
         EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) == 0);
         EXPECT(numalab_worker_read(&job.rank[i],
@@ -81,8 +101,9 @@ static void test_ring(size_t ranks)
     }
     EXPECT(numalab_job_continue(&job) == 0);
     EXPECT(numalab_job_run(&job, "barriers") == 0);
+    const struct traces traces = traces_of(&job);
     numalab_job_end(&job);
-    expect_nothing_left(pid, ranks, shared_before);
+    expect_nothing_left(&traces);
 }
 
 /* Runs one phase in a job of its own; returns how that ended, and the rank that it tells of. */
@@ -90,18 +111,16 @@ static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_
 {
     struct numalab_job job;
     struct numalab_outcome outcome = {0};
-    pid_t pid[MOST_RANKS];
-    const size_t shared_before = entries_of("/dev/shm");
 
     *rank = ranks;
     EXPECT(start_job(&job, ranks, cancel_fd) == 0);
-    for (size_t i = 0; i < ranks; i++) pid[i] = job.rank[i].pid;
+    const struct traces traces = traces_of(&job);
     if (numalab_job_run(&job, phase) < 0) {
         outcome = job.failed->outcome;
         if (job.failed != &job.launcher) *rank = (size_t)(job.failed - job.rank);
     }
     numalab_job_end(&job);
-    expect_nothing_left(pid, ranks, shared_before);
+    expect_nothing_left(&traces);
     return outcome;
 }
 
@@ -119,7 +138,7 @@ static void test_ends(void)
 
     outcome = after("one_leaves", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 1);
-    EXPECT(outcome.exit_code == NUMALAB_UNKNOWN_EXIT_CODE);
+    EXPECT(outcome.has_left && outcome.exit_code == 3);
 
     outcome = after("print_endlessly", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TOO_MUCH_OUTPUT);

@@ -29,6 +29,14 @@ static int connect_to(const char *name)
     return channel;
 }
 
+/* The monitor is not told how a rank ended, which is the launcher's child. */
+static void tell_of_exit(int exit_code, void *channel)
+{
+    const struct numalab_message leave = {.kind = NUMALAB_LEAVE,
+                                          .ticket = (uint32_t)exit_code & 0xff};
+    send((int)(intptr_t)channel, &leave, sizeof leave, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int numalab_channel_open(void)
 {
     const char *name = getenv(NUMALAB_JOB_VARIABLE), *rank = getenv("PMI_RANK");
@@ -38,7 +46,8 @@ int numalab_channel_open(void)
     if (channel < 0) return channel;
     const struct numalab_message hello = {.kind = NUMALAB_HELLO,
                                           .ticket = (uint32_t)strtoul(rank, NULL, 10)};
-    if (send(channel, &hello, sizeof hello, MSG_NOSIGNAL) < 0) {
+    if (on_exit(tell_of_exit, (void *)(intptr_t)channel) != 0 ||
+        send(channel, &hello, sizeof hello, MSG_NOSIGNAL) < 0) {
         int error = -errno;
         close(channel);
         return error;
