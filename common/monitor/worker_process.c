@@ -338,22 +338,31 @@ static int take_message(struct numalab_exchange *one, double start_s, double now
     return numalab_worker_check_output(worker);
 }
 
-/* Of the workers whose process descriptor is readable: one that has told of its end before
- * one that has not, which may have been ended in its wake. */
+static bool has_told(const struct numalab_worker *worker)
+{
+    return worker->outcome.has_report || worker->outcome.has_left;
+}
+
+/* Of the workers, one whose process descriptor is readable. The launcher ends all ranks as
+ * soon as one lets go of its descriptors, and they may be gone before it: so a worker that has
+ * told of its end comes before any that has not. */
 static int note_deaths(struct numalab_exchange *list, size_t count, const struct pollfd *fds,
                        size_t *failed)
 {
-    bool found = false;
+    struct numalab_message message;
+    size_t ended = count;
+    for (size_t i = 0; i < count && ended == count; i++)
+        if (fds[3 * i + 1].revents) ended = i;
+    if (ended == count) return 0;
     for (size_t i = 0; i < count; i++) {
-        if (!fds[3 * i + 1].revents) continue;
-        numalab_worker_note_death(list[i].worker);
-        const struct numalab_outcome *outcome = &list[i].worker->outcome;
-        const bool has_told = outcome->has_report || outcome->has_left;
-        if (!found || has_told) *failed = i;
-        found = true;
-        if (has_told) break;
+        struct numalab_worker *worker = list[i].worker;
+        while (!worker->is_child && recv(worker->channel, &message, sizeof message,
+                                         MSG_DONTWAIT) == (ssize_t)sizeof message)
+            keep_report(worker, &message);
+        if (!has_told(list[ended].worker) && has_told(worker)) ended = i;
     }
-    return found ? -1 : 0;
+    *failed = ended;
+    return numalab_worker_note_death(list[ended].worker);
 }
 
 int numalab_exchange(struct numalab_exchange *list, size_t count,
