@@ -137,6 +137,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     case NUMALAB_ARRAY_GONE:
         json_object_set_new(object, "array_bytes", json_integer((json_int_t)worker->array_bytes));
         json_object_set_new(object, "makes_arrays", json_boolean(worker->makes_arrays));
+        json_object_set_new(object, "is_map_failed", json_boolean(outcome->is_map_failed));
         break;
     case NUMALAB_OK:
     case NUMALAB_BAD_PROTOCOL:

@@ -36,6 +36,7 @@ struct numalab_outcome {
     double limit_s;                    /* NUMALAB_TIMED_OUT */
     uint64_t resident_bytes;           /* NUMALAB_OUT_OF_MEMORY ... */
     uint64_t limit_bytes;              /* ... and NUMALAB_TOO_MUCH_OUTPUT */
+    bool is_map_failed;                /* NUMALAB_NO_ARRAY: -1 in place of NULL */
     bool has_left;                     /* a rank said that it leaves */
     bool has_report;                   /* the worker reported its crash: */
     struct numalab_message report;

@@ -6,6 +6,11 @@
 #ifndef AFFINITY_H
 #define AFFINITY_H
 
+/* For sched_getcpu in <sched.h>. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <stddef.h>
 
 /* a[i] = 1, b[i] = 2, c[i] = 0 for i = 0 .. n-1. Called once, before anything else has

@@ -3,6 +3,11 @@
 #ifndef HUGE_PAGES_H
 #define HUGE_PAGES_H
 
+/* For MAP_ANONYMOUS and madvise in <sys/mman.h>. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <stddef.h>
 
 /* Returns memory of this many bytes, aligned for eight-byte integers, which the kit may

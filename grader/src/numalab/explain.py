@@ -102,7 +102,7 @@ def runtime_warning(outcome: Outcome) -> str:
     """What an OpenMP runtime said of its environment, if anything."""
     lines = str(outcome.detail.get("printed", "")).splitlines()
     said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
-    return f" The runtime said: {said[0][:160]}" if said else ""
+    return f" The runtime said: {said[0][:160].rstrip('.')}." if said else ""
 
 
 def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
@@ -212,6 +212,11 @@ def outcome(ended: Outcome, language: str) -> str | None:
             return (
                 f"The kernel printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
                 "it was stopped. Take the print statements out of the loops." + _printed(ended)
+            )
+        case "no_array" if detail.get("is_map_failed"):
+            return (
+                f"{phase} returned MAP_FAILED, the address -1{size}: mmap refused, and a null "
+                "pointer is what the caller looks for."
             )
         case "no_array":
             return (

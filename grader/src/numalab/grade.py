@@ -255,7 +255,7 @@ class Session:
                 text = path.read_text("utf-8-sig")  # some editors put a mark before it
                 variables = placement.read_placement(text, wanted.variables)
             except placement.BadPlacement as error:
-                complaint = f"{wanted.file}, {error}."
+                complaint = f"{wanted.file}, {error}" + ("" if str(error).endswith("?") else ".")
             except FileNotFoundError:
                 complaint = f"{wanted.file} was not handed in: there is no {path}."
             except (OSError, UnicodeDecodeError):
@@ -341,7 +341,7 @@ class Session:
             except KitError as error:
                 self.data["race_error"] = (
                     "Data races can't be looked for, since the kernel does not compile with "
-                    f"ThreadSanitizer: {str(error).splitlines()[-1]}"
+                    f"ThreadSanitizer: {_first_error(str(error))}"
                 )
         if self.data["race_error"] is not None:
             return
@@ -456,6 +456,12 @@ class Session:
             raise KitError(
                 f"the results can't be kept in {self._results}: {error.strerror}"
             ) from error
+
+
+def _first_error(said: str) -> str:
+    """The line of a compiler's output that says most."""
+    lines = said.splitlines()
+    return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
 
 
 def _build_facts(kit: Kit) -> Json:

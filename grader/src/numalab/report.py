@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.console import Console
 from rich.padding import Padding
@@ -16,8 +18,18 @@ from numalab import explain
 from numalab.judge import RULES_OF_RUN
 from numalab.lab import KERNEL_FILES, Lab, PlacementFile
 from numalab.placement import reached
-from numalab.record import Binding, Build, Evidence, KernelTable
+from numalab.record import (
+    HANDOUT,
+    SOLUTION,
+    SUBMISSION,
+    Binding,
+    Build,
+    Evidence,
+    Generation,
+    KernelTable,
+)
 from numalab.thread_map import thread_map
+from numalab.timing_rules import best_s
 from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
 from numalab.verdict import CriterionVerdict, Verdict
 
@@ -176,15 +188,27 @@ def binding_pictures(
 # ---- memory --------------------------------------------------------------------
 
 
+def _with_medians(table: KernelTable, generations: Sequence[Generation], role: str) -> KernelTable:
+    timed = [g for g in generations if g.ok and g.elapsed_s.get(role)]
+    if not timed:
+        return table
+    return replace(
+        table,
+        initialize_s=statistics.median(g.roles[role].initialize_s for g in timed),
+        compute_s=statistics.median(best_s(g, role) for g in timed),
+    )
+
+
 def memory_table(evidence: Evidence) -> Table | None:
-    """What the large table costs on small pages, on huge pages and as it was handed in."""
+    """What the large table costs on small pages, on huge pages and as it was handed in; times
+    are medians over the generations where there are any."""
     whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
     columns = [
-        (name, runs[-1].tables[-1])
-        for name, runs in (
-            ("4 KiB pages", evidence.handout_memories),
-            ("2 MiB pages", evidence.control_memories),
-            (whose[evidence.variant], evidence.memories),
+        (name, _with_medians(runs[-1].tables[-1], evidence.generations, role))
+        for name, role, runs in (
+            ("4 KiB pages", HANDOUT, evidence.handout_memories),
+            ("2 MiB pages", SOLUTION, evidence.control_memories),
+            (whose[evidence.variant], SUBMISSION, evidence.memories),
         )
         if runs and runs[-1].outcome.ok
     ]
@@ -193,7 +217,7 @@ def memory_table(evidence: Evidence) -> Table | None:
     table = Table.grid(padding=(0, 3))
     size = explain.amount(columns[-1][1].bytes)
     table.add_row(
-        Text(f"A table of {size}, one run", style="bold"),
+        Text(f"A table of {size}{'' if evidence.generations else ', one run'}", style="bold"),
         *(Text(name, style="bold", justify="right") for name, _ in columns),
     )
     rows: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
@@ -217,9 +241,12 @@ def _bound(criterion: CriterionVerdict) -> str:
     if criterion.kind != "evidence":
         return ""  # the sentence names both
     text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
+    unit = criterion.unit
+    if criterion.value == 1:
+        unit = unit.replace("threads", "thread").replace("answers", "answer")
     if criterion.at_least is not None:
         return f"{text}, asked for: {criterion.at_least:g} or more"
-    return f"{text} {criterion.unit}, at most {criterion.at_most:g}"
+    return f"{text} {unit}, at most {criterion.at_most:g}"
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
@@ -257,13 +284,14 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
             text.append(f" {verb} on {listed}, too.", style="not bold")
         fails_somewhere = any(c.name == criterion.name and c.status == "fail" for c in criteria)
         points = (
-            f"{0 if fails_somewhere else criterion.points}/{criterion.max_points}"
+            f"{criterion.points}/{criterion.max_points}"
             if criterion.status in ("pass", "fail")
             else f"-/{criterion.max_points}"
         )
-        if criterion.name in counted:
+        if criterion.name in counted or (fails_somewhere and criterion.status != "fail"):
             points = ""  # graded in several places, it counts once
-        counted.add(criterion.name)
+        else:
+            counted.add(criterion.name)
         table.add_row(Text(word, style=style), criterion.name, points, text)
     return table
 
@@ -295,7 +323,8 @@ def _next_step(verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if unchanged and failed:
-        return f"This is still the handout. Read {text}, edit {file}, then grade again."
+        more = " and the .env files" if evidence.placement_files else ""
+        return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok" or any(c.kind == "correctness" for c in failed):
         return f"Next: mend {file}, then grade again."
     if failed:
@@ -370,8 +399,11 @@ def show_verdict(
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
-        for drawn in binding_pictures(lab, seen, console.width - 4):
+        legend = "[ ] a core, a character a PU: thread; . nobody; - the thread before; + several"
+        for number, drawn in enumerate(binding_pictures(lab, seen, console.width - 4)):
             console.print()
+            if number == 0:
+                console.print(Padding(Text(legend, style="dim"), (0, 0, 0, 2)))
             console.print(Padding(drawn[0], (0, 0, 0, 2)))
             for line in drawn[1:]:
                 console.print(Padding(line, (0, 0, 0, 4)))
