@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import numalab
+from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
 from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.files import partial_path, write_json
@@ -872,3 +873,4 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
 
 
 cli.add_command(machine_commands)
+cli.add_command(launch_command)
