@@ -545,8 +545,8 @@ def test_mpiexecs_units_mean_what_the_policys_do(
     script = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)"
     for map_by in UNITS:
         most = len(topology.pus)
-        if bind_to == "core":  # siblings follow each other, and a core takes one rank
-            most = described["cores"] if map_by != "pu" else described["cores"] ** 2 // most
+        if bind_to == "core":  # which takes one rank, also where the next PU is a sibling
+            most = described["cores"] if map_by != "pu" or most == described["cores"] else 1
         ranks = min(len(units_of(topology, map_by)) + 2, 10, most)
         planned = plan(Policy(ranks, 1, bind_to, map_by), topology)
         command = with_mpiexec(planned, ["sh", "-c", script])

@@ -82,7 +82,9 @@ def launch(
     if is_run:
         _check_programs(launcher, program[0])
     for line in policies.summary(plan):
-        click.echo(line, err=True)
+        click.echo(click.wrap_text(line, 78, subsequent_indent="    "), err=True)
+    if launcher == "srun" and plan.is_bound:
+        click.echo("srun takes masks only in a job that has the whole node: --exclusive", err=True)
     click.echo(command.shell_line(unset), err=is_run)
     if is_run:
         _become(command, unset)
