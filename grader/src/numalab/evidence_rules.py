@@ -272,7 +272,7 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = f"{explain.percent(share)} of a table of {explain.amount(worst.bytes)} sits on huge pages"
     if share == 0:
         why += ": nobody asked the kernel for them in time, or they were refused"
-    elif worst is tables[0] and share < 1:
+    elif worst is tables[0] and share < (criterion.at_least or 1):
         why += (
             ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
             "ends stay on small pages"
