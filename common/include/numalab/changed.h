@@ -1,7 +1,7 @@
 /* The elements that were changed from outside, for a driver's oracle.
  *
  * An oracle computes what an array should hold from an element's index, except where
- * numalab_driver.change has put something else. For these it keeps entries of a type of
+ * a driver's change has put something else. For these it keeps entries of a type of
  * its own, whose first member is size_t element, in one of these lists. They are few: what
  * looks for one goes through them all. */
 #ifndef NUMALAB_CHANGED_H
