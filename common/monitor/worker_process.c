@@ -218,17 +218,22 @@ static bool keep_report(struct numalab_worker *worker, const struct numalab_mess
     return true;
 }
 
+/* What it has said stays in the channel when it has ended. */
+static void take_reports(struct numalab_worker *worker)
+{
+    struct numalab_message message;
+    while (recv(worker->channel, &message, sizeof message, MSG_DONTWAIT) ==
+           (ssize_t)sizeof message)
+        keep_report(worker, &message);
+}
+
 /* The worker has ended by itself: find out how. */
 int numalab_worker_note_death(struct numalab_worker *worker)
 {
     siginfo_t info = {0};
-    struct numalab_message report;
     int status;
 
-    /* A report it sent before it died is still in the channel. */
-    while (recv(worker->channel, &report, sizeof report, MSG_DONTWAIT) ==
-           (ssize_t)sizeof report)
-        keep_report(worker, &report);
+    take_reports(worker);
     if (worker->output >= 0) drain_output(worker);
     if (!worker->is_child) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
@@ -349,16 +354,13 @@ static bool has_told(const struct numalab_worker *worker)
 static int note_deaths(struct numalab_exchange *list, size_t count, const struct pollfd *fds,
                        size_t *failed)
 {
-    struct numalab_message message;
     size_t ended = count;
     for (size_t i = 0; i < count && ended == count; i++)
         if (fds[3 * i + 1].revents) ended = i;
     if (ended == count) return 0;
     for (size_t i = 0; i < count; i++) {
         struct numalab_worker *worker = list[i].worker;
-        while (!worker->is_child && recv(worker->channel, &message, sizeof message,
-                                         MSG_DONTWAIT) == (ssize_t)sizeof message)
-            keep_report(worker, &message);
+        take_reports(worker);
         if (!has_told(list[ended].worker) && has_told(worker)) ended = i;
     }
     *failed = ended;
@@ -421,7 +423,9 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
         const bool is_time_to_look = now_s > next_look_s;
         for (size_t i = 0; i < count; i++) {
             *failed = i;
-            if (fds[FIRST + 3 * i + 2].revents && numalab_worker_check_output(list[i].worker) < 0) return -1;
+            if (fds[FIRST + 3 * i + 2].revents &&
+                numalab_worker_check_output(list[i].worker) < 0)
+                return -1;
         }
         if (note_deaths(list, count, &fds[FIRST], failed) < 0) return -1;
         for (size_t i = 0; i < count; i++) {

@@ -286,11 +286,11 @@ class Session:
         part = next(c.part for c in self.lab.criteria if c.placement == wanted)
         limit_s = self.effort.phase_limit_s * self.place.slowness
         options = measure.common_options(part, threads, "quick", limit_s)
-        environment = measure.worker_environment(self.lab, threads, passive=True)
-        for key in self.lab.environment:
-            del environment[key]
+        environment = measure.worker_environment(
+            self.lab, threads, passive=True, placement=variables
+        )
         for runtime, program in self._runtimes_of(wanted).items():
-            self._monitor("binding", program, role, options, environment | variables)
+            self._monitor("binding", program, role, options, environment)
             self.data["runs"][-1] |= {"file": wanted.file, "runtime": runtime}
 
     def gather_bindings(self) -> None:
@@ -357,10 +357,9 @@ class Session:
         timed = self.lab.timed_placements
         threads = self.threads if timed is None else placement.team_of(timed.fast.goal, self.node)
         environments = self._timed_environments()
-        environment = measure.worker_environment(self.lab, threads)
-        if environments:
-            for key in self.lab.environment:
-                del environment[key]
+        environment = measure.worker_environment(
+            self.lab, threads, placement={} if environments else None
+        )
         options = [
             *(
                 part

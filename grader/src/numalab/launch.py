@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from numalab.errors import UserError
+from numalab.explain import count as _many
 from numalab.record import Json
 from numalab.virtual.machine import Machine, NumaNode, format_pus
 
@@ -387,10 +388,6 @@ def _divisors(size: int) -> str:
 def _cores(pus: Pus, topology: Topology) -> int:
     wanted = set(pus)
     return len({pu.core for pu in topology.pus if pu.number in wanted})
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 # ---- command lines -------------------------------------------------------------------

@@ -83,10 +83,14 @@ def clean_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not _STRIPPED.match(key)}
 
 
-def worker_environment(lab: Lab, threads: int, passive: bool = False) -> dict[str, str]:
+def worker_environment(
+    lab: Lab, threads: int, passive: bool = False, placement: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The environment that workers get: the lab's, one thread a core, nothing inherited
-    that steers OpenMP. passive: waiting threads sleep, so that CPU time is work."""
-    environment = clean_environment() | lab.environment
+    that steers OpenMP. passive: waiting threads sleep, so that CPU time is work. placement:
+    variables of a placement file, in the place of the lab's."""
+    environment = clean_environment()
+    environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"
     environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
