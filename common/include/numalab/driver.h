@@ -44,22 +44,37 @@ struct numalab_driver {
     const char *initialize_phase; /* places the pages, run once a process */
     const char *compute_phase;    /* is repeated and timed */
 
+    /* Kernels that are ranks of an MPI job; all NULL where they are not. Phases get the
+     * same n in all ranks. */
+    const char *start_phase;   /* initialises MPI; run once in every rank, before all else */
+    const size_t *rank_counts; /* of jobs whose results are checked; ends with 0 */
+    size_t (*count)(size_t n, size_t array, size_t rank, size_t ranks); /* elements of an
+                                                                    array in one rank */
+
     /* Workers may have transparent huge pages, but for the handout's: it is what they
      * are compared with, whatever the system's mode. */
     bool uses_huge_pages;
 
     /* Problem sizes; 0: follows from the node and the arrays. Of timing: quick, default
      * and published. Results are checked in sizes up to largest_check_n, by default
-     * 100,003. */
+     * 100,003, or in the sizes of check_n, which ends with SIZE_MAX. */
     size_t timed_n[3];
     size_t evidence_n;
     size_t largest_check_n;
+    const size_t *check_n;
+
+    /* Round trips of one compute phase, where that is a ping-pong; else NULL. */
+    size_t (*repetitions)(size_t n);
 
     /* Bytes that one compute phase has to move at least. */
     size_t (*bytes_moved)(size_t n);
 
-    /* Returns NULL when there is no memory. The caller owns it. */
+    /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
+     * in create's stead, and of_rank for the oracle as one of them sees it, which change
+     * and compare are given; it belongs to the whole one. */
     struct numalab_oracle *(*create)(size_t n);
+    struct numalab_oracle *(*create_ranks)(size_t n, size_t ranks);
+    struct numalab_oracle *(*of_rank)(struct numalab_oracle *oracle, size_t rank);
     void (*destroy)(struct numalab_oracle *oracle);
 
     /* The named phase has run once. */
