@@ -15,6 +15,10 @@
 enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
+/* Of ranks: every send waits for its receive; MPI names one level of thread support less than
+ * it was asked for. */
+#define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"
+#define NUMALAB_LESS_SUPPORT_VARIABLE "NUMALAB_LESS_SUPPORT"
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
 
@@ -67,6 +71,19 @@ struct numalab_trap_entry {
 /* Room for a read and a write of each page, and for threads that collide. */
 #define NUMALAB_TRAP_LOG_ENTRIES(pages) (8 * (pages) + 1024)
 
+/* What a rank notes of itself, in its own memory. MPI's levels of thread support are 0, 1, 2,
+ * 3; -1: nothing yet. */
+struct numalab_rank_notes {
+    int32_t asked;    /* level that MPI was started with */
+    int32_t provided; /* level that it then named */
+    int32_t answer;   /* what the kernel answered when it started MPI */
+    int32_t padding;
+    uint64_t main_calls; /* of MPI's communication, by the main thread */
+    uint64_t main_calls_in_parallel;
+    uint64_t other_calls;
+    uint64_t calls_at_once; /* begun while another thread was in one */
+};
+
 struct numalab_message {
     uint32_t kind;
     uint32_t ticket;
@@ -75,6 +92,7 @@ struct numalab_message {
     uint64_t address[NUMALAB_MAX_ARRAYS]; /* NUMALAB_ALLOCATE, NUMALAB_RUN_PHASE: the arrays */
     uint64_t trap_log;                    /* NUMALAB_TRAP_*: entries ... */
     uint64_t trap_count;                  /* ... and NUMALAB_UNTRAP: their number */
+    uint64_t rank_notes;                  /* NUMALAB_REPLY of a rank; else 0 */
     uint64_t fault_address;               /* NUMALAB_FAULT */
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */

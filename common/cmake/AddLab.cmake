@@ -1,5 +1,5 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
-#   [BOTH_RUNTIMES] [RACE_CHECK])
+#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -11,7 +11,8 @@
 # <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
 # are compared with what they were given.
 #
-# LIBRARIES: what kernels may call. BOTH_RUNTIMES: <name>-<language>-solution-libgomp is the
+# LIBRARIES: what kernels may call. KERNEL_FLAGS: what they are compiled with beside the usual.
+# MPI: kernels are ranks of an MPI job; without MPI the lab is left out. BOTH_RUNTIMES: <name>-<language>-solution-libgomp is the
 # solution on gcc's OpenMP runtime, whatever the others run on. RACE_CHECK: where clang is installed, <name>-<language>-<solution|submission>-race are the
 # same programs built with ThreadSanitizer (targets <program>-built, out of the default
 # one, too).
@@ -36,13 +37,19 @@ set(NUMALAB_KERNEL_ARCHITECTURE ${default_architecture} CACHE STRING "-march= of
 set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-errno -Wall)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "BOTH_RUNTIMES;RACE_CHECK" "CONTRACT" "LANGUAGES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK" "CONTRACT"
+    "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
-      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, BOTH_RUNTIMES and RACE_CHECK")
+      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, BOTH_RUNTIMES and "
+      "RACE_CHECK")
   endif()
   if(NOT lab_CONTRACT OR NOT lab_LANGUAGES)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
+  endif()
+
+  if(lab_MPI AND NOT NUMALAB_HAS_MPI)
+    return()
   endif()
 
   add_executable(${name}-monitor driver.c)
@@ -50,14 +57,16 @@ function(add_lab name)
 
   # The phases may initialise in parallel.
   add_library(${name}-phases OBJECT phases.c)
-  target_link_libraries(${name}-phases PRIVATE numalab::harness_flags numalab::openmp_kernel)
+  target_link_libraries(${name}-phases PRIVATE numalab::harness_flags numalab::openmp_kernel
+    $<$<BOOL:${lab_MPI}>:MPI::MPI_C>)
 
   add_executable(${name}-test_driver test_driver.c driver.c)
   target_link_libraries(${name}-test_driver PRIVATE numalab_monitor_base m)
   add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
   set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
 
-  file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env)
+  file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env *.toml)
+  list(REMOVE_ITEM placement_files lab.toml explore.toml)
   foreach(file IN LISTS placement_files)
     numalab_keep_handout(${name} ${file} kept)
   endforeach()
@@ -95,8 +104,12 @@ endfunction()
 function(numalab_add_worker lab language variant kernel)
   set(worker ${lab}-${language}-${variant})
   add_library(${worker}-kernel OBJECT EXCLUDE_FROM_ALL ${kernel})
-  target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS})
+  target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
   target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel)
+  if(lab_MPI)
+    target_link_libraries(${worker}-kernel PRIVATE
+      $<IF:$<STREQUAL:${language},c>,MPI::MPI_C,MPI::MPI_Fortran>)
+  endif()
   if(language STREQUAL "c")
     # Forced in, so that a kernel with another interface does not compile.
     target_compile_options(${worker}-kernel PRIVATE
@@ -116,6 +129,11 @@ function(numalab_link_worker worker lab language kernel runtime)
   set_target_properties(${worker} PROPERTIES LINKER_LANGUAGE C)
   target_sources(${worker} PRIVATE
     $<TARGET_OBJECTS:${kernel}> $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
+  if(lab_MPI)
+    target_sources(${worker} PRIVATE $<TARGET_OBJECTS:numalab_mpi_worker>)
+    target_link_libraries(${worker} PRIVATE
+      $<$<STREQUAL:${language},fortran>:MPI::MPI_Fortran> MPI::MPI_C)
+  endif()
   target_link_libraries(${worker} PRIVATE ${runtime} ${lab_LIBRARIES} m)
   if(language STREQUAL "fortran")
     target_link_libraries(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_LIBRARIES})

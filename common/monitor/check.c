@@ -1,84 +1,112 @@
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 
+#include "job_results.h"
 #include "record.h"
-#include "results.h"
 #include "runs.h"
 
 /* Fewer elements than threads, sizes that no block or vector length divides, and
  * one that spans many pages. */
 static const size_t sizes[] = {1, 7, 1000, 4099, 100003};
-enum { SIZES = sizeof sizes / sizeof sizes[0], REPETITIONS = 3 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3 };
 
-/* The sizes up to the driver's largest, and that one. Returns how many. */
-static size_t sizes_of(const struct numalab_driver *driver, size_t list[SIZES + 1])
+static const size_t one_rank[] = {1, 0};
+
+/* The driver's own sizes; or the usual ones up to its largest, and that one. Returns how
+ * many. */
+static size_t sizes_of(const struct numalab_driver *driver, size_t list[MAX_SIZES])
 {
-    const size_t largest = driver->largest_check_n ? driver->largest_check_n : sizes[SIZES - 1];
     size_t count = 0;
+    for (const size_t *n = driver->check_n; n && *n != SIZE_MAX && count < MAX_SIZES; n++)
+        list[count++] = *n;
+    if (driver->check_n) return count;
+    const size_t largest = driver->largest_check_n ? driver->largest_check_n : sizes[SIZES - 1];
     for (size_t i = 0; i < SIZES && sizes[i] < largest; i++) list[count++] = sizes[i];
     list[count++] = largest;
     return count;
 }
 
-static int check_size(struct numalab_worker *worker, const struct numalab_driver *driver,
+static int check_size(struct numalab_job *job, const struct numalab_driver *driver,
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
                       struct numalab_results *results)
 {
-    struct numalab_change changes[NUMALAB_CHANGES];
+    struct numalab_job_changes changes;
 
-    if (numalab_worker_allocate(worker, n, driver, NUMALAB_ANONYMOUS) < 0 ||
-        numalab_results_prepare(worker) < 0 ||
-        numalab_worker_run(worker, driver->initialize_phase, NULL) < 0)
+    if (numalab_job_allocate(job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_job_prepare(job) < 0 || numalab_job_run(job, driver->initialize_phase) < 0)
         return -1;
     driver->advance(oracle, driver->initialize_phase);
-    if (numalab_worker_stop(worker) < 0 ||
-        numalab_results_compare_all(worker, driver, oracle, driver->initialize_phase, 0,
-                                    results) < 0)
+    if (numalab_job_stop(job) < 0 ||
+        numalab_job_compare_all(job, driver, oracle, driver->initialize_phase, 0, results) < 0)
         return -1;
 
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
-        if (numalab_results_change_inputs(worker, driver, oracle, random, changes) < 0 ||
-            numalab_worker_continue(worker) < 0 ||
-            numalab_worker_run(worker, driver->compute_phase, NULL) < 0)
+        if (numalab_job_change_inputs(job, driver, oracle, random, &changes) < 0 ||
+            numalab_job_continue(job) < 0 || numalab_job_run(job, driver->compute_phase) < 0)
             return -1;
         driver->advance(oracle, driver->compute_phase);
-        if (numalab_worker_stop(worker) < 0 ||
-            numalab_results_compare_all(worker, driver, oracle, driver->compute_phase,
-                                        repetition, results) < 0)
+        if (numalab_job_stop(job) < 0 ||
+            numalab_job_compare_all(job, driver, oracle, driver->compute_phase, repetition,
+                                    results) < 0)
             return -1;
     }
-    return numalab_results_check_before(worker, results) < 0 ||
-                   numalab_worker_continue(worker) < 0 ||
-                   numalab_worker_release(worker, driver) < 0
-               ? -1
-               : 0;
+    if (numalab_job_check_before(job, results) < 0 || numalab_job_continue(job) < 0) return -1;
+    return driver->destroy_phase ? numalab_job_run(job, driver->destroy_phase) : 0;
+}
+
+/* All sizes in one job. Wrong results end it, too, since what is wrong with two ranks need
+ * not be looked at with four. */
+static int check_job(struct numalab_job *job, const struct numalab_run_options *options,
+                     size_t rank_count, struct numalab_random *random, json_t *checks)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    size_t list[MAX_SIZES];
+    const size_t count = sizes_of(driver, list);
+    int failed = numalab_role_start(job, options, &options->role[0], rank_count, &limits);
+    bool is_wrong = false;
+
+    for (size_t i = 0; !failed && i < count; i++) {
+        struct numalab_results results = {0};
+        struct numalab_oracle *oracle = numalab_job_oracle(driver, list[i], rank_count);
+        failed = oracle ? check_size(job, driver, oracle, random, list[i], &results)
+                        : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
+        if (oracle) driver->destroy(oracle);
+        json_t *check = json_pack("{sI so}", "n", (json_int_t)list[i], "results",
+                                  numalab_record_results(&results, driver));
+        if (driver->rank_counts)
+            json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
+        json_array_append_new(checks, check);
+        is_wrong = is_wrong || results.wrong > 0;
+    }
+    numalab_job_end(job);
+    return failed ? -1 : is_wrong;
 }
 
 json_t *numalab_run_check(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
-    struct numalab_worker worker;
+    struct numalab_job job = {0};
     struct numalab_random random = {0};
     json_t *checks = json_array();
+    int done = 0;
 
-    int failed = numalab_worker_start(&worker, options->role[0].program, &limits,
-                                      options->cancel_fd);
-    if (!failed && numalab_random_open(&random) < 0)
-        failed = numalab_worker_kit_error(&worker, "seed the random numbers", -EIO);
-    size_t list[SIZES + 1];
-    const size_t count = sizes_of(driver, list);
-    for (size_t i = 0; !failed && i < count; i++) {
-        struct numalab_results results = {0};
-        struct numalab_oracle *oracle = driver->create(list[i]);
-        failed = oracle ? check_size(&worker, driver, oracle, &random, list[i], &results)
-                        : numalab_worker_kit_error(&worker, "make the oracle", -ENOMEM);
-        if (oracle) driver->destroy(oracle);
-        json_array_append_new(checks,
-                              json_pack("{sI so}", "n", (json_int_t)list[i], "results",
-                                        numalab_record_results(&results, driver)));
+    if (options->synchronous_sends) setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
+    const int seeded = numalab_random_open(&random);
+    for (const size_t *ranks = driver->rank_counts ? driver->rank_counts : one_rank;
+         *ranks && done == 0; ranks++) {
+        numalab_job_free(&job);
+        done = seeded < 0 ? numalab_job_kit_error(&job, "seed the random numbers", seeded)
+                          : check_job(&job, options, *ranks, &random, checks);
     }
-    numalab_worker_end(&worker);
-    return json_pack("{ss ss so so so}", "kind", "check", "role", options->role[0].name,
-                     "seed", json_sprintf("%016llx", (unsigned long long)random.seed),
-                     "checks", checks, "outcome", numalab_record_outcome(&worker, driver));
+    json_t *record = json_pack(
+        "{ss ss so so so}", "kind", "check", "role", options->role[0].name, "seed",
+        json_sprintf("%016llx", (unsigned long long)random.seed), "checks", checks, "outcome",
+        numalab_record_job(&job, driver));
+    if (driver->rank_counts)
+        json_object_set_new(record, "synchronous_sends",
+                            json_boolean(options->synchronous_sends));
+    numalab_job_free(&job);
+    return record;
 }

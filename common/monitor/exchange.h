@@ -29,9 +29,9 @@ int numalab_worker_check_output(struct numalab_worker *worker);
 /* Finds out how a worker that has ended did so; returns -1. */
 int numalab_worker_note_death(struct numalab_worker *worker);
 
-/* Notes n and the sizes of a driver's arrays. */
+/* Notes n and the sizes of a driver's arrays; rank_count: of the worker's job. */
 void numalab_worker_set_arrays(struct numalab_worker *worker, size_t n,
-                               const struct numalab_driver *driver);
+                               const struct numalab_driver *driver, size_t rank_count);
 
 /* Requests for them, and for a phase, which the worker then is said to be doing. */
 struct numalab_request numalab_allocate_request(const struct numalab_worker *worker,

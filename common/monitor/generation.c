@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job_results.h"
 #include "record.h"
-#include "results.h"
 #include "runs.h"
 
-/* One role's process within the generation. */
+/* One role's worker or ranks within the generation. */
 struct runner {
     const struct numalab_role *role;
-    struct numalab_worker worker;
+    struct numalab_job job;
     struct numalab_oracle *oracle;
     struct numalab_results results;
-    struct numalab_change changes[NUMALAB_CHANGES];
+    struct numalab_job_changes changes;
     double initialize_s;
 };
 
@@ -27,64 +27,49 @@ struct generation {
     double origin_s;
 };
 
-/* The worker inherits the monitor's environment, which has the role's variables for as
- * long as that takes. */
-static int start_in_environment(struct runner *runner, const struct numalab_limits *limits,
-                                int cancel_fd)
-{
-    const struct numalab_role *role = runner->role;
-    int error = 0;
-    for (size_t i = 0; i < role->variable_count; i++)
-        error |= setenv(role->variable[i].name, role->variable[i].value, 1);
-    int started = numalab_worker_start(&runner->worker, role->program, limits, cancel_fd);
-    for (size_t i = 0; i < role->variable_count; i++) unsetenv(role->variable[i].name);
-    if (started == 0 && error)
-        return numalab_worker_kit_error(&runner->worker, "set the environment", -ENOMEM);
-    return started;
-}
-
 static int start(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
 
-    if (start_in_environment(runner, &limits, options->cancel_fd) < 0) return -1;
-    runner->oracle = driver->create(generation->n);
-    if (!runner->oracle)
-        return numalab_worker_kit_error(&runner->worker, "make the oracle", -ENOMEM);
-    if (numalab_worker_allocate(&runner->worker, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
-        numalab_worker_run(&runner->worker, driver->initialize_phase, NULL) < 0)
+    const size_t rank_count = driver->rank_counts ? runner->role->rank_count : 1;
+
+    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0)
+        return -1;
+    runner->oracle = numalab_job_oracle(driver, generation->n, rank_count);
+    if (!runner->oracle) return numalab_job_kit_error(&runner->job, "make the oracle", -ENOMEM);
+    if (numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_job_run(&runner->job, driver->initialize_phase) < 0)
         return -1;
     driver->advance(runner->oracle, driver->initialize_phase);
-    runner->initialize_s = runner->worker.elapsed_s;
-    return numalab_worker_stop(&runner->worker);
+    runner->initialize_s = runner->job.elapsed_s;
+    return numalab_job_stop(&runner->job);
 }
 
-/* One timed compute phase; the worker stands still before and after it, and the
+/* One timed compute phase; the workers stand still before and after it, and the
  * inputs that it finds are new. */
 static int repeat(struct generation *generation, struct runner *runner, size_t repetition,
                   bool is_warm_up)
 {
     const struct numalab_driver *driver = generation->options->driver;
-    struct numalab_worker *worker = &runner->worker;
+    struct numalab_job *job = &runner->job;
 
-    if (numalab_results_change_inputs(worker, driver, runner->oracle, &generation->random,
-                                      runner->changes) < 0 ||
-        numalab_worker_continue(worker) < 0 ||
-        numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
-        numalab_worker_stop(worker) < 0)
+    if (numalab_job_change_inputs(job, driver, runner->oracle, &generation->random,
+                                  &runner->changes) < 0 ||
+        numalab_job_continue(job) < 0 || numalab_job_run(job, driver->compute_phase) < 0 ||
+        numalab_job_stop(job) < 0)
         return -1;
     driver->advance(runner->oracle, driver->compute_phase);
     json_array_append_new(
         generation->samples,
         json_pack("{ss sI sI sb sf sf}", "role", runner->role->name, "repetition",
                   (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
-                  (int)is_warm_up, "started_s", worker->started_at_s - generation->origin_s,
-                  "elapsed_s", worker->elapsed_s));
-    return numalab_results_spot_check(worker, driver, runner->oracle, &generation->random,
-                                      runner->changes, driver->compute_phase, repetition,
-                                      &runner->results);
+                  (int)is_warm_up, "started_s", job->rank[0].started_at_s - generation->origin_s,
+                  "elapsed_s", job->elapsed_s));
+    return numalab_job_spot_check(job, driver, runner->oracle, &generation->random,
+                                  &runner->changes, driver->compute_phase, repetition,
+                                  &runner->results);
 }
 
 /* Whether another timed repetition is due; the first always is. */
@@ -98,9 +83,9 @@ static bool is_due(const struct generation *generation, size_t repetition, doubl
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
-    return numalab_results_compare_all(&runner->worker, options->driver, runner->oracle,
-                                       options->driver->compute_phase, options->repetitions,
-                                       &runner->results);
+    return numalab_job_compare_all(&runner->job, options->driver, runner->oracle,
+                                   options->driver->compute_phase, options->repetitions,
+                                   &runner->results);
 }
 
 /* All roles at once: each round runs every role once, in an order of its own. */
@@ -138,7 +123,7 @@ static int run_one_at_a_time(struct generation *generation)
         for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++)
             if (repeat(generation, runner, repetition, repetition == 0) < 0) return -1;
         if (finish(generation, runner) < 0) return -1;
-        numalab_worker_end(&runner->worker);
+        numalab_job_end(&runner->job);
     }
     return 0;
 }
@@ -158,17 +143,14 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     struct generation generation = {.options = options, .samples = json_array(),
                                     .origin_s = numalab_now_s()};
     generation.n = numalab_timed_n(driver, options->node, options->size, options->thread_count);
-    for (size_t i = 0; i < options->role_count; i++) {
+    for (size_t i = 0; i < options->role_count; i++)
         generation.runner[i].role = &options->role[i];
-        generation.runner[i].worker = (struct numalab_worker){
-            .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
-    }
+    struct numalab_job *first = &generation.runner[0].job;
     /* More than this would push something out of memory, most likely a worker. */
     if (numalab_sizing_bytes(driver, generation.n) > options->node->memory_bytes / 4 * 3)
-        numalab_worker_kit_error(&generation.runner[0].worker,
-                                 "hold arrays of this size in the node's memory", -ENOMEM);
+        numalab_job_kit_error(first, "hold arrays of this size in the node's memory", -ENOMEM);
     else if (numalab_random_open(&generation.random) < 0)
-        numalab_worker_kit_error(&generation.runner[0].worker, "seed the random numbers", -EIO);
+        numalab_job_kit_error(first, "seed the random numbers", -EIO);
     else if (options->one_at_a_time)
         run_one_at_a_time(&generation);
     else
@@ -177,13 +159,14 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     json_t *roles = json_array();
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];
-        numalab_worker_end(&runner->worker);
+        numalab_job_end(&runner->job);
         json_array_append_new(
             roles, json_pack("{ss so sf so so}", "role", runner->role->name, "environment",
                              describe_environment(runner->role), "initialize_s",
                              runner->initialize_s, "results",
                              numalab_record_results(&runner->results, driver), "outcome",
-                             numalab_record_outcome(&runner->worker, driver)));
+                             numalab_record_job(&runner->job, driver)));
+        numalab_job_free(&runner->job);
         if (runner->oracle) driver->destroy(runner->oracle);
     }
     return json_pack("{ss so sI sI sb so so}", "kind", "generation", "seed",

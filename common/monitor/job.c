@@ -28,16 +28,40 @@ static const char yield_variable[] = "NUMALAB_YIELD";
 /* How long ranks may take to be gone once they are killed. */
 enum { END_MS = 2000 };
 
-static int fail_rank(struct numalab_job *job, struct numalab_worker *worker)
+static const struct numalab_worker no_worker = {
+    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
+
+int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
     job->failed = worker;
     return -1;
 }
 
-static int fail_start(struct numalab_job *job, const char *doing, int error)
+int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
 {
     numalab_worker_kit_error(&job->launcher, doing, error);
-    return fail_rank(job, &job->launcher);
+    return numalab_job_fail(job, &job->launcher);
+}
+
+static int set_up(struct numalab_job *job, size_t rank_count)
+{
+    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    job->rank = calloc(rank_count, sizeof *job->rank);
+    if (!job->rank) return numalab_job_kit_error(job, "start the ranks", -ENOMEM);
+    job->rank_count = rank_count;
+    for (size_t i = 0; i < rank_count; i++) {
+        job->rank[i] = no_worker;
+        job->rank[i].rank = i;
+    }
+    return 0;
+}
+
+int numalab_job_start_worker(struct numalab_job *job, const char *program,
+                             const struct numalab_limits *limits, int cancel_fd)
+{
+    if (set_up(job, 1) < 0) return -1;
+    if (numalab_worker_start(&job->rank[0], program, limits, cancel_fd) == 0) return 0;
+    return numalab_job_fail(job, &job->rank[0]);
 }
 
 /* Listens in the abstract namespace, where nothing is left behind; name gets the part behind
@@ -97,18 +121,18 @@ static int wait_for_ranks(struct numalab_job *job)
         poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
         if (fds[0].revents) {
             int error = accept_rank(job, &connected);
-            if (error < 0) return fail_start(job, "connect to a rank", error);
+            if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
         }
-        if (numalab_worker_check_output(&job->launcher) < 0) return fail_rank(job, &job->launcher);
+        if (numalab_worker_check_output(&job->launcher) < 0) return numalab_job_fail(job, &job->launcher);
         if (fds[1].revents) {
             numalab_worker_note_death(&job->launcher);
-            return fail_rank(job, &job->launcher);
+            return numalab_job_fail(job, &job->launcher);
         }
         if (numalab_worker_is_cancelled(&job->launcher)) {
             job->launcher.outcome.kind = NUMALAB_CANCELLED;
-            return fail_rank(job, &job->launcher);
+            return numalab_job_fail(job, &job->launcher);
         }
-        if (numalab_now_s() > deadline_s) return fail_start(job, "start all ranks", -ETIMEDOUT);
+        if (numalab_now_s() > deadline_s) return numalab_job_kit_error(job, "start all ranks", -ETIMEDOUT);
     }
     return 0;
 }
@@ -117,19 +141,18 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
                       const struct numalab_limits *limits, int cancel_fd)
 {
     char name[NAME_BYTES];
-    *job = (struct numalab_job){.listener = -1, .rank_count = rank_count};
-    job->launcher = (struct numalab_worker){
-        .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = cancel_fd};
+    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
     if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
-        return fail_start(job, "start so many ranks", -EINVAL);
-    job->rank = calloc(rank_count, sizeof *job->rank);
-    if (!job->rank) return fail_start(job, "start the ranks", -ENOMEM);
-    for (size_t i = 0; i < rank_count; i++)
-        job->rank[i] = (struct numalab_worker){
-            .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = cancel_fd,
-            .limits = *limits, .outcome = {.doing = "start"}};
+        return numalab_job_kit_error(job, "start so many ranks", -EINVAL);
+    if (set_up(job, rank_count) < 0) return -1;
+    job->launcher.cancel_fd = cancel_fd;
+    for (size_t i = 0; i < rank_count; i++) {
+        job->rank[i].cancel_fd = cancel_fd;
+        job->rank[i].limits = *limits;
+        job->rank[i].outcome.doing = "start";
+    }
     int error = open_listener(job, name);
-    if (error < 0) return fail_start(job, "open the job's socket", error);
+    if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
     setenv(NUMALAB_JOB_VARIABLE, name, 1);
     setenv(ucx_signals, "", 1);
@@ -138,7 +161,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     unsetenv(NUMALAB_JOB_VARIABLE);
     unsetenv(ucx_signals);
     unsetenv(yield_variable);
-    if (started < 0) return fail_rank(job, &job->launcher);
+    if (started < 0) return numalab_job_fail(job, &job->launcher);
     if (wait_for_ranks(job) < 0) return -1;
 
     /* It comes through the launcher, and is looked at while the ranks work. */
@@ -160,26 +183,30 @@ static int exchange_with_all(struct numalab_job *job, struct numalab_request *re
         list[i] = (struct numalab_exchange){
             .worker = &job->rank[i], .request = &request[i], .reply = &reply[i]};
     if (numalab_exchange(list, job->rank_count, NULL, &failed) < 0)
-        return fail_rank(job, &job->rank[failed]);
+        return numalab_job_fail(job, &job->rank[failed]);
     job->elapsed_s = 0.0;
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_worker *worker = &job->rank[i];
         if (worker->elapsed_s > job->elapsed_s) job->elapsed_s = worker->elapsed_s;
         if (reply[i].error < 0) {
             numalab_worker_kit_error(worker, worker->outcome.doing, reply[i].error);
-            return fail_rank(job, worker);
+            return numalab_job_fail(job, worker);
         }
     }
     return 0;
 }
 
-int numalab_job_allocate(struct numalab_job *job, const size_t *n,
-                         const struct numalab_driver *driver, enum numalab_memory_kind kind)
+int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab_driver *driver,
+                         enum numalab_memory_kind kind)
 {
     struct numalab_request request[NUMALAB_MAX_RANKS];
     struct numalab_message reply[NUMALAB_MAX_RANKS];
+    if (job->rank[0].is_child) { /* where memory can be limited, and a kernel may make it */
+        if (numalab_worker_allocate(&job->rank[0], n, driver, kind) == 0) return 0;
+        return numalab_job_fail(job, &job->rank[0]);
+    }
     for (size_t i = 0; i < job->rank_count; i++) {
-        numalab_worker_set_arrays(&job->rank[i], n[i], driver);
+        numalab_worker_set_arrays(&job->rank[i], n, driver, job->rank_count);
         request[i] = numalab_allocate_request(&job->rank[i], kind);
     }
     if (exchange_with_all(job, request, reply) < 0) return -1;
@@ -200,32 +227,35 @@ int numalab_job_run(struct numalab_job *job, const char *phase)
 int numalab_job_stop(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)
-        if (numalab_worker_stop(&job->rank[i]) < 0) return fail_rank(job, &job->rank[i]);
+        if (numalab_worker_stop(&job->rank[i]) < 0) return numalab_job_fail(job, &job->rank[i]);
     return 0;
 }
 
 int numalab_job_continue(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)
-        if (numalab_worker_continue(&job->rank[i]) < 0) return fail_rank(job, &job->rank[i]);
+        if (numalab_worker_continue(&job->rank[i]) < 0) return numalab_job_fail(job, &job->rank[i]);
     return 0;
 }
 
 void numalab_job_end(struct numalab_job *job)
 {
     /* The ranks first: a launcher that sees the others go would say so at length. */
-    for (size_t i = 0; i < job->rank_count && job->rank; i++)
+    for (size_t i = 0; i < job->rank_count; i++)
         if (job->rank[i].pid > 0) kill(job->rank[i].pid, SIGKILL);
-    numalab_worker_end(&job->launcher);
-    for (size_t i = 0; i < job->rank_count && job->rank; i++) {
+    if (job->rank_count) numalab_worker_end(&job->launcher);
+    for (size_t i = 0; i < job->rank_count; i++) {
         struct pollfd gone = {.fd = job->rank[i].pid_fd, .events = POLLIN};
-        if (gone.fd >= 0) poll(&gone, 1, END_MS);
+        if (gone.fd >= 0 && !job->rank[i].is_child) poll(&gone, 1, END_MS);
         numalab_worker_end(&job->rank[i]);
     }
-    if (job->listener >= 0) close(job->listener);
-    if (job->failed != &job->launcher) job->failed = NULL;
-    free(job->rank);
-    job->rank = NULL;
-    job->rank_count = 0;
+    if (job->rank_count && job->listener >= 0) close(job->listener);
     job->listener = -1;
+}
+
+void numalab_job_free(struct numalab_job *job)
+{
+    numalab_job_end(job);
+    free(job->rank);
+    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
 }

@@ -1,4 +1,4 @@
-/* An MPI job: a launcher, and a worker for each rank that it starts.
+/* A job: one worker, or an MPI launcher and a worker for each rank that it starts.
  *
  * The ranks are no children of the monitor. Each connects to its socket and says which rank
  * it is; the kernel tells which process has connected. From then on a rank is a worker like
@@ -11,8 +11,8 @@
 #include "worker_process.h"
 
 struct numalab_job {
-    struct numalab_worker launcher;
-    struct numalab_worker *rank; /* the first has what any of them prints */
+    struct numalab_worker launcher; /* its pid is -1 where there is none */
+    struct numalab_worker *rank;    /* the first has what any of them prints */
     size_t rank_count;
     int listener;
     double elapsed_s;              /* of the last phase: until the last rank was done */
@@ -20,7 +20,11 @@ struct numalab_job {
 };
 
 /* Each of the following returns 0, or -1 with job->failed->outcome set. After that only
- * numalab_job_end may be called. */
+ * numalab_job_end and numalab_job_free may be called. */
+
+/* One worker, which is a child of ours, as the only rank. */
+int numalab_job_start_worker(struct numalab_job *job, const char *program,
+                             const struct numalab_limits *limits, int cancel_fd);
 
 /* command: the launcher with its arguments and the program that each rank runs, ending with
  * NULL; rank_count: how many ranks it will start, at most NUMALAB_MAX_RANKS. Returns when
@@ -28,9 +32,10 @@ struct numalab_job {
 int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
                       const struct numalab_limits *limits, int cancel_fd);
 
-/* Maps arrays of n[rank] * element_bytes[i] bytes in each rank. */
-int numalab_job_allocate(struct numalab_job *job, const size_t *n,
-                         const struct numalab_driver *driver, enum numalab_memory_kind kind);
+/* Maps the arrays of a problem of size n: in each rank its own share. Where the kernel makes
+ * the arrays of the one worker that there is, kind is of no account. */
+int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab_driver *driver,
+                         enum numalab_memory_kind kind);
 
 /* Runs a phase in all ranks at once and takes its time. */
 int numalab_job_run(struct numalab_job *job, const char *phase);
@@ -39,8 +44,15 @@ int numalab_job_run(struct numalab_job *job, const char *phase);
 int numalab_job_stop(struct numalab_job *job);
 int numalab_job_continue(struct numalab_job *job);
 
-/* Ends the launcher and all ranks, and frees the list of ranks, whose outcomes are then
- * gone: take what is needed of them before. job->failed stays if it is the launcher. */
+/* Notes that a worker of the job has failed, as its outcome says; returns -1. */
+int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker);
+
+/* Notes that the kit itself failed at a step; returns -1. */
+int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error);
+
+/* Ends the launcher and all ranks. Their outcomes, and what they printed, stay until they
+ * are freed. Both do nothing for a job that is all zeros, and may be called again. */
 void numalab_job_end(struct numalab_job *job);
+void numalab_job_free(struct numalab_job *job);
 
 #endif

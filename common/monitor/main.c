@@ -27,13 +27,20 @@ static const struct run_kind {
     {"locate", numalab_run_locate},
     {"memory", numalab_run_memory},
     {"race", numalab_run_race},
+    {"ranks", numalab_run_ranks},
+    {"thread_level", numalab_run_thread_level},
+    {"latency", numalab_run_latency},
     {"generation", numalab_run_generation},
 };
 
 static const char usage[] =
     "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\n"
-    "  RUN: check, trace, placement, binding, locate, memory, race or generation\n"
-    "  --set ROLE:KEY=VALUE  generation: of that role's environment\n"
+    "  RUN: check, trace, placement, binding, locate, memory, race, generation; of labs\n"
+    "       with MPI ranks, thread_level and latency, too\n"
+    "  --set ROLE:KEY=VALUE  of that role's environment\n"
+    "  --ranks ROLE:N      ranks of that role's job (1)\n"
+    "  --launch ROLE:WORD  a word for mpiexec, such as -bind-to, and another for core\n"
+    "  --synchronous-sends check: every send of a rank waits for its receive\n"
     "  --part NAME         which of the lab's kernels (the first)\n"
     "  --threads N         size of the team that the kit asks for (one a core)\n"
     "  --size NAME         quick, default or published\n"
@@ -70,25 +77,51 @@ static int add_role(struct numalab_run_options *options, char *value)
     if (!equals || options->role_count == NUMALAB_MAX_ROLES) return -EINVAL;
     *equals = '\0';
     options->role[options->role_count++] =
-        (struct numalab_role){.name = value, .program = equals + 1};
+        (struct numalab_role){.name = value, .program = equals + 1, .rank_count = 1};
     return 0;
 }
 
-/* ROLE:KEY=VALUE, of a role that was added before. */
+/* Of ROLE:VALUE, a role that was added before; *value is what follows. */
+static struct numalab_role *find_role(struct numalab_run_options *options, char *text,
+                                      char **value)
+{
+    char *colon = strchr(text, ':');
+    if (!colon) return NULL;
+    *colon = '\0';
+    *value = colon + 1;
+    for (size_t i = 0; i < options->role_count; i++)
+        if (strcmp(options->role[i].name, text) == 0) return &options->role[i];
+    return NULL;
+}
+
 static int add_variable(struct numalab_run_options *options, char *text)
 {
-    char *colon = strchr(text, ':'), *equals = colon ? strchr(colon, '=') : NULL;
-    if (!equals) return -EINVAL;
-    *colon = *equals = '\0';
-    for (size_t i = 0; i < options->role_count; i++) {
-        struct numalab_role *role = &options->role[i];
-        if (strcmp(role->name, text) != 0) continue;
-        if (role->variable_count == NUMALAB_MAX_VARIABLES) return -EINVAL;
-        role->variable[role->variable_count].name = colon + 1;
-        role->variable[role->variable_count++].value = equals + 1;
-        return 0;
-    }
-    return -EINVAL;
+    char *name;
+    struct numalab_role *role = find_role(options, text, &name);
+    char *equals = role ? strchr(name, '=') : NULL;
+    if (!equals || role->variable_count == NUMALAB_MAX_VARIABLES) return -EINVAL;
+    *equals = '\0';
+    role->variable[role->variable_count].name = name;
+    role->variable[role->variable_count++].value = equals + 1;
+    return 0;
+}
+
+static int add_launch_word(struct numalab_run_options *options, char *text)
+{
+    char *word;
+    struct numalab_role *role = find_role(options, text, &word);
+    if (!role || role->launch_word_count == NUMALAB_MAX_LAUNCH_WORDS) return -EINVAL;
+    role->launch_word[role->launch_word_count++] = word;
+    return 0;
+}
+
+static int set_rank_count(struct numalab_run_options *options, char *text)
+{
+    char *count;
+    struct numalab_role *role = find_role(options, text, &count);
+    if (!role) return -EINVAL;
+    role->rank_count = strtoul(count, NULL, 10);
+    return role->rank_count >= 1 && role->rank_count <= NUMALAB_MAX_RANKS ? 0 : -EINVAL;
 }
 
 static const struct numalab_driver *find_part(const char *name)
@@ -134,6 +167,9 @@ int main(int argc, char **argv)
     static const struct option long_options[] = {
         {"worker", required_argument, NULL, 'w'},
         {"set", required_argument, NULL, 'v'},
+        {"ranks", required_argument, NULL, 'n'},
+        {"launch", required_argument, NULL, 'x'},
+        {"synchronous-sends", no_argument, NULL, 'y'},
         {"part", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},
         {"size", required_argument, NULL, 's'},
@@ -170,6 +206,15 @@ int main(int argc, char **argv)
             break;
         case 'v':
             chosen = add_variable(&options, optarg);
+            break;
+        case 'n':
+            chosen = set_rank_count(&options, optarg);
+            break;
+        case 'x':
+            chosen = add_launch_word(&options, optarg);
+            break;
+        case 'y':
+            options.synchronous_sends = true;
             break;
         case 'k':
             options.driver = find_part(optarg);
@@ -215,6 +260,11 @@ int main(int argc, char **argv)
     if (options.role_count == 0) return misuse("no --worker given", NULL);
     if (options.role_count > 1 && kind->run != numalab_run_generation)
         return misuse("only a generation takes more than one --worker", NULL);
+    if (kind->run == numalab_run_latency && !options.driver->repetitions)
+        return misuse("no ping-pong, so there is no latency", options.driver->lab);
+    if ((kind->run == numalab_run_ranks || kind->run == numalab_run_thread_level) &&
+        !options.driver->rank_counts)
+        return misuse("a lab without MPI", options.driver->lab);
     if (options.repetitions < 1) return misuse("--repetitions must be at least 1", NULL);
     if (!(options.limits.phase_s > 0)) return misuse("--limit-s must be above 0", NULL);
 

@@ -265,6 +265,7 @@ json_t *numalab_node_describe(const struct numalab_node *node)
     json_object_set_new(object, "numa_nodes", json_integer((json_int_t)node->numa_node_count));
     json_object_set_new(object, "cores", json_integer((json_int_t)node->core_count));
     json_object_set_new(object, "pus", json_integer(pus));
+    json_object_set_new(object, "pus_online", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(object, "page_bytes", json_integer(sysconf(_SC_PAGESIZE)));
     json_object_set_new(object, "memory_bytes", json_integer((json_int_t)node->memory_bytes));
     json_object_set_new(object, "last_level_cache_bytes",

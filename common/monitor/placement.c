@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "job_results.h"
 #include "record.h"
-#include "results.h"
 #include "runs.h"
 
 /* CPU time is counted in slices of the scheduler, so one phase says little. */
@@ -21,7 +21,7 @@ struct share {
 };
 
 struct placement {
-    struct numalab_worker worker;
+    struct numalab_job job; /* of one rank */
     struct numalab_results results;
     struct numalab_threads threads;
     struct share *share; /* of each of them */
@@ -110,7 +110,7 @@ static void add_call(struct share *share, const struct numalab_threads *before,
 /* One more compute phase; its threads take the place of those of the look before. */
 static int run_call(struct placement *placement, const struct numalab_driver *driver)
 {
-    struct numalab_worker *worker = &placement->worker;
+    struct numalab_worker *worker = &placement->job.rank[0];
     struct numalab_threads after = {0};
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
         read_threads(worker, &after) < 0)
@@ -136,13 +136,12 @@ static int run(struct placement *placement, const struct numalab_run_options *op
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_worker *worker = &placement->worker;
 
-    if (numalab_worker_start(worker, options->role[0].program, &options->limits,
-                             options->cancel_fd) < 0 ||
-        numalab_worker_allocate(worker, n, driver, NUMALAB_ANONYMOUS) < 0 ||
-        numalab_worker_run(worker, driver->initialize_phase, NULL) < 0)
+    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &options->limits) < 0 ||
+        numalab_job_allocate(&placement->job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_job_run(&placement->job, driver->initialize_phase) < 0)
         return -1;
+    struct numalab_worker *worker = &placement->job.rank[0];
     driver->advance(oracle, driver->initialize_phase);
     /* The first compute starts the team, if initialise has not. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
@@ -161,8 +160,8 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     placement->residency = describe_residency(worker, driver);
-    return numalab_results_compare_all(worker, driver, oracle, driver->compute_phase,
-                                       placement->computes, &placement->results);
+    return numalab_job_compare_all(&placement->job, driver, oracle, driver->compute_phase,
+                                   placement->computes, &placement->results);
 }
 
 static json_t *describe_cpu_time(const struct placement *placement)
@@ -183,9 +182,9 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const size_t n = numalab_traced_n(driver, options->traced_pages,
                                       options->thread_count, options->node->numa_node_count);
-    struct placement placement = {.worker = {.pid = -1}};
+    struct placement placement = {0};
 
-    struct numalab_oracle *oracle = driver->create(n);
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1);
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
     json_t *record = json_pack(
@@ -195,8 +194,9 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
         numalab_threads_describe(&placement.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));
-    numalab_worker_end(&placement.worker);
-    json_object_set_new(record, "outcome", numalab_record_outcome(&placement.worker, driver));
+    numalab_job_end(&placement.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&placement.job, driver));
+    numalab_job_free(&placement.job);
     numalab_threads_free(&placement.threads);
     free(placement.share);
     driver->destroy(oracle);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "threads.h"
+
 json_t *numalab_record_number(double value)
 {
     if (isnan(value)) return json_string("NaN");
@@ -147,6 +149,37 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     return object;
 }
 
+json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver)
+{
+    const struct numalab_worker *worker = job->failed     ? job->failed
+                                          : job->rank_count ? &job->rank[0]
+                                                            : &job->launcher; /* never started */
+    json_t *object = numalab_record_outcome(worker, driver);
+    if (!driver->rank_counts) return object;
+    json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
+    if (worker == &job->launcher) return object;
+    if (job->failed)
+        json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
+    /* The first has what any of them printed. */
+    const struct numalab_worker *first = &job->rank[0];
+    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)first->printed_bytes));
+    if (first->printed_bytes) json_object_set_new(object, "printed", printable(first));
+    return object;
+}
+
+json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab_node *node)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->rank_count; i++) {
+        struct numalab_threads threads = {0};
+        numalab_threads_read(job->rank[i].pid, &threads);
+        json_array_append_new(list, json_pack("{sI so}", "rank", (json_int_t)i, "threads",
+                                              numalab_threads_describe(&threads, node)));
+        numalab_threads_free(&threads);
+    }
+    return list;
+}
+
 json_t *numalab_record_results(const struct numalab_results *results,
                                const struct numalab_driver *driver)
 {
@@ -161,6 +194,9 @@ json_t *numalab_record_results(const struct numalab_results *results,
                       numalab_record_number(first->expected), "found",
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));
+        if (driver->rank_counts)
+            json_object_set_new(json_object_get(object, "first_wrong"), "rank",
+                                json_integer((json_int_t)results->first_wrong_rank));
     }
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",

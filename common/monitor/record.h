@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "job.h"
+#include "node.h"
 #include "results.h"
 #include "worker_process.h"
 
@@ -14,6 +16,13 @@ json_t *numalab_record_number(double value);
 /* How a worker's part ended: status, and what is known of it. */
 json_t *numalab_record_outcome(const struct numalab_worker *worker,
                                const struct numalab_driver *driver);
+
+/* The same of a job that has ended: how many ranks there were, and which is to blame. */
+json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver);
+
+/* The threads of every rank; of ranks whose threads can't be listed, none. To be called
+ * while they are there. */
+json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab_node *node);
 
 /* What comparing the results has found. */
 json_t *numalab_record_results(const struct numalab_results *results,

@@ -82,6 +82,7 @@ int numalab_results_compare(struct numalab_worker *worker,
         size_t wrong = driver->compare(oracle, array, first, part, chunk, &mismatch);
         if (wrong > 0 && results->wrong == 0) {
             results->first_wrong = mismatch;
+            results->first_wrong_rank = worker->rank;
             results->first_wrong_phase = phase;
             results->first_wrong_repetition = repetition;
         }
@@ -99,8 +100,8 @@ int numalab_results_compare_all(struct numalab_worker *worker,
                                 size_t repetition, struct numalab_results *results)
 {
     for (size_t array = 0; array < driver->array_count; array++)
-        if (numalab_results_compare(worker, driver, oracle, array, 0, worker->n, phase,
-                                    repetition, results) < 0)
+        if (numalab_results_compare(worker, driver, oracle, array, 0, worker->count[array],
+                                    phase, repetition, results) < 0)
             return -1;
     return 0;
 }
@@ -136,7 +137,9 @@ static int compare_page(struct numalab_worker *worker, const struct numalab_driv
         size_t per_page =
             (size_t)sysconf(_SC_PAGESIZE) / driver->arrays[array].element_bytes;
         size_t first = element / per_page * per_page;
-        size_t count = worker->n - first < per_page ? worker->n - first : per_page;
+        if (first >= worker->count[array]) continue;
+        size_t count = worker->count[array] - first;
+        if (count > per_page) count = per_page;
         if (numalab_results_compare(worker, driver, oracle, array, first, count, phase,
                                     repetition, results) < 0)
             return -1;
@@ -156,10 +159,12 @@ int numalab_results_spot_check(struct numalab_worker *worker,
         if (compare_page(worker, driver, oracle, changes[i].element, phase, repetition,
                          results) < 0)
             return -1;
-    for (size_t i = 0; i < NUMALAB_RANDOM_PAGES; i++)
-        if (compare_page(worker, driver, oracle,
-                         (size_t)(numalab_random_next(random) % worker->n), phase, repetition,
-                         results) < 0)
+    size_t most = 0;
+    for (size_t array = 0; array < driver->array_count; array++)
+        if (worker->count[array] > most) most = worker->count[array];
+    for (size_t i = 0; most && i < NUMALAB_RANDOM_PAGES; i++)
+        if (compare_page(worker, driver, oracle, (size_t)(numalab_random_next(random) % most),
+                         phase, repetition, results) < 0)
             return -1;
     return 0;
 }

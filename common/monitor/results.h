@@ -13,6 +13,7 @@ struct numalab_results {
     uint64_t checked; /* elements compared */
     uint64_t wrong;
     struct numalab_mismatch first_wrong; /* if wrong > 0 */
+    size_t first_wrong_rank;
     const char *first_wrong_phase;
     size_t first_wrong_repetition; /* compute phases done before, from 0 */
     bool wrote_before_array;       /* memory before an array was changed ... */

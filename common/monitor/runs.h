@@ -7,11 +7,12 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "job.h"
 #include "node.h"
 #include "sizing.h"
 #include "touch_map.h"
 
-enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_VARIABLES = 8 };
+enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
 
 struct numalab_role {
     const char *name;    /* "handout", "solution", "submission", "control" */
@@ -20,6 +21,9 @@ struct numalab_role {
     struct {
         const char *name, *value;
     } variable[NUMALAB_MAX_VARIABLES]; /* of its environment, beside the monitor's own */
+    size_t rank_count; /* of an MPI job */
+    size_t launch_word_count;
+    const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
 
 struct numalab_run_options {
@@ -33,6 +37,7 @@ struct numalab_run_options {
     size_t repetitions;
     double budget_s;    /* of a generation: no further round of repetitions after it */
     bool one_at_a_time; /* one worker at a time: less memory, no interleaving */
+    bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;
@@ -44,6 +49,12 @@ struct numalab_run_options {
 struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
                                              const struct numalab_role *role);
 
+/* Starts a role's worker or its ranks, rank_count of them, and has them initialise MPI. Of a
+ * lab without MPI there is one. Returns 0, or -1 with job->failed->outcome set. */
+int numalab_role_start(struct numalab_job *job, const struct numalab_run_options *options,
+                       const struct numalab_role *role, size_t rank_count,
+                       const struct numalab_limits *limits);
+
 /* "check": results for small, odd sizes, with guards that end at the last byte,
  * and inputs that change between repetitions. */
 json_t *numalab_run_check(const struct numalab_run_options *options);
@@ -54,6 +65,17 @@ json_t *numalab_run_trace(const struct numalab_run_options *options);
 /* "placement": where the pages of private memory live, the threads' binding, and
  * the CPU time of each thread in the compute phase. */
 json_t *numalab_run_placement(const struct numalab_run_options *options);
+
+/* "ranks": where the threads of each rank may run. */
+json_t *numalab_run_ranks(const struct numalab_run_options *options);
+
+/* "thread_level": with which level of thread support the ranks start MPI, which of their
+ * threads call it, and what they answer when MPI provides less. */
+json_t *numalab_run_thread_level(const struct numalab_run_options *options);
+
+/* "latency": times of round trips between two ranks, messages of 0 bytes to 4 MiB. For a
+ * driver that says how many make up a compute phase. */
+json_t *numalab_run_latency(const struct numalab_run_options *options);
 
 /* "race": runs a program that was built to find data races, which ends at the first. */
 json_t *numalab_run_race(const struct numalab_run_options *options);

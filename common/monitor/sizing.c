@@ -38,7 +38,8 @@ uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < driver->array_count; i++)
-        bytes += (uint64_t)n * driver->arrays[i].element_bytes;
+        bytes += (uint64_t)(driver->count ? driver->count(n, i, 0, 1) : n) *
+                 driver->arrays[i].element_bytes;
     return bytes;
 }
 

@@ -13,7 +13,7 @@ enum numalab_size { NUMALAB_QUICK, NUMALAB_DEFAULT, NUMALAB_PUBLISHED };
 /* Returns 0, or -EINVAL for a name that is none of quick, default, published. */
 int numalab_size_parse(const char *name, enum numalab_size *size);
 
-/* Bytes of all arrays together. */
+/* Bytes of all arrays together, as one rank would hold them. */
 uint64_t numalab_sizing_bytes(const struct numalab_driver *driver, size_t n);
 
 /* Problem size for timing: the driver's, halved until the arrays fill at most an eighth

@@ -1,7 +1,7 @@
 #include <errno.h>
 
+#include "job_results.h"
 #include "record.h"
-#include "results.h"
 #include "runs.h"
 
 /* One compute phase shows one user of a page in each order of arrival; the
@@ -9,7 +9,7 @@
 enum { NATURAL_COMPUTES = 2, ORDERED_COMPUTES = 1 };
 
 struct trace {
-    struct numalab_worker worker;
+    struct numalab_job job; /* of one rank */
     struct numalab_results results;
     struct numalab_touch_map *map;
     struct numalab_threads threads;
@@ -19,14 +19,13 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_worker *worker = &trace->worker;
     const size_t computes =
         options->touch_order == NUMALAB_ORDER_NATURAL ? NATURAL_COMPUTES : ORDERED_COMPUTES;
 
-    if (numalab_worker_start(worker, options->role[0].program, &options->limits,
-                             options->cancel_fd) < 0 ||
-        numalab_worker_allocate(worker, n, driver, NUMALAB_SHARED) < 0)
+    if (numalab_role_start(&trace->job, options, &options->role[0], 1, &options->limits) < 0 ||
+        numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
         return -1;
+    struct numalab_worker *worker = &trace->job.rank[0];
     trace->map = numalab_touch_map_open(worker, driver, options->touch_order,
                                         options->touch_method);
     if (!trace->map ||
@@ -41,8 +40,8 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
     if (numalab_worker_stop(worker) < 0) return -1;
     int error = numalab_threads_read(worker->pid, &trace->threads);
     if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
-    return numalab_results_compare_all(worker, driver, oracle, driver->compute_phase,
-                                       computes - 1, &trace->results);
+    return numalab_job_compare_all(&trace->job, driver, oracle, driver->compute_phase,
+                                   computes - 1, &trace->results);
 }
 
 json_t *numalab_run_trace(const struct numalab_run_options *options)
@@ -50,9 +49,9 @@ json_t *numalab_run_trace(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const size_t n = numalab_traced_n(driver, options->traced_pages,
                                       options->thread_count, options->node->numa_node_count);
-    struct trace trace = {.worker = {.pid = -1}};
+    struct trace trace = {0};
 
-    struct numalab_oracle *oracle = driver->create(n);
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1);
     if (!oracle) return NULL;
     int failed = run(&trace, options, oracle, n);
 
@@ -63,8 +62,9 @@ json_t *numalab_run_trace(const struct numalab_run_options *options)
     if (!failed)
         json_object_set_new(record, "touch_map",
                             numalab_touch_map_describe(trace.map, &trace.threads));
-    numalab_worker_end(&trace.worker);
-    json_object_set_new(record, "outcome", numalab_record_outcome(&trace.worker, driver));
+    numalab_job_end(&trace.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&trace.job, driver));
+    numalab_job_free(&trace.job);
     numalab_touch_map_close(trace.map);
     numalab_threads_free(&trace.threads);
     driver->destroy(oracle);

@@ -337,6 +337,7 @@ static int take_message(struct numalab_exchange *one, double start_s, double now
     if (got != 1) return 0;
     if (one->reply->kind != NUMALAB_REPLY) return note_report(worker, one->reply);
     if (one->reply->ticket != one->request->ticket) return fail(worker, NUMALAB_BAD_PROTOCOL);
+    worker->rank_notes = one->reply->rank_notes;
     worker->started_at_s = start_s;
     worker->elapsed_s = now_s - start_s;
     one->is_done = true;
@@ -467,7 +468,7 @@ static int set_address_space_limit(struct numalab_worker *worker)
 }
 
 void numalab_worker_set_arrays(struct numalab_worker *worker, size_t n,
-                               const struct numalab_driver *driver)
+                               const struct numalab_driver *driver, size_t rank_count)
 {
     worker->outcome.doing = "allocate the arrays";
     worker->outcome.n = worker->n = n;
@@ -475,7 +476,8 @@ void numalab_worker_set_arrays(struct numalab_worker *worker, size_t n,
     worker->array_bytes = 0;
     worker->makes_arrays = driver->create_phase != NULL;
     for (size_t i = 0; i < driver->array_count; i++) {
-        worker->bytes[i] = n * driver->arrays[i].element_bytes;
+        worker->count[i] = driver->count ? driver->count(n, i, worker->rank, rank_count) : n;
+        worker->bytes[i] = worker->count[i] * driver->arrays[i].element_bytes;
         worker->array_bytes += worker->bytes[i];
     }
 }
@@ -539,7 +541,7 @@ int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver,
                             enum numalab_memory_kind kind)
 {
-    numalab_worker_set_arrays(worker, n, driver);
+    numalab_worker_set_arrays(worker, n, driver, 1);
     int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
     if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
     return worker->makes_arrays ? have_arrays_made(worker, driver)

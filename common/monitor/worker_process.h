@@ -70,13 +70,16 @@ struct numalab_worker {
     struct numalab_limits limits;
     struct numalab_outcome outcome;
 
-    size_t n;
+    size_t rank; /* in its job; 0 of a single worker */
+    size_t n;    /* the problem's size, the same in all ranks */
     size_t array_count;
+    size_t count[NUMALAB_MAX_ARRAYS]; /* elements of each array */
     size_t bytes[NUMALAB_MAX_ARRAYS];
     uint64_t address[NUMALAB_MAX_ARRAYS];
     uint64_t array_bytes; /* of all arrays */
     bool makes_arrays;    /* the kernel does, in a phase of its own */
 
+    uint64_t rank_notes; /* address of them; 0 in a worker that is no rank */
     double elapsed_s;    /* of the last request */
     double started_at_s; /* its start, CLOCK_MONOTONIC */
 
@@ -101,8 +104,8 @@ struct numalab_watch {
 int numalab_worker_start(struct numalab_worker *worker, const char *program,
                          const struct numalab_limits *limits, int cancel_fd);
 
-/* Maps arrays of n * element_bytes[i] bytes in the worker, or has its kernel do so, where
- * kind is of no account. */
+/* Maps the arrays of a problem of size n in the worker, or has its kernel do so, where kind
+ * is of no account. */
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver,
                             enum numalab_memory_kind kind);

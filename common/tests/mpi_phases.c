@@ -1,7 +1,9 @@
 /* Ranks that do what students' do by mistake. */
 #include "numalab/phases.h"
+#include "numalab/ranks.h"
 
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +20,39 @@ static void start(size_t n, void **arrays)
     int provided;
     (void)n;
     (void)arrays;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    numalab_answer(provided >= MPI_THREAD_SERIALIZED);
 }
 
-/* Each rank gets the number of the one before it, in a ring. */
+/* Both send before they receive: right as long as MPI keeps the message meanwhile. */
+static void head_to_head(size_t n, void **arrays)
+{
+    const int partner = 1 - rank_of();
+    double own = partner;
+    (void)n;
+    MPI_Send(&own, 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD);
+    MPI_Recv(arrays[0], 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void *add_up(void *sum)
+{
+    const int own = 1;
+    MPI_Allreduce(&own, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return NULL;
+}
+
+/* Once by the main thread, once by another. */
+static void add_up_in_threads(size_t n, void **arrays)
+{
+    pthread_t thread;
+    int sum;
+    (void)n;
+    (void)arrays;
+    add_up(&sum);
+    if (pthread_create(&thread, NULL, add_up, &sum) == 0) pthread_join(thread, NULL);
+}
+
+/* Rank i has n + i elements. Each rank gets the number of the one before it, in a ring. */
 static void ring(size_t n, void **arrays)
 {
     int size, rank = rank_of();
@@ -29,7 +60,7 @@ static void ring(size_t n, void **arrays)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Sendrecv(&own, 1, MPI_DOUBLE, (rank + 1) % size, 0, &before, 1, MPI_DOUBLE,
                  (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (size_t i = 0; i < n; i++) ((double *)arrays[0])[i] = before;
+    for (size_t i = 0; i < n + (size_t)rank; i++) ((double *)arrays[0])[i] = before;
 }
 
 /* Everybody waits for somebody to begin. */
@@ -41,7 +72,7 @@ static void deadlock(size_t n, void **arrays)
 
 static void one_crashes(size_t n, void **arrays)
 {
-    if (rank_of() == 1) ((volatile double *)arrays[0])[n] = 1.0;
+    if (rank_of() == 1) ((volatile double *)arrays[0])[n + 1] = 1.0;
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -71,6 +102,8 @@ const struct numalab_phase numalab_phases[] = {
     {"start", start},
     {"ring", ring},
     {"deadlock", deadlock},
+    {"head_to_head", head_to_head},
+    {"add_up_in_threads", add_up_in_threads},
     {"one_crashes", one_crashes},
     {"one_leaves", one_leaves},
     {"print_endlessly", print_endlessly},

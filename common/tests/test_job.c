@@ -55,15 +55,25 @@ static struct traces traces_of(const struct numalab_job *job)
     return traces;
 }
 
+static size_t count(size_t n, size_t array, size_t rank, size_t ranks)
+{
+    EXPECT(array == 0 && rank < ranks);
+    return n + rank;
+}
+
+/* Rank i has N + i elements. */
+static const struct numalab_array arrays[] = {{"x", sizeof(double)}};
+static const struct numalab_driver uneven = {
+    .lab = "tests", .arrays = arrays, .array_count = 1, .count = count};
+
 static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
 {
     char count[8];
     snprintf(count, sizeof count, "%zu", ranks);
     const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
-    const size_t n[MOST_RANKS] = {N, N + 1, N + 2, N + 3};
     return numalab_job_start(job, command, ranks, &limits, cancel_fd) < 0 ||
                    numalab_job_run(job, "start") < 0 ||
-                   numalab_job_allocate(job, n, numalab_drivers[0], NUMALAB_ANONYMOUS) < 0
+                   numalab_job_allocate(job, N, &uneven, NUMALAB_ANONYMOUS) < 0
                ? -1
                : 0;
 }
@@ -92,7 +102,7 @@ static void test_ring(size_t ranks)
         double first = -1.0, last = -1.0;
         const pid_t pid = job.rank[i].pid;
         EXPECT(numalab_threads_is_stopped(pid, pid));
-        EXPECT(job.rank[i].n == N + i);
+        EXPECT(job.rank[i].n == N && job.rank[i].count[0] == N + i);
         EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) == 0);
         EXPECT(numalab_worker_read(&job.rank[i],
                                    job.rank[i].address[0] + (N + i - 1) * sizeof last, &last,
@@ -102,7 +112,7 @@ static void test_ring(size_t ranks)
     EXPECT(numalab_job_continue(&job) == 0);
     EXPECT(numalab_job_run(&job, "barriers") == 0);
     const struct traces traces = traces_of(&job);
-    numalab_job_end(&job);
+    numalab_job_free(&job);
     expect_nothing_left(&traces);
 }
 
@@ -121,7 +131,7 @@ static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_
         outcome = job.failed->outcome;
         if (job.failed != &job.launcher) *rank = (size_t)(job.failed - job.rank);
     }
-    numalab_job_end(&job);
+    numalab_job_free(&job);
     expect_nothing_left(&traces);
     return outcome;
 }
@@ -159,6 +169,54 @@ static void test_cancel(void)
     close(cancel_fd);
 }
 
+/* A send that waits for its receive meets a partner that sends, too. */
+static void test_synchronous_sends(void)
+{
+    struct numalab_job job;
+    EXPECT(start_job(&job, 2, -1) == 0);
+    EXPECT(numalab_job_run(&job, "head_to_head") == 0);
+    numalab_job_free(&job);
+
+    setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
+    EXPECT(start_job(&job, 2, -1) == 0);
+    unsetenv(NUMALAB_SYNCHRONOUS_VARIABLE);
+    job.rank[0].limits.phase_s = 1.0;
+    EXPECT(numalab_job_run(&job, "ring") == 0);
+    EXPECT(numalab_job_run(&job, "head_to_head") < 0);
+    EXPECT(job.failed && job.failed->outcome.kind == NUMALAB_TIMED_OUT);
+    numalab_job_free(&job);
+}
+
+static struct numalab_rank_notes notes_of(struct numalab_worker *rank)
+{
+    struct numalab_rank_notes notes = {0};
+    EXPECT(rank->rank_notes != 0);
+    EXPECT(numalab_worker_read(rank, rank->rank_notes, &notes, sizeof notes) == 0);
+    return notes;
+}
+
+static void test_notes(void)
+{
+    enum { FUNNELED = 1, SERIALIZED = 2 };
+    struct numalab_job job;
+    EXPECT(start_job(&job, 2, -1) == 0);
+    EXPECT(numalab_job_run(&job, "add_up_in_threads") == 0);
+    for (size_t i = 0; i < 2; i++) {
+        const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
+        EXPECT(notes.asked == SERIALIZED && notes.provided >= SERIALIZED && notes.answer == 1);
+        EXPECT(notes.main_calls == 1 && notes.other_calls == 1);
+        EXPECT(notes.main_calls_in_parallel == 0 && notes.calls_at_once == 0);
+    }
+    numalab_job_free(&job);
+
+    setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
+    EXPECT(start_job(&job, 1, -1) == 0);
+    unsetenv(NUMALAB_LESS_SUPPORT_VARIABLE);
+    const struct numalab_rank_notes notes = notes_of(&job.rank[0]);
+    EXPECT(notes.asked == SERIALIZED && notes.provided == FUNNELED && notes.answer == 0);
+    numalab_job_free(&job);
+}
+
 static void test_bad_starts(void)
 {
     struct numalab_job job;
@@ -166,16 +224,16 @@ static void test_bad_starts(void)
     EXPECT(numalab_job_start(&job, missing, 2, &limits, -1) < 0);
     EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_EXITED);
     EXPECT(job.launcher.printed_bytes > 0);
-    numalab_job_end(&job);
+    numalab_job_free(&job);
 
     const char *const none[] = {"/no/such/launcher", NULL};
     EXPECT(numalab_job_start(&job, none, 2, &limits, -1) < 0);
     EXPECT(job.failed == &job.launcher && job.launcher.outcome.exit_code == 127);
-    numalab_job_end(&job);
+    numalab_job_free(&job);
 
     EXPECT(numalab_job_start(&job, none, NUMALAB_MAX_RANKS + 1, &limits, -1) < 0);
     EXPECT(job.failed->outcome.kind == NUMALAB_KIT_ERROR);
-    numalab_job_end(&job);
+    numalab_job_free(&job);
 }
 
 int main(void)
@@ -184,6 +242,8 @@ int main(void)
     for (size_t ranks = 1; ranks <= MOST_RANKS; ranks++) test_ring(ranks);
     test_ends();
     test_cancel();
+    test_synchronous_sends();
+    test_notes();
     test_bad_starts();
     return failures > 0;
 }

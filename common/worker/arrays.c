@@ -18,7 +18,9 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
                         enum numalab_memory_kind kind, bool soft_ends)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t pages_bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    /* Of an array without elements, too, one page: its address is where that ends. */
+    const size_t page_count = bytes ? (bytes + page_bytes - 1) / page_bytes : 1;
+    const size_t pages_bytes = page_count * page_bytes;
     const size_t mapping_bytes = pages_bytes + 2 * NUMALAB_GUARD_BYTES;
 
     char *mapping = mmap(NULL, mapping_bytes, PROT_NONE,

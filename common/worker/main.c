@@ -12,6 +12,7 @@
 #include "channel.h"
 #include "fault_report.h"
 #include "numalab/phases.h"
+#include "rank_notes.h"
 #include "trap.h"
 #include "userfault.h"
 
@@ -70,6 +71,7 @@ int main(void)
         if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
+        if (numalab_rank_notes) reply.rank_notes = (uint64_t)(uintptr_t)numalab_rank_notes();
         int descriptor = -1;
 
         switch (request.kind) {

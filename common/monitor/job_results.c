@@ -1,0 +1,79 @@
+#include "job_results.h"
+
+struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
+                                          size_t rank_count)
+{
+    return driver->create_ranks ? driver->create_ranks(n, rank_count) : driver->create(n);
+}
+
+static struct numalab_oracle *view(const struct numalab_driver *driver,
+                                   struct numalab_oracle *oracle, size_t rank)
+{
+    return driver->of_rank ? driver->of_rank(oracle, rank) : oracle;
+}
+
+/* What a rank's part returned, noted in the job. */
+static int noted(struct numalab_job *job, size_t rank, int result)
+{
+    return result < 0 ? numalab_job_fail(job, &job->rank[rank]) : 0;
+}
+
+int numalab_job_prepare(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (noted(job, i, numalab_results_prepare(&job->rank[i])) < 0) return -1;
+    return 0;
+}
+
+int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (noted(job, i, numalab_results_check_before(&job->rank[i], results)) < 0) return -1;
+    return 0;
+}
+
+int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
+                            struct numalab_oracle *oracle, const char *phase,
+                            size_t repetition, struct numalab_results *results)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (noted(job, i,
+                  numalab_results_compare_all(&job->rank[i], driver, view(driver, oracle, i),
+                                              phase, repetition, results)) < 0)
+            return -1;
+    return 0;
+}
+
+/* A rank without elements has no input, either. */
+static bool has_inputs(const struct numalab_worker *worker)
+{
+    return worker->array_bytes > 0;
+}
+
+int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
+                              struct numalab_oracle *oracle, struct numalab_random *random,
+                              struct numalab_job_changes *changes)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (has_inputs(&job->rank[i]) &&
+            noted(job, i,
+                  numalab_results_change_inputs(&job->rank[i], driver, view(driver, oracle, i),
+                                                random, changes->of_rank[i])) < 0)
+            return -1;
+    return 0;
+}
+
+int numalab_job_spot_check(struct numalab_job *job, const struct numalab_driver *driver,
+                           struct numalab_oracle *oracle, struct numalab_random *random,
+                           const struct numalab_job_changes *changes, const char *phase,
+                           size_t repetition, struct numalab_results *results)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (has_inputs(&job->rank[i]) &&
+            noted(job, i,
+                  numalab_results_spot_check(&job->rank[i], driver, view(driver, oracle, i),
+                                             random, changes->of_rank[i], phase, repetition,
+                                             results)) < 0)
+            return -1;
+    return 0;
+}

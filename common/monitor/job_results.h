@@ -1,0 +1,31 @@
+/* The results of all ranks of a job, read and compared; see results.h. The oracle is the
+ * whole one. Each returns 0, or -1 with job->failed->outcome set. */
+#ifndef NUMALAB_MONITOR_JOB_RESULTS_H
+#define NUMALAB_MONITOR_JOB_RESULTS_H
+
+#include "job.h"
+#include "results.h"
+
+/* Returns NULL when there is no memory. The caller owns it. */
+struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
+                                          size_t rank_count);
+
+/* The changes of each rank between two repetitions. */
+struct numalab_job_changes {
+    struct numalab_change of_rank[NUMALAB_MAX_RANKS][NUMALAB_CHANGES];
+};
+
+int numalab_job_prepare(struct numalab_job *job);
+int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results);
+int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
+                            struct numalab_oracle *oracle, const char *phase,
+                            size_t repetition, struct numalab_results *results);
+int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
+                              struct numalab_oracle *oracle, struct numalab_random *random,
+                              struct numalab_job_changes *changes);
+int numalab_job_spot_check(struct numalab_job *job, const struct numalab_driver *driver,
+                           struct numalab_oracle *oracle, struct numalab_random *random,
+                           const struct numalab_job_changes *changes, const char *phase,
+                           size_t repetition, struct numalab_results *results);
+
+#endif

@@ -1,0 +1,79 @@
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "record.h"
+#include "runs.h"
+
+/* Enough ranks that each has a neighbour, and calls that a loop's threads take in turn. */
+enum { RANKS = 2, COMPUTES = 50, PROBLEM_SIZE = 64 };
+
+static json_t *level_name(int32_t number)
+{
+    static const char *const names[] = {"single", "funneled", "serialized", "multiple"};
+    return number < 0 || number > 3 ? json_null() : json_string(names[number]);
+}
+
+static int read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
+{
+    struct numalab_worker *worker = &job->rank[rank];
+    if (numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes) < 0)
+        return numalab_job_fail(job, worker);
+    return 0;
+}
+
+static json_t *describe(size_t rank, const struct numalab_rank_notes *notes)
+{
+    return json_pack("{sI so so so s{sI sI sI sI}}", "rank", (json_int_t)rank, "asked",
+                     level_name(notes->asked), "provided", level_name(notes->provided), "answer",
+                     notes->answer < 0 ? json_null() : json_integer(notes->answer), "calls",
+                     "main", (json_int_t)notes->main_calls, "main_in_parallel",
+                     (json_int_t)notes->main_calls_in_parallel, "other",
+                     (json_int_t)notes->other_calls, "at_once",
+                     (json_int_t)notes->calls_at_once);
+}
+
+/* Starts MPI, and works for a while. */
+static int work(struct numalab_job *job, const struct numalab_run_options *options,
+                const struct numalab_limits *limits, json_t *ranks)
+{
+    const struct numalab_driver *driver = options->driver;
+    if (numalab_role_start(job, options, &options->role[0], RANKS, limits) < 0 ||
+        numalab_job_allocate(job, PROBLEM_SIZE, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_job_run(job, driver->initialize_phase) < 0)
+        return -1;
+    for (size_t i = 0; i < COMPUTES; i++)
+        if (numalab_job_run(job, driver->compute_phase) < 0) return -1;
+    if (numalab_job_stop(job) < 0) return -1;
+    for (size_t i = 0; i < job->rank_count; i++) {
+        struct numalab_rank_notes notes;
+        if (read_notes(job, i, &notes) < 0) return -1;
+        json_array_append_new(ranks, describe(i, &notes));
+    }
+    return 0;
+}
+
+json_t *numalab_run_thread_level(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    struct numalab_job job = {0};
+    json_t *ranks = json_array(), *answer = NULL;
+    struct numalab_rank_notes notes;
+
+    int failed = work(&job, options, &limits, ranks);
+    numalab_job_end(&job);
+    if (!failed) {
+        numalab_job_free(&job);
+        setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
+        if (numalab_role_start(&job, options, &options->role[0], RANKS, &limits) == 0 &&
+            read_notes(&job, 0, &notes) == 0 && notes.answer >= 0)
+            answer = json_integer(notes.answer);
+        numalab_job_end(&job);
+    }
+    json_t *record = json_pack("{ss ss so so so}", "kind", "thread_level", "role",
+                               options->role[0].name, "ranks", ranks, "answer_to_less",
+                               answer ? answer : json_null(), "outcome",
+                               numalab_record_job(&job, driver));
+    numalab_job_free(&job);
+    return record;
+}
