@@ -31,7 +31,8 @@ static int start(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
+    struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
+    limits.keeps_core = true;
 
     const size_t rank_count = driver->rank_counts ? runner->role->rank_count : 1;
 

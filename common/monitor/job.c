@@ -22,7 +22,8 @@ static const double start_limit_s = 60.0;
 /* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
 static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 
-/* For ranks that share cores: see worker/oversubscribed.c. */
+/* For ranks that share cores, which two may do even where there is one for each: see
+ * worker/oversubscribed.c. */
 static const char yield_variable[] = "NUMALAB_YIELD";
 
 /* How long ranks may take to be gone once they are killed. */
@@ -156,7 +157,8 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
 
     setenv(NUMALAB_JOB_VARIABLE, name, 1);
     setenv(ucx_signals, "", 1);
-    if (rank_count > (size_t)sysconf(_SC_NPROCESSORS_ONLN)) setenv(yield_variable, "1", 1);
+    if (!limits->keeps_core || rank_count > (size_t)sysconf(_SC_NPROCESSORS_ONLN))
+        setenv(yield_variable, "1", 1);
     int started = numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
     unsetenv(NUMALAB_JOB_VARIABLE);
     unsetenv(ucx_signals);

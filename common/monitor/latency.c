@@ -26,7 +26,8 @@ json_t *numalab_run_latency(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     const struct numalab_role *role = &options->role[0];
-    const struct numalab_limits limits = numalab_limits_of_role(options, role);
+    struct numalab_limits limits = numalab_limits_of_role(options, role);
+    limits.keeps_core = true;
     struct numalab_job job = {0};
     json_t *samples = json_array(), *ranks = NULL;
 

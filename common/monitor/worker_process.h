@@ -50,6 +50,8 @@ struct numalab_limits {
     bool huge_pages;        /* false: PR_SET_THP_DISABLE */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
+    bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
+                               unless there are more ranks than cores */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 64 };
