@@ -55,8 +55,8 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
     return driver->destroy_phase ? numalab_job_run(job, driver->destroy_phase) : 0;
 }
 
-/* All sizes in one job. Wrong results end it, too, since what is wrong with two ranks need
- * not be looked at with four. */
+/* All sizes in one job. Wrong results of ranks end it, too: what is wrong with two of them
+ * need not be looked at with four. */
 static int check_job(struct numalab_job *job, const struct numalab_run_options *options,
                      size_t rank_count, struct numalab_random *random, json_t *checks)
 {
@@ -79,6 +79,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
             json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
         json_array_append_new(checks, check);
         is_wrong = is_wrong || results.wrong > 0;
+        if (is_wrong && driver->rank_counts) break;
     }
     numalab_job_end(job);
     return failed ? -1 : is_wrong;

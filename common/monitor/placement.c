@@ -55,6 +55,7 @@ static json_t *describe_residency(struct numalab_worker *worker,
     json_t *list = json_array();
     for (size_t i = 0; i < driver->array_count; i++) {
         size_t pages = worker->bytes[i] / (size_t)sysconf(_SC_PAGESIZE);
+        if (!pages) continue; /* as in the touch map */
         int *numa_node = malloc(pages * sizeof *numa_node);
         int error = numa_node ? read_residency(worker, i, numa_node, pages) : -ENOMEM;
         if (error == 0)

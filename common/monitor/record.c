@@ -158,7 +158,7 @@ json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_d
     if (!driver->rank_counts) return object;
     json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
     if (worker == &job->launcher) return object;
-    if (job->failed)
+    if (job->failed && !worker->outcome.is_shared)
         json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
     /* The first has what any of them printed. */
     const struct numalab_worker *first = &job->rank[0];

@@ -345,6 +345,7 @@ static struct numalab_touch_map *create(const struct numalab_worker *worker,
     if (!map->zero_page) goto no_memory;
     memset(map->zero_page, 0, map->page_bytes);
     for (size_t i = 0; i < driver->array_count; i++) {
+        if (worker->bytes[i] < map->page_bytes) continue; /* a single result, say */
         struct traced_array *array = &map->array[map->array_count++];
         array->name = driver->arrays[i].name;
         array->address = worker->address[i];

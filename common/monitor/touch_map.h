@@ -34,7 +34,8 @@ enum numalab_touch_method {
 
 struct numalab_touch_map;
 
-/* For a worker whose arrays are NUMALAB_SHARED and untouched. Uses in_process
+/* For a worker whose arrays are NUMALAB_SHARED and untouched, those of a page or more, which
+ * have to be whole pages. Uses in_process
  * where userfaultfd is refused, or when asked to. Returns NULL with
  * worker->outcome set. */
 struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,

@@ -434,6 +434,7 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
             *failed = i;
             if (now_s > deadline_s && !list[i].is_done) {
                 worker->outcome.limit_s = first->limits.phase_s;
+                worker->outcome.is_shared = count - done > 1;
                 return fail(worker, NUMALAB_TIMED_OUT);
             }
             if (is_time_to_look && check_memory(worker) < 0) return -1;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,16 +59,35 @@ def statuses(result: Json) -> dict[str, str]:
 
 
 def worker_processes(kit: Kit) -> list[str]:
-    """Names of this copy's workers and monitors that are running now."""
+    """Names of this copy's workers and monitors, and of MPI's launchers of workers, that are
+    running now."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             line = (entry / "cmdline").read_bytes().split(b"\0")
+            starts_ranks = b"\0NUMALAB_JOB=" in (entry / "environ").read_bytes()
         except OSError:
             continue
         program = Path(line[0].decode(errors="replace"))
-        if kit.build / "labs" in program.parents:
+        if kit.build / "labs" in program.parents or starts_ranks:
             found.append(program.name)
     return found
+
+
+def wait_for(text: str, process: subprocess.Popen[str]) -> None:
+    """Reads on in what the command says, up to a text."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"the command ended without saying {text!r}")
+
+
+def assert_all_gone(kit: Kit) -> None:
+    for _ in range(100):
+        if not worker_processes(kit):
+            break
+        time.sleep(0.1)
+    assert worker_processes(kit) == []

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import environment, grade_json, numalab_command, statuses, worker_processes
+from commands import (
+    assert_all_gone,
+    environment,
+    grade_json,
+    numalab_command,
+    statuses,
+    wait_for,
+    worker_processes,
+)  # fmt: skip
 
 from numalab.kit import Kit
 from numalab.lab import KERNEL_FILES, Lab
@@ -220,14 +228,6 @@ def test_help_has_examples(kit: Kit) -> None:
         assert "Examples:" in done.out, command
 
 
-def wait_for(text: str, process: subprocess.Popen[str]) -> None:
-    assert process.stderr is not None
-    for line in process.stderr:
-        if text in line:
-            return
-    raise AssertionError(f"the command ended without saying {text!r}")
-
-
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["tracing", "timing"])
 def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
@@ -281,14 +281,6 @@ def test_nothing_survives_a_killed_monitor(kit: Kit) -> None:
     assert process.returncode == 3
     assert "the monitor gave no record" in err
     assert_all_gone(kit)
-
-
-def assert_all_gone(kit: Kit) -> None:
-    for _ in range(100):
-        if not worker_processes(kit):
-            break
-        time.sleep(0.1)
-    assert worker_processes(kit) == []
 
 
 def test_no_times_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
