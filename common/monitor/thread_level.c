@@ -3,6 +3,7 @@
 
 #include "record.h"
 #include "runs.h"
+#include "threads.h"
 
 /* Enough ranks that each has a neighbour, and calls that a loop's threads take in turn. */
 enum { RANKS = 2, COMPUTES = 50, PROBLEM_SIZE = 64 };
@@ -21,12 +22,17 @@ static int read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_
     return 0;
 }
 
-static json_t *describe(size_t rank, const struct numalab_rank_notes *notes)
+static json_t *describe(const struct numalab_worker *worker,
+                        const struct numalab_rank_notes *notes)
 {
-    return json_pack("{sI so so so s{sI sI sI sI}}", "rank", (json_int_t)rank, "asked",
-                     level_name(notes->asked), "provided", level_name(notes->provided), "answer",
-                     notes->answer < 0 ? json_null() : json_integer(notes->answer), "calls",
-                     "main", (json_int_t)notes->main_calls, "main_in_parallel",
+    struct numalab_threads threads = {0};
+    numalab_threads_read(worker->pid, &threads);
+    const json_int_t thread_count = (json_int_t)threads.count;
+    numalab_threads_free(&threads);
+    return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank,
+                     "asked", level_name(notes->asked), "provided", level_name(notes->provided),
+                     "answer", notes->answer < 0 ? json_null() : json_integer(notes->answer),
+                     "threads", thread_count, "calls", "main", (json_int_t)notes->main_calls, "main_in_parallel",
                      (json_int_t)notes->main_calls_in_parallel, "other",
                      (json_int_t)notes->other_calls, "at_once",
                      (json_int_t)notes->calls_at_once);
@@ -47,7 +53,7 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_rank_notes notes;
         if (read_notes(job, i, &notes) < 0) return -1;
-        json_array_append_new(ranks, describe(i, &notes));
+        json_array_append_new(ranks, describe(&job->rank[i], &notes));
     }
     return 0;
 }
