@@ -18,6 +18,13 @@ static int noted(struct numalab_job *job, size_t rank, int result)
     return result < 0 ? numalab_job_fail(job, &job->rank[rank]) : 0;
 }
 
+int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
+{
+    struct numalab_worker *worker = &job->rank[rank];
+    return noted(job, rank,
+                 numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
+}
+
 int numalab_job_prepare(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)

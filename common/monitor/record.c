@@ -48,8 +48,8 @@ static json_t *describe_address(const struct numalab_worker *worker,
         int64_t element_bytes = (int64_t)driver->arrays[i].element_bytes;
         int64_t element = offset >= 0 ? offset / element_bytes
                                       : -((-offset + element_bytes - 1) / element_bytes);
-        return json_pack("{ss sI}", "array", driver->arrays[i].name, "element",
-                         (json_int_t)element);
+        return json_pack("{ss sI sI}", "array", driver->arrays[i].name, "element",
+                         (json_int_t)element, "elements", (json_int_t)worker->count[i]);
     }
     return json_null();
 }
@@ -198,6 +198,10 @@ json_t *numalab_record_results(const struct numalab_results *results,
             json_object_set_new(json_object_get(object, "first_wrong"), "rank",
                                 json_integer((json_int_t)results->first_wrong_rank));
     }
+    if (results->calls_asked)
+        json_object_set_new(object, "too_few_calls",
+                            json_pack("{sI sI}", "asked", (json_int_t)results->calls_asked,
+                                      "seen", (json_int_t)results->calls_seen));
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",
                             json_string(driver->arrays[results->damaged_array].name));

@@ -16,6 +16,7 @@ struct numalab_results {
     size_t first_wrong_rank;
     const char *first_wrong_phase;
     size_t first_wrong_repetition; /* compute phases done before, from 0 */
+    uint64_t calls_asked, calls_seen; /* of MPI by a rank, where it made fewer than it has to */
     bool wrote_before_array;       /* memory before an array was changed ... */
     size_t damaged_array;          /* ... this one */
 };

@@ -1,25 +1,19 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "job_results.h"
 #include "record.h"
 #include "runs.h"
 #include "threads.h"
 
-/* Enough ranks that each has a neighbour, and calls that a loop's threads take in turn. */
-enum { RANKS = 2, COMPUTES = 50, PROBLEM_SIZE = 64 };
+/* Enough ranks that each has a neighbour; and enough work that it is not always the main thread
+ * which comes first where any may. */
+enum { RANKS = 2, COMPUTES = 50, PROBLEM_SIZE = 301 };
 
 static json_t *level_name(int32_t number)
 {
     static const char *const names[] = {"single", "funneled", "serialized", "multiple"};
     return number < 0 || number > 3 ? json_null() : json_string(names[number]);
-}
-
-static int read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
-{
-    struct numalab_worker *worker = &job->rank[rank];
-    if (numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes) < 0)
-        return numalab_job_fail(job, worker);
-    return 0;
 }
 
 static json_t *describe(const struct numalab_worker *worker,
@@ -52,7 +46,7 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
     if (numalab_job_stop(job) < 0) return -1;
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_rank_notes notes;
-        if (read_notes(job, i, &notes) < 0) return -1;
+        if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
         json_array_append_new(ranks, describe(&job->rank[i], &notes));
     }
     return 0;
@@ -72,7 +66,7 @@ json_t *numalab_run_thread_level(const struct numalab_run_options *options)
         numalab_job_free(&job);
         setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
         if (numalab_role_start(&job, options, &options->role[0], RANKS, &limits) == 0 &&
-            read_notes(&job, 0, &notes) == 0 && notes.answer >= 0)
+            numalab_job_read_notes(&job, 0, &notes) == 0 && notes.answer >= 0)
             answer = json_integer(notes.answer);
         numalab_job_end(&job);
     }

@@ -26,7 +26,7 @@ int main(void)
     expect_text(numalab_record_number(0.5), "0.5");
 
     /* A crash in the guard behind an array is told as an element of it. */
-    struct numalab_worker worker = {.n = 10, .array_count = 1, .bytes = {80},
+    struct numalab_worker worker = {.n = 10, .array_count = 1, .count = {10}, .bytes = {80},
                                     .address = {0x10000000}};
     worker.outcome = (struct numalab_outcome){
         .kind = NUMALAB_CRASHED, .doing = "compute", .n = 10, .signal_number = 11,
@@ -39,7 +39,7 @@ int main(void)
                 "{\"status\":\"crashed\",\"printed_bytes\":4,\"printed\":\"a?z\\n\","
                 "\"doing\":\"compute\",\"n\":10,\"signal\":\"SIGSEGV\",\"frames\":[],"
                 "\"address\":\"0x10000058\",\"access\":\"write\","
-                "\"place\":{\"array\":\"x\",\"element\":11}}");
+                "\"place\":{\"array\":\"x\",\"element\":11,\"elements\":10}}");
     worker.outcome.report.fault_address = 0x10000000 - 4;
     json_t *outcome = numalab_record_outcome(&worker, numalab_drivers[0]);
     EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) ==
