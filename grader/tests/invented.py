@@ -165,7 +165,7 @@ def evidence(
         "schema": 1, "kit_version": "0.1.0", "lab": "01_first_touch", "language": "c",
         "variant": variant, "size": "default", "quick": quick,
         "started_at": "2026-01-01T00:00:00+00:00", "machine": None, "timing_refused": None,
-        "timing_error": None, "race_error": None, "placement_files": [],
+        "timing_error": None, "race_error": None, "handed_in": [],
         "node": machine.describe(), "environment": {"OMP_PLACES": "cores"},
         "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
         "runs": [

@@ -15,7 +15,7 @@ from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
 from numalab.lab import Lab
 from numalab.measure import describe_node
-from numalab.record import validate
+from numalab.read_record import validate
 
 Json = dict[str, Any]
 LAB = "02_affinity"

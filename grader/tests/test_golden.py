@@ -10,7 +10,7 @@ import pytest
 
 from numalab.judge import judge
 from numalab.lab import Lab
-from numalab.record import load
+from numalab.read_record import load
 
 CASES = sorted(path.parent for path in invented.GOLDEN.glob("*/evidence.json"))
 

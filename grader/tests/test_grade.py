@@ -24,7 +24,7 @@ from commands import (
 
 from numalab.kit import Kit
 from numalab.lab import KERNEL_FILES, Lab
-from numalab.record import load
+from numalab.read_record import load
 
 Json = dict[str, Any]
 LANGUAGES = ("c", "fortran")
@@ -137,10 +137,10 @@ def test_kept_evidence_follows_the_schema(
         evidence = load(
             kit.results_folder("01_first_touch", language, "solution") / "evidence.json", schema
         )
-        assert [n for n, _ in evidence.checks[0].results] == [1, 7, 1000, 4099, 100003]
-        for _, found in evidence.checks[0].results:
+        assert [one.n for one in evidence.checks[0].checked] == [1, 7, 1000, 4099, 100003]
+        for one in evidence.checks[0].checked:
             assert (
-                found.checked % (3 * 4) == 0
+                one.results.checked % (3 * 4) == 0
             )  # three arrays; once initialised, three times computed
         # Every run has compared every element of its three arrays.
         for run in (*evidence.traces, *evidence.placements):

@@ -11,9 +11,9 @@ import pytest
 from numalab import judge as judging
 from numalab.errors import KitError
 from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
-from numalab.judge import judge, needs_control, timing_is_decided, timing_roles
+from numalab.judge import Timed, judge, needs_control, timing_is_decided, timing_roles
 from numalab.lab import Lab
-from numalab.record import parse, validate
+from numalab.read_record import parse, validate
 from numalab.timing_rules import TIMING_STATES, interval
 from numalab.verdict import CriterionVerdict, Verdict
 
@@ -244,7 +244,7 @@ def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     record = right()
     record["timing_refused"] = "A login node."
     assert criterion(judged(first_touch, record), "efficiency").why == "A login node."
-    assert timing_roles(first_touch, parse(record), None) == ()
+    assert timing_roles(first_touch, parse(record), Timed(None)) == ()
 
 
 def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:
@@ -262,18 +262,18 @@ def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_tou
 
 
 def test_generations_go_on_until_the_criteria_are_decided(first_touch: Lab) -> None:
-    assert timing_roles(first_touch, parse(invented.evidence(ONE)), None) == (
+    assert timing_roles(first_touch, parse(invented.evidence(ONE)), Timed(None)) == (
         "solution", "submission", "control",
     )  # fmt: skip
     two = invented.evidence(invented.TWO_NODES)
-    assert "handout" in timing_roles(first_touch, parse(two), None)
+    assert "handout" in timing_roles(first_touch, parse(two), Timed(None))
 
     fast = invented.FAST
     for count, decided in ((8, False), (9, True)):
         record = invented.evidence(invented.TWO_NODES, times=invented.steady(count, **fast))
-        assert timing_is_decided(first_touch, parse(record), None) is decided
+        assert timing_is_decided(first_touch, parse(record), Timed(None)) is decided
     record = invented.evidence(invented.TWO_NODES, times=invented.steady(7, **fast), quick=True)
-    assert timing_is_decided(first_touch, parse(record), None)
+    assert timing_is_decided(first_touch, parse(record), Timed(None))
 
 
 def test_three_times_slower_fails_efficiency_alone(first_touch: Lab) -> None:
@@ -288,8 +288,8 @@ def test_a_hopeless_kernel_is_told_after_two_generations(first_touch: Lab) -> No
         times = invented.steady(count, solution=0.2, control=0.2, submission=submission)
         return invented.evidence(ONE, times=times)
 
-    assert not timing_is_decided(first_touch, parse(timed(1, 20.0)), None)
-    assert not timing_is_decided(first_touch, parse(timed(2, 1.9)), None)
+    assert not timing_is_decided(first_touch, parse(timed(1, 20.0)), Timed(None))
+    assert not timing_is_decided(first_touch, parse(timed(2, 1.9)), Timed(None))
     verdict = criterion(judged(first_touch, timed(2, 20.0)), "efficiency")
     assert verdict.status == "fail"
     assert "0.01 times the solution's speed" in verdict.why
@@ -305,7 +305,7 @@ def test_a_time_limit_met_while_timed_is_slow_and_not_wrong(first_touch: Lab) ->
     verdict = judged(first_touch, record)
     assert [c.name for c in verdict.failed()] == ["efficiency"]
     assert "more than 60 s (n = 99), where the solution takes 0.2 s" in verdict.failed()[0].why
-    assert timing_is_decided(first_touch, parse(record), None)
+    assert timing_is_decided(first_touch, parse(record), Timed(None))
 
 
 def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
@@ -355,7 +355,9 @@ def test_one_hopeless_generation_of_two_decides_nothing(first_touch: Lab) -> Non
     times = [
         t for s in (20.0, 0.2) for t in invented.steady(1, solution=0.2, control=0.2, submission=s)
     ]
-    assert not timing_is_decided(first_touch, parse(invented.evidence(ONE, times=times)), None)
+    assert not timing_is_decided(
+        first_touch, parse(invented.evidence(ONE, times=times)), Timed(None)
+    )
 
 
 def test_the_best_repetition_counts_and_the_warm_up_does_not(first_touch: Lab) -> None:
@@ -383,7 +385,7 @@ def test_the_value_is_the_number_of_wrong_elements(first_touch: Lab) -> None:
 def test_no_effect_ends_the_timing(first_touch: Lab) -> None:
     times = invented.steady(13, **(invented.FAST | {"handout": 0.23}))
     assert timing_is_decided(
-        first_touch, parse(invented.evidence(invented.TWO_NODES, times=times)), None
+        first_touch, parse(invented.evidence(invented.TWO_NODES, times=times)), Timed(None)
     )
 
 
@@ -474,7 +476,7 @@ def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
             rules = {
                 "correctness": CORRECTNESS_JUDGES,
                 "evidence": EVIDENCE_JUDGES,
-                "timing": TIMING_STATES,
+                "timing": judging.TIMING_JUDGES,
             }[one.kind]
             assert one.rule in rules
             if one.kind == "evidence":

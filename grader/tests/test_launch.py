@@ -28,18 +28,14 @@ from numalab.launch import (
     OnePer,
     Plan,
     Policy,
-    Pu,
-    Topology,
     parse_policy,
     plan,
     summary,
-    topology_of_machine,
-    topology_of_node,
-    units_of,
     with_mpiexec,
     with_srun,
 )
 from numalab.measure import describe_node
+from numalab.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
 from numalab.virtual.guest import Guest, Share, numbers
 from numalab.virtual.machine import find_machine
 
@@ -155,12 +151,12 @@ def test_pus_come_in_hwlocs_order(kit: Kit) -> None:
 
 def test_a_part_of_a_node_is_told_from_a_whole_one() -> None:
     pus = [{"pu": n, "core": n, "package": 0, "numa_node": n // 2} for n in range(4)]
-    assert topology_of_node({"pu_list": pus, "numa_nodes": 2}, 4).is_even
-    assert not topology_of_node({"pu_list": pus, "numa_nodes": 2}, 8).is_even
-    assert not topology_of_node({"pu_list": pus, "numa_nodes": 3}, 4).is_even
-    assert not topology_of_node({"pu_list": pus[:3], "numa_nodes": 2}, 3).is_even
+    assert topology_of_node({"pu_list": pus, "numa_nodes": 2, "pus_online": 4}).is_even
+    assert not topology_of_node({"pu_list": pus, "numa_nodes": 2, "pus_online": 8}).is_even
+    assert not topology_of_node({"pu_list": pus, "numa_nodes": 3, "pus_online": 4}).is_even
+    assert not topology_of_node({"pu_list": pus[:3], "numa_nodes": 2, "pus_online": 3}).is_even
     hidden = [pu | {"core": -1} for pu in pus]
-    found = topology_of_node({"pu_list": hidden, "numa_nodes": 2}, 4)
+    found = topology_of_node({"pu_list": hidden, "numa_nodes": 2, "pus_online": 4})
     assert not found.is_even and len({pu.core for pu in found.pus}) == 4
 
 
@@ -409,7 +405,7 @@ def test_two_ranks_run_here_as_planned(kit: Kit, tmp_path: Path) -> None:
         rank, _, pus, threads = line.split()
         found[int(rank)] = sorted(numbers(pus))
         assert threads == "1"
-    topology = topology_of_node(node, os.cpu_count() or 1)
+    topology = topology_of_node(node)
     planned = plan(parse_policy(file.read_text(), "two.toml"), topology)
     assert found == {rank: sorted(pus) for rank, pus in enumerate(planned.ranks)}
     assert f"-bind-to {unit.split('_')[0]}" in done.err
@@ -507,7 +503,7 @@ def run_there(node: Guest, command: Command) -> str:
 def test_a_machines_topology_is_what_hwloc_sees_there(node: Guest, described: Json) -> None:
     """So the command line for a machine's name is the one that is right on it."""
     machine = node.plan.machine
-    seen = topology_of_node(described, machine.pus)
+    seen = topology_of_node(described)
     expected = topology_of_machine(machine)
     assert seen.is_even and expected.is_even
     assert [pu.number for pu in seen.pus] == [pu.number for pu in expected.pus]
@@ -519,7 +515,7 @@ def test_a_machines_topology_is_what_hwloc_sees_there(node: Guest, described: Js
 def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
     node: Guest, described: Json, programs: Path
 ) -> None:
-    topology = topology_of_node(described, node.plan.machine.pus)
+    topology = topology_of_node(described)
     planned = plan(parse_policy(PER_NUMA_NODE, "p.toml"), topology)
     shown = run_there(node, with_mpiexec(planned, [str(programs / "show")]))
     of_pu = {pu.number: pu for pu in topology.pus}
@@ -541,7 +537,7 @@ def test_mpiexecs_units_mean_what_the_policys_do(
     node: Guest, described: Json, bind_to: str
 ) -> None:
     """Every pair of bind_to and map_by, most with ranks enough to wrap round."""
-    topology = topology_of_node(described, node.plan.machine.pus)
+    topology = topology_of_node(described)
     script = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)"
     for map_by in UNITS:
         most = len(topology.pus)
@@ -560,7 +556,7 @@ def test_mpiexecs_units_mean_what_the_policys_do(
 @needs_mpiexec
 def test_pu_lists_are_obeyed(node: Guest, described: Json) -> None:
     """What is used on a part of a node."""
-    whole = topology_of_node(described, node.plan.machine.pus)
+    whole = topology_of_node(described)
     planned = plan(parse_policy(PER_NUMA_NODE, "p.toml"), Topology(whole.pus, is_even=False))
     script = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)"
     command = with_mpiexec(planned, ["sh", "-c", script])

@@ -11,7 +11,8 @@ import pytest
 from numalab import judge as judging
 from numalab.judge import judge
 from numalab.lab import Lab, load_lab
-from numalab.record import Evidence, parse, validate
+from numalab.read_record import parse, validate
+from numalab.record import Evidence
 from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict, Verdict
 
@@ -157,8 +158,8 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     assert found["touched_where_used"].status == "pass"
     evidence = parse(session(*runs))
     assert sound_parts(lab, evidence) == ("two",)
-    assert judging.timing_roles(lab, evidence, "one") == ()
-    assert "handout" in judging.timing_roles(lab, evidence, "two")
+    assert judging.timing_roles(lab, evidence, judging.Timed("one")) == ()
+    assert "handout" in judging.timing_roles(lab, evidence, judging.Timed("two"))
 
 
 def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
@@ -170,8 +171,8 @@ def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
 def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "generation" or run["part"] == "one"]
     evidence = parse(session(*runs))
-    assert judging.timing_is_decided(lab, evidence, "one")
-    assert not judging.timing_is_decided(lab, evidence, "two")
+    assert judging.timing_is_decided(lab, evidence, judging.Timed("one"))
+    assert not judging.timing_is_decided(lab, evidence, judging.Timed("two"))
 
 
 def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
@@ -425,7 +426,7 @@ def binding(file: str, runtime: str, *pus: int, role: str = "submission", **more
 def handed_in(*runs: Json, complaint: str | None = None) -> Json:
     return invented.evidence(TWO) | {
         "runs": list(runs),
-        "placement_files": [
+        "handed_in": [
             {"file": "spread.env", "complaint": complaint, "variables": {"OMP_PLACES": "cores"}},
             {"file": "close.env", "complaint": None, "variables": {}},
         ],
@@ -463,10 +464,10 @@ def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> Non
 
 def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:
     record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
-    assert judging.placements_to_compare(affinity, parse(record)) == ("spread.env",)
+    assert judging.files_to_compare(affinity, parse(record)) == ("spread.env",)
     record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
     assert judged(affinity, record)["spread"].status == "not_gradable"
-    assert judging.placements_to_compare(affinity, parse(record)) == ()
+    assert judging.files_to_compare(affinity, parse(record)) == ()
 
 
 def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> None:

@@ -14,7 +14,8 @@ from numalab.doctor import examine, gradable
 from numalab.interface import Argument, prototypes
 from numalab.lab import Lab, choose_labs, load_lab
 from numalab.measure import worker_environment
-from numalab.record import Mismatch, parse
+from numalab.read_record import parse
+from numalab.record import Mismatch
 from numalab.report import touch_map_picture
 from numalab.suite import count_tests
 

@@ -92,8 +92,7 @@ def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
         criteria=tuple(
             c
             for c in lab.criteria
-            if (c.placement is not None) == is_placement
-            and (c.placement is None or c.placement.file in own)
+            if (c.file is not None) == is_placement and (c.file is None or c.file.name in own)
         ),
         timed_placements=None if is_placement else lab.timed_placements,
     )
@@ -103,7 +102,7 @@ def hand_in(kit: Kit, lab: Lab, language: str, entry: Json, folder: Path) -> Non
     """The files of an entry, and the solution's where it has none."""
     solution = kit.solution_folder(lab.name)
     file = KERNEL_FILES[language]
-    names = [file, *(wanted.file for wanted in lab.placements)]
+    names = [file, *(wanted.name for wanted in lab.files)]
     sources = {name: solution / name for name in names}
     own = solution / "wrong" / entry["name"]
     if own.is_dir():

@@ -16,7 +16,8 @@ from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 
 if TYPE_CHECKING:
-    from numalab.launch import Command, Topology
+    from numalab.launch import Command
+    from numalab.topology import Topology
 
 PACKAGES = {"mpiexec": "MPICH's (Debian: apt-get install mpich)", "srun": "Slurm's"}
 
@@ -100,13 +101,13 @@ def _read(file: Path) -> str:
 
 
 def _topology(kit: Kit, machine_name: str | None) -> Topology:
-    from numalab import launch as policies
     from numalab.build import build_kit, configure
     from numalab.measure import describe_node
+    from numalab.topology import topology_of_machine, topology_of_node
     from numalab.virtual.machine import find_machine
 
     if machine_name is not None:
-        return policies.topology_of_machine(find_machine(kit, machine_name))
+        return topology_of_machine(find_machine(kit, machine_name))
     if not kit.describe_node.is_file():
         from numalab.cli import progress_line
 
@@ -114,7 +115,7 @@ def _topology(kit: Kit, machine_name: str | None) -> Topology:
             progress("building the kit, for the first time")
             configure(kit)
             build_kit(kit, ["describe_node"])
-    return policies.topology_of_node(describe_node(kit), os.cpu_count() or 1)
+    return topology_of_node(describe_node(kit))
 
 
 def _check_programs(launcher: str, program: str) -> None:

@@ -3,15 +3,16 @@ out. Pure functions; judge.py says which applies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from numalab import explain, placement, touch
+from numalab import explain, mpi_rules, placement, touch
 from numalab.lab import Criterion, Lab
-from numalab.record import Evidence, Locate, Memory, Placement, Trace
+from numalab.record import Evidence
 from numalab.soundness import (
     all_results,
     by_value,
     first_bad,
+    missing_runs,
     not_looked_at,
     outcomes,
     unseen,
@@ -24,9 +25,9 @@ from numalab.verdict import CriterionVerdict, verdict_on
 
 def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     bad = first_bad(outcomes(evidence))
-    wrong = sum(found.wrong for found, _ in all_results(evidence))
-    for found, n in all_results(evidence):
-        why = explain.results(found, n, evidence.language)
+    wrong = sum(found.wrong for found, *_ in all_results(evidence))
+    for found, n, ranks in all_results(evidence):
+        why = explain.results(found, n, evidence.language, ranks)
         if why is not None:
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
@@ -84,20 +85,9 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     )
 
 
-def _missing_runs(
-    criterion: Criterion, evidence: Evidence, runs: Sequence[Trace | Placement | Memory | Locate]
-) -> CriterionVerdict | None:
-    bad = first_bad(run.outcome for run in runs)
-    if bad is None and not runs:
-        bad = first_bad(outcomes(evidence))
-        if bad is None:
-            return not_looked_at(criterion)
-    return None if bad is None else unusable(criterion, bad, evidence)
-
-
 def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.traces
-    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
     assert criterion.at_most is not None
@@ -130,7 +120,7 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.traces
-    missing = _needs_team(criterion, evidence) or _missing_runs(criterion, evidence, traces)
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
     users = touch.united_users(traces)
@@ -185,7 +175,7 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
 
 def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces, placements = evidence.traces, evidence.placements
-    missing = _missing_runs(criterion, evidence, traces) or _missing_runs(
+    missing = missing_runs(criterion, evidence, traces) or missing_runs(
         criterion, evidence, placements
     )
     if missing:
@@ -225,7 +215,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     from a thread, and a schedule that deals out work on demand then rightly gives it less:
     such a team is uneven by CPU time, and yet its threads are done together. So a look fails
     only if they are not, with the time that they waited for a core."""
-    missing = _needs_team(criterion, evidence) or _missing_runs(
+    missing = _needs_team(criterion, evidence) or missing_runs(
         criterion, evidence, evidence.placements
     )
     if missing:
@@ -263,7 +253,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = _missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.memories)
     if missing:
         return missing
     tables = evidence.memories[-1].tables
@@ -281,7 +271,7 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = _missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.memories)
     if missing:
         return missing
     table = evidence.memories[-1].tables[-1]
@@ -292,7 +282,7 @@ def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = _missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.memories)
     if missing:
         return missing
     table = evidence.memories[-1].tables[-1]
@@ -313,7 +303,7 @@ def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = _missing_runs(criterion, evidence, evidence.locates)
+    missing = missing_runs(criterion, evidence, evidence.locates)
     if missing:
         return missing
     told = [one for of_round in evidence.locates[-1].rounds for one in of_round]
@@ -343,12 +333,12 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    wanted = criterion.placement
+    wanted = criterion.file
     assert wanted is not None
-    text = next((one for one in evidence.placement_files if one.file == wanted.file), None)
+    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
     if text is None:
         return not_looked_at(criterion)
-    runs = [run for run in evidence.bindings if run.file == wanted.file]
+    runs = [run for run in evidence.bindings if run.file == wanted.name]
     if not runs:
         return not_looked_at(criterion)
     bad = next((run for run in runs if not run.outcome.ok), None)
@@ -371,6 +361,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {
     "correct": _correct,
     "race_free": _race_free,
+    "deadlock_free": mpi_rules.deadlock_free,
 }
 EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
     "shared_out": _shared_out,
@@ -382,4 +373,6 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "released": _released,
     "located": _located,
     "binding": _binding,
+    "thread_level": mpi_rules.thread_level,
+    "launch": mpi_rules.launch,
 }

@@ -35,6 +35,11 @@ def threads(numbers: Sequence[int]) -> str:
     return f"threads {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
 
 
+def ranks(numbers: Sequence[int]) -> str:
+    """rank 3; ranks 0, 1 and 2; as threads."""
+    return threads(numbers).replace("thread", "rank")
+
+
 def amount(size_bytes: float) -> str:
     """Bytes in the unit that reads best."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
@@ -63,6 +68,8 @@ def indexed(array: str, element: int, language: str) -> str:
 
 def mismatch(first: Mismatch, language: str) -> str:
     where = indexed(first.array, first.element, language)
+    if first.rank is not None and language == "fortran":  # the array may have two dimensions
+        where = f"element {first.element + 1} of {first.array}"
     after = (
         f"after {first.phase}"
         if first.repetition == 0
@@ -72,14 +79,18 @@ def mismatch(first: Mismatch, language: str) -> str:
     return f"{where} is {found} {after}, it should be {expected}"
 
 
-def results(found: Results, n: int | None, language: str) -> str | None:
-    """What is wrong with the results, or None."""
+def results(found: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+    """What is wrong with the results, or None. ranks: of the job, where there is one."""
     if found.wrong:
         assert found.first_wrong is not None
         size = f" with n = {n:,}" if n is not None else ""
+        rank = found.first_wrong.rank
+        place = ""
+        if rank is not None:
+            place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
         return (
             f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
-            f"first: {mismatch(found.first_wrong, language)}."
+            f"first{place}: {mismatch(found.first_wrong, language)}."
         )
     if found.wrote_before_array is not None:
         name = found.wrote_before_array
@@ -122,26 +133,58 @@ def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
     return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."
 
 
+def _who(ended: Outcome) -> str:
+    """The subject of a sentence about an end: a rank where one is to blame."""
+    rank, ranks = ended.detail.get("rank"), ended.detail.get("ranks", 1)
+    return "The kernel" if rank is None or ranks == 1 else f"Rank {rank} of {ranks}"
+
+
+def _size(ended: Outcome) -> str:
+    """n, and the number of ranks where the subject does not tell it."""
+    ranks = ended.detail.get("ranks", 1)
+    job = f", {ranks} ranks" if ranks > 1 and "rank" not in ended.detail else ""
+    return f" (n = {ended.detail.get('n', 0):,}{job})"
+
+
+def _timed_out(ended: Outcome, phase: str) -> str:
+    limit_s, ranks = ended.detail["limit_s"], ended.detail.get("ranks", 1)
+    n = f"(n = {ended.detail.get('n', 0):,})"
+    if ranks == 1:
+        return (
+            f"{phase} did not return within {limit_s:g} s {n}; it was stopped. "
+            "Look for a loop that never ends, or threads that wait for each other."
+        )
+    if "rank" in ended.detail:
+        return (
+            f"{_who(ended)} did not come out of {phase} within {limit_s:g} s {n}; it was stopped. "
+            "Look for a receive that no send answers, or a loop that never ends."
+        )
+    return (
+        f"In a job of {ranks} ranks no rank came out of {phase} within {limit_s:g} s {n}; it was "
+        "stopped. Most likely a deadlock: every rank waits for a message."
+    )
+
+
 def _crash(outcome: Outcome, phase: str, language: str) -> str:
     detail = outcome.detail
     signal = detail["signal"]
     at = f" at {detail['line']}" if detail.get("line") else ""
-    text = f"The kernel crashed with {signal} in {phase}{at} (n = {detail['n']:,})."
+    text = f"{_who(outcome)} crashed with {signal} in {phase}{at}{_size(outcome)}."
     place, access = detail.get("place"), detail.get("access") or "touch"
     if place:
-        element, n = place["element"], detail["n"]
+        element, n = place["element"], place.get("elements", detail["n"])
+        where = indexed(place["array"], element, language)
+        if "ranks" in detail and language == "fortran":  # as in mismatch
+            where = f"element {element + 1} of {place['array']}"
         verb = {"read": "read", "write": "wrote", "touch": "touched"}[access]
         if 0 <= element < n:
             return (
-                f"{text} It {verb} {indexed(place['array'], element, language)}, which is within "
+                f"{text} It {verb} {where}, which is within "
                 f"{place['array']}: the memory that was to hold it is too small, or gone."
             )
         outside = "before the first" if element < 0 else "past the last"
         distance = -element if element < 0 else element - n + 1
-        text += (
-            f" It {verb} {indexed(place['array'], element, language)}, {distance:,} "
-            f"{outside} element of {place['array']}."
-        )
+        text += f" It {verb} {where}, {distance:,} {outside} element of {place['array']}."
         if element < -1:
             text += " (A loop that counts down may have passed the elements between unseen.)"
     elif signal == "SIGSEGV" and detail.get("address"):
@@ -187,30 +230,28 @@ def outcome(ended: Outcome, language: str) -> str | None:
         return None
     detail = ended.detail
     phase = detail.get("doing", "")
-    size = f" (n = {detail.get('n', 0):,})"
+    size, who = _size(ended), _who(ended)
+    process = who if who.startswith("Rank") else f"{who}'s process"
     match ended.status:
         case "crashed":
             return _crash(ended, phase, language) + _printed(ended)
         case "exited":
             return (
-                f"The kernel ended the whole program in {phase}{size}, exit code "
-                f"{detail['exit_code']}. It has to return to its caller: no exit, no stop."
-                + _printed(ended)
+                f"{who} ended the whole program in {phase}{size}, exit code "
+                f"{detail['exit_code']}. It has to return to its caller: no exit, no stop"
+                f"{', no MPI_Abort' if 'ranks' in detail else ''}." + _printed(ended)
             )
         case "timed_out":
-            return (
-                f"{phase} did not return within {detail['limit_s']:g} s{size}; it was stopped. "
-                "Look for a loop that never ends, or threads that wait for each other."
-            )
+            return _timed_out(ended, phase)
         case "out_of_memory":
             return (
-                f"The kernel's process grew to {amount(detail['resident_bytes'])} in {phase}"
+                f"{process} grew to {amount(detail['resident_bytes'])} in {phase}"
                 f"{size} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
                 "The kernel needs no memory of its own beyond the arrays it is given."
             )
         case "too_much_output":
             return (
-                f"The kernel printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
+                f"{who} printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
                 "it was stopped. Take the print statements out of the loops." + _printed(ended)
             )
         case "no_array" if detail.get("is_map_failed"):

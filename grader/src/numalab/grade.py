@@ -6,25 +6,26 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numalab
-from numalab import judge, measure, placement, record
+from numalab import handed_in, judge, measure, mpi_runs, placement, read_record
 from numalab.build import build_kernel, build_kit
 from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab, PlacementFile
-from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.lab import KERNEL_FILES, Lab
+from numalab.record import HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
 MOST_PLACEMENTS = 4  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
+LEVEL_RANKS, LEVEL_THREADS = 2, 4  # enough to see who calls MPI
 
 Progress = Callable[[str], None]
 
@@ -58,6 +59,17 @@ def effort_for(size: str, quick: bool) -> Effort:
     return Effort(size, False, 3, 10.0, 13, 60, 240.0, 10.0, 60.0)
 
 
+@dataclass(frozen=True)
+class _Setup:
+    """How a generation's processes are started. programs: of each role; placement: in the
+    place of the lab's environment; options: more of the monitor's."""
+
+    programs: dict[str, Path]
+    threads: int
+    placement: Mapping[str, str] | None
+    options: list[str]
+
+
 @dataclass
 class Session:
     """What one grading has seen so far; kept when it is interrupted."""
@@ -70,7 +82,7 @@ class Session:
     effort: Effort
     node: Json
     progress: Progress
-    parts: tuple[str | None, ...] = ()  # of the lab that are run here; empty: all
+    parts: tuple[str | None, ...] = ()  # whose kernel is run here; empty: all
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: measure.Place = measure.HERE
     machine: Json | None = None  # what stands behind a virtual node
@@ -81,9 +93,9 @@ class Session:
 
     def __post_init__(self) -> None:
         environment = measure.worker_environment(self.lab, self.threads)
-        self.parts = self.parts or self.lab.parts
+        self.parts = self.parts or self.lab.kernel_parts
         self.data = {
-            "schema": record.SCHEMA_VERSION,
+            "schema": SCHEMA_VERSION,
             "kit_version": numalab.__version__,
             "lab": self.lab.name,
             "language": self.language,
@@ -97,7 +109,7 @@ class Session:
             "timing_refused": self.timing_refused,
             "timing_error": None,
             "race_error": None,
-            "placement_files": [],
+            "handed_in": [],
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }
@@ -108,7 +120,7 @@ class Session:
 
     @property
     def evidence(self) -> Evidence:
-        return record.parse(self.data)
+        return read_record.parse(self.data)
 
     @contextlib.contextmanager
     def spending(self, on: str) -> Iterator[None]:
@@ -123,7 +135,7 @@ class Session:
             return judge.judge(self.lab, self.evidence)
 
     @property
-    def _there(self) -> str:
+    def there(self) -> str:
         return "" if self.machine is None else f" on {self.place.name}"
 
     # ---- build -------------------------------------------------------------
@@ -140,17 +152,17 @@ class Session:
             }  # fmt: skip
         return built.status == "ok"
 
-    def _program(self, role: str, suffix: str = "") -> Path:
+    def program(self, role: str, suffix: str = "") -> Path:
         variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
         return self.kit.worker(self.lab.name, self.language, variant + suffix)
 
     def _build_own(self, *roles: str) -> None:
         with self.spending("build"):
-            build_kit(self.kit, sorted({self._program(role).name for role in roles}))
+            build_kit(self.kit, sorted({self.program(role).name for role in roles}))
 
     # ---- evidence ----------------------------------------------------------
 
-    def _monitor(
+    def monitor(
         self, run: str, program: Path, role: str, options: list[str], environment: dict[str, str]
     ) -> bool:
         """One run of one role; True if the worker came to its end."""
@@ -159,19 +171,28 @@ class Session:
         self.data["runs"].append(done)
         return bool(done["outcome"]["status"] == "ok")
 
-    def _run(self, run: str, role: str, part: str | None, *more: str, limit_s: float = 0) -> bool:
-        """As _monitor, for evidence. Waiting threads sleep, so that CPU time is work and a
+    def _run(
+        self,
+        run: str,
+        role: str,
+        part: str | None,
+        *more: str,
+        limit_s: float = 0,
+        threads: int = 0,
+    ) -> bool:
+        """As monitor, for evidence. Waiting threads sleep, so that CPU time is work and a
         thread at a barrier can be told."""
         size = "quick" if self.effort.quick else "default"  # of traces, whatever is timed
         virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
         limit_s = (limit_s or self.effort.phase_limit_s) * self.place.slowness
+        threads = threads or self.threads
         options = [
-            *measure.common_options(part, self.threads, size, limit_s),
+            *measure.common_options(part, threads, size, limit_s),
             *(virtual if self.machine is not None else []),
             *more,
         ]
-        environment = measure.worker_environment(self.lab, self.threads, passive=True)
-        return self._monitor(run, self._program(role), role, options, environment)
+        environment = measure.worker_environment(self.lab, threads, passive=True)
+        return self.monitor(run, self.program(role), role, options, environment)
 
     def _look(self, role: str, part: str | None) -> None:
         """All evidence of one kernel that the lab's criteria ask for."""
@@ -190,6 +211,9 @@ class Session:
             self._run("locate", role, part)
         if judge.is_needed("memory", self.lab, part):
             self._run("memory", role, part)
+        if self.machine is None and judge.is_needed("thread_level", self.lab, part):
+            ranks = f"{role}:{LEVEL_RANKS}"
+            self._run("thread_level", role, part, "--ranks", ranks, threads=LEVEL_THREADS)
 
     def gather_evidence(self) -> None:
         for part in self.parts:
@@ -200,7 +224,11 @@ class Session:
                     limit_s = self.effort.check_limit_s
                     if not self._run("check", SUBMISSION, part, limit_s=limit_s):
                         continue
-                self.progress(f"{of_part}{self._looking_at(part)}{self._there}")
+                    if judge.is_needed("synchronous_check", self.lab, part):
+                        self.progress(f"{of_part}looking for deadlocks")
+                        more = "--synchronous-sends"
+                        self._run("check", SUBMISSION, part, more, limit_s=limit_s)
+                self.progress(f"{of_part}{self._looking_at(part)}{self.there}")
                 self._look_at_kits_memory(part)
                 self._look(SUBMISSION, part)
             if judge.needs_control(self.lab, self.evidence, part):
@@ -223,13 +251,15 @@ class Session:
             ("trace", "tracing who touches which page"),
             ("memory", "looking at its memory"),
             ("locate", "asking where its threads are"),
+            ("placement", "looking how the work is shared"),
+            ("thread_level", "looking who calls MPI"),
         ):
             if judge.is_needed(run, self.lab, part):
                 return doing
-        return "looking how the work is shared"
+        return "checked"
 
     def _look_at_control(self, part: str | None) -> None:
-        name = f"{self._program(SOLUTION).name} {part or ''}"
+        name = f"{self.program(SOLUTION).name} {part or ''}"
         if name in self.controls:
             self.data["runs"] += self.controls[name]
             return
@@ -237,99 +267,17 @@ class Session:
             self._build_own(SOLUTION)
         except KitError:
             return  # nothing to compare with; timing will tell why
-        self.progress(f"looking at the solution{self._there}, to compare")
+        self.progress(f"looking at the solution{self.there}, to compare")
         before = len(self.data["runs"])
         with self.spending("evidence"):
             self._look(SOLUTION, part)
         if self.machine is not None:
             self.controls[name] = self.data["runs"][before:]
 
-    # ---- placement files -----------------------------------------------------
-
-    def read_placements(self) -> None:
-        """The placement files as they were handed in."""
-        for wanted in self.lab.placements:
-            path = self.folder / wanted.file
-            complaint, variables = None, {}
-            try:
-                text = path.read_text("utf-8-sig")  # some editors put a mark before it
-                variables = placement.read_placement(text, wanted.variables)
-            except placement.BadPlacement as error:
-                complaint = f"{wanted.file}, {error}" + ("" if str(error).endswith("?") else ".")
-            except FileNotFoundError:
-                complaint = f"{wanted.file} was not handed in: there is no {path}."
-            except (OSError, UnicodeDecodeError):
-                complaint = f"{wanted.file} can't be read as text."
-            self.data["placement_files"].append(
-                {"file": wanted.file, "complaint": complaint, "variables": variables}
-            )
-
-    def _solution_variables(self, wanted: PlacementFile) -> dict[str, str]:
-        """Of the kit's own file. Raises KitError."""
-        path = self.kit.solution_folder(self.lab.name) / wanted.file
-        try:
-            return placement.read_placement(path.read_text("utf-8"), wanted.variables)
-        except (OSError, placement.BadPlacement) as error:
-            raise KitError(f"the kit's own {path} can't be used: {error}") from error
-
-    def _runtimes_of(self, wanted: PlacementFile) -> dict[str, Path]:
-        """The solution's program on each runtime that there is."""
-        default = self._program(SOLUTION)
-        own: str = self.data["build"].get("openmp_runtime", "libomp")
-        found = {own: default}
-        if own != "libgomp" and self.data["build"].get("c_compiler", "").startswith("GNU"):
-            found["libgomp"] = self._program(SOLUTION, "-libgomp")
-        return {runtime: found[runtime] for runtime in wanted.runtimes if runtime in found}
-
-    def _bind(self, role: str, wanted: PlacementFile, variables: dict[str, str]) -> None:
-        threads = placement.team_of(wanted.goal, self.node)
-        part = next(c.part for c in self.lab.criteria if c.placement == wanted)
-        limit_s = self.effort.phase_limit_s * self.place.slowness
-        options = measure.common_options(part, threads, "quick", limit_s)
-        environment = measure.worker_environment(
-            self.lab, threads, passive=True, placement=variables
-        )
-        for runtime, program in self._runtimes_of(wanted).items():
-            self._monitor("binding", program, role, options, environment)
-            self.data["runs"][-1] |= {"file": wanted.file, "runtime": runtime}
-
-    def gather_bindings(self) -> None:
-        """Where the kit's program puts its threads under each placement file."""
-        if not self.lab.placements:
-            return
-        programs = {p.name for w in self.lab.placements for p in self._runtimes_of(w).values()}
-        with self.spending("build"):
-            build_kit(self.kit, sorted(programs))
-        files = {one["file"]: one for one in self.data["placement_files"]}
-        with self.spending("evidence"):
-            self.progress(f"looking where threads go{self._there}")
-            for wanted in self.lab.placements:
-                if files[wanted.file]["complaint"] is None:
-                    self._bind(SUBMISSION, wanted, files[wanted.file]["variables"])
-            missed = judge.placements_to_compare(self.lab, self.evidence)
-            for wanted in self.lab.placements:
-                if wanted.file in missed:
-                    self._bind(SOLUTION, wanted, self._solution_variables(wanted))
-
-    def _timed_environments(self) -> dict[str, dict[str, str]]:
-        """What each role is timed under beside the lab's environment: placements, where those
-        are what is compared."""
-        timed = self.lab.timed_placements
-        if timed is None:
-            return {}
-        files = {one["file"]: one["variables"] for one in self.data["placement_files"]}
-        fast = self._solution_variables(timed.fast)
-        return {
-            HANDOUT: self._solution_variables(timed.slow),
-            SOLUTION: fast,
-            CONTROL: fast,
-            SUBMISSION: files[timed.fast.file],
-        }
-
     # ---- data races ----------------------------------------------------------
 
     def _look_for_races(self, part: str | None) -> None:
-        program = self._program(SUBMISSION, "-race")
+        program = self.program(SUBMISSION, "-race")
         if not self.data["build"].get("race_compiler"):
             self.data["race_error"] = (
                 "Data races are found by clang's ThreadSanitizer, and it is not there beside the "
@@ -349,44 +297,67 @@ class Session:
         environment = measure.worker_environment(self.lab, threads, passive=True)
         environment["TSAN_OPTIONS"] = measure.RACE_OPTIONS
         options = measure.common_options(part, threads, "quick", self.effort.phase_limit_s)
-        self._monitor("race", program, SUBMISSION, options, environment)
+        self.monitor("race", program, SUBMISSION, options, environment)
 
     # ---- timing ------------------------------------------------------------
 
-    def _generation(self, roles: tuple[str, ...], part: str | None) -> None:
-        timed = self.lab.timed_placements
-        threads = self.threads if timed is None else placement.team_of(timed.fast.goal, self.node)
-        environments = self._timed_environments()
-        environment = measure.worker_environment(
-            self.lab, threads, placement={} if environments else None
-        )
+    def _setup(self, timed: judge.Timed, roles: Sequence[str]) -> _Setup | None:
+        """How a generation's processes are started. None: not at all on this node."""
+        own = {role: self.program(role) for role in roles}
+        kits = dict.fromkeys(roles, self.program(SOLUTION))
+        placements = self.lab.timed_placements
+        if timed.slow is not None:
+            plans = mpi_runs.plans_of_roles(self, timed)
+            if plans is None:
+                return None
+            more = [
+                word
+                for role in roles
+                for word in (
+                    *measure.launch_options(role, plans[role]),
+                    *measure.set_options(role, plans[role].environment),
+                )
+            ]
+            return _Setup(kits, plans[SOLUTION].threads, {}, more)
+        if self.lab.launch is not None:
+            plan = mpi_runs.kits_plan(self)
+            more = [word for role in roles for word in measure.launch_options(role, plan)]
+            return _Setup(own, plan.threads, plan.environment, more)
+        if placements is not None:
+            environments = handed_in.timed_environments(self)
+            more = [w for role in roles for w in measure.set_options(role, environments[role])]
+            team = placement.team_of(placements.fast.goal, self.node)
+            return _Setup(kits, team, {}, more)
+        return _Setup(own, self.threads, None, [])
+
+    def _generation(self, timed: judge.Timed, setup: _Setup) -> None:
+        environment = measure.worker_environment(self.lab, setup.threads, placement=setup.placement)
         options = [
             *(
-                part
-                for role in roles
-                for part in measure.worker_option(
-                    role, self._program(SOLUTION if environments else role)
-                )
+                word
+                for role, program in setup.programs.items()
+                for word in measure.worker_option(role, program)
             ),
-            *(
-                part
-                for role, variables in environments.items()
-                for key, value in variables.items()
-                if role in roles
-                for part in ("--set", f"{role}:{key}={value}")
-            ),
+            *setup.options,
             *measure.common_options(
-                part, threads, self.effort.size, self.effort.phase_limit_s
+                timed.part, setup.threads, self.effort.size, self.effort.phase_limit_s
             ),
             "--repetitions", str(self.effort.repetitions),
             "--budget-s", f"{self.effort.generation_s:g}",
             *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
         ]  # fmt: skip
-        done = measure.run_monitor(self.kit, self.lab, "generation", options, environment)
+        done = measure.run_monitor(
+            self.kit, self.lab, "generation", options, environment, self.place
+        )
+        if timed.slow is not None:
+            done["slow"] = timed.slow
         self.data["runs"].append(done)
 
     def take_times(self) -> None:
-        roles = {part: judge.timing_roles(self.lab, self.evidence, part) for part in self.parts}
+        roles = {
+            timed: judge.timing_roles(self.lab, self.evidence, timed)
+            for timed in judge.timings(self.lab)
+        }
         if not any(roles.values()):
             return
         try:
@@ -395,22 +366,24 @@ class Session:
             self.data["timing_error"] = str(error)
             return
         self._continue_earlier()
-        for part in self.parts:
-            if roles[part]:
+        for timed, of_timed in roles.items():
+            setup = self._setup(timed, of_timed) if of_timed else None
+            if setup is not None:
                 with self.spending("timing"):
-                    self._take_times_of(part, roles[part])
+                    self._take_times_of(timed, setup)
 
-    def _take_times_of(self, part: str | None, roles: tuple[str, ...]) -> None:
+    def _take_times_of(self, timed: judge.Timed, setup: _Setup) -> None:
         effort = self.effort
-        of_part = f"{part}: " if part else ""
+        what = " against ".join(name for name in (timed.part, timed.slow) if name)
         start = time.monotonic()
         for number in range(1, effort.most_generations + 1):
             self.progress(
-                f"{of_part}timing, generation {number} of {effort.least_generations} or more"
+                f"{what}{': ' if what else ''}timing, generation {number} of "
+                f"{effort.least_generations} or more"
             )
-            self._generation(roles, part)
+            self._generation(timed, setup)
             spent_s = time.monotonic() - start
-            if judge.timing_is_decided(self.lab, self.evidence, part):
+            if judge.timing_is_decided(self.lab, self.evidence, timed):
                 return
             enough = number >= effort.least_generations
             if spent_s > effort.budget_s * (1 if enough else 3):
@@ -426,9 +399,13 @@ class Session:
     def _fingerprint(self) -> str:
         """Changes with anything that makes earlier generations no longer count."""
         digest = hashlib.sha256()
-        programs = {self._program(role) for role in (SUBMISSION, SOLUTION, HANDOUT)}
-        for path in sorted(programs | {self.kit.monitor(self.lab.name)}):
+        programs = {self.program(role) for role in (SUBMISSION, SOLUTION, HANDOUT)}
+        slow = {c.slow for c in self.lab.criteria if c.slow is not None}
+        files = {self.kit.lab_folder(self.lab.name) / name for name in slow}
+        files |= {self.kit.solution_folder(self.lab.name) / one.name for one in self.lab.files}
+        for path in sorted(programs | files | {self.kit.monitor(self.lab.name)}):
             digest.update(path.read_bytes() if path.is_file() else b"-")
+        digest.update(json.dumps(self.data["handed_in"]).encode())
         facts = (self.effort, self.threads, self.node["name"], numalab.__version__)
         digest.update(repr(facts).encode())
         return digest.hexdigest()
@@ -475,13 +452,13 @@ def grade(session: Session) -> Verdict:
     """Does all there is to do and judges. Raises Interrupted; what was seen until then is
     in the session and can be judged."""
     try:
-        session.read_placements()
-        is_built = session.build()
-        if is_built:
+        handed_in.read_files(session)
+        if session.build():
             session.gather_evidence()
-        session.gather_bindings()
-        if is_built:
-            session.take_times()
+        handed_in.gather_placements(session)
+        with session.spending("timing"):
+            mpi_runs.time_messages(session)
+        session.take_times()
     except (KeyboardInterrupt, Interrupted) as error:
         session.data["timing_error"] = "Interrupted before it was decided."
         raise Interrupted from error
@@ -495,7 +472,7 @@ def is_pristine(
     placement files, which both languages share."""
     pristine = kit.pristine_folder(lab.name)
     files = [KERNEL_FILES[language]]
-    files += [wanted.file for wanted in lab.placements] if with_placements else []
+    files += [wanted.name for wanted in lab.files] if with_placements else []
     try:
         return all((folder / f).read_bytes() == (pristine / f).read_bytes() for f in files)
     except OSError:

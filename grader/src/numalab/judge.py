@@ -6,19 +6,24 @@ file or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from numalab import explain
 from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.lab import Criterion, Lab
-from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence
+from numalab.launch import BadPolicy, plan, read_policy
+from numalab.mpi_rules import predicted
+from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Build, Evidence
 from numalab.soundness import evidence_runs, is_sound, timed_out, unseen
 from numalab.timing_rules import TIMING_STATES, judge_timing
+from numalab.topology import topology_of_node
 from numalab.verdict import CriterionVerdict, Status, Verdict, verdict_on
 
-# What is judged of the kit's own kernel, whatever the student's is like.
-RULES_WITHOUT_KERNEL = frozenset({"binding"})
+# Bindings are those of the kit's own kernel, whatever part they belong to.
+_RULES_WITHOUT_KERNEL = frozenset({"binding"})
+# How what is of the kit's own kernel was built.
+_KITS_BUILD = Build("ok", "", "")
 
 # Which rules a kind of run is needed for.
 RULES_OF_RUN: dict[str, frozenset[str]] = {
@@ -28,6 +33,10 @@ RULES_OF_RUN: dict[str, frozenset[str]] = {
     "race": frozenset({"race_free"}),
     "locate": frozenset({"located"}),
     "binding": frozenset({"binding"}),
+    "synchronous_check": frozenset({"deadlock_free"}),
+    "thread_level": frozenset({"thread_level"}),
+    "ranks": frozenset({"launch"}),
+    "latency": frozenset({"predicted"}),
 }
 
 
@@ -36,10 +45,56 @@ def is_needed(run: str, lab: Lab, part: str | None) -> bool:
     return bool(RULES_OF_RUN[run] & lab.rules_of(part))
 
 
-def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
+    """Whether a criterion is about the student's kernel, and not only about files."""
+    return criterion.rule not in _RULES_WITHOUT_KERNEL and criterion.part not in lab.kit_parts
+
+
+def _view(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
+    """The evidence that a criterion is judged by."""
+    parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
+    return _of_timing(_of_part(lab, whole, *parts), criterion.slow)
+
+
+def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
+    found = whole.of_parts(*parts)
+    is_kits = all(part in lab.kit_parts for part in parts)
+    return replace(found, build=_KITS_BUILD) if is_kits else found
+
+
+def _of_timing(evidence: Evidence, slow: str | None) -> Evidence:
+    """With the generations in which the handout ran under a launch, or as its own kernel."""
+    of_launch = tuple(run for run in evidence.generations if run.slow == slow)
+    return replace(evidence, generations=of_launch)
+
+
+def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
+    """Why the ranks of a timed job can't be launched here as the kit or its solution means
+    it, or None."""
+    if criterion.slow is not None:
+        wanted = lab.launch_of(criterion.part).name
+        for run in (*evidence.slow_launches, *evidence.control_launches):
+            if run.refused is not None and run.file in (criterion.slow, wanted):
+                return f"The kit's launch has no meaning here: {run.refused}"
+        return None
+    if lab.launch is None:
+        return None
+    try:
+        plan(read_policy(lab.launch, "lab.toml"), topology_of_node(evidence.node))
+    except BadPolicy:
+        cores = explain.count(evidence.node["cores"], "core")
+        return (
+            f"Each of its ranks has a core of its own while it is timed; this node offers {cores}."
+        )
+    return None
+
+
+def _gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in."""
-    if criterion.kind == "timing" and evidence.timing_refused is not None:
-        return verdict_on(criterion, "not_gradable", evidence.timing_refused)
+    if criterion.kind == "timing":
+        refused = evidence.timing_refused or _no_launch(lab, criterion, evidence)
+        if refused is not None:
+            return verdict_on(criterion, "not_gradable", refused)
     mode = evidence.node.get("huge_page_mode") or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
         return verdict_on(
@@ -55,39 +110,50 @@ def _gate(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     )
 
 
-def _controls_of(criterion: Criterion, control: Evidence) -> bool:
-    """Whether the solution's placement file was tried in the criterion's stead."""
-    wanted = criterion.placement
-    return wanted is not None and any(run.file == wanted.file for run in control.bindings)
-
-
-def _refused_file(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """A placement file that can't be used fails on any node."""
-    wanted = criterion.placement
-    for text in evidence.placement_files:
-        if wanted is not None and text.file == wanted.file and text.complaint is not None:
+def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """A file that can't be used fails on any node."""
+    wanted = criterion.file
+    if criterion.slow is not None:
+        wanted = lab.launch_of(criterion.part)
+    for text in evidence.handed_in:
+        if wanted is not None and text.file == wanted.name and text.complaint is not None:
             return verdict_on(criterion, "fail", text.complaint)
     return None
 
 
+def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Nothing can be timed under a student's launch that can't be meant on the node."""
+    wanted = lab.launch_of(criterion.part).name
+    for run in evidence.launches:
+        if run.file == wanted and run.refused is not None:
+            return verdict_on(criterion, "fail", run.refused)
+    return None
+
+
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
-    refused = _refused_file(criterion, whole)
+    refused = _refused_file(lab, criterion, whole)
     if refused is not None:
         return refused
-    gate = _gate(criterion, whole)
+    gate = _gate(lab, criterion, whole)
     if gate is not None:
         return gate
-    if whole.build.status != "ok" and criterion.rule not in RULES_WITHOUT_KERNEL:
+    if whole.build.status != "ok" and is_of_kernel(lab, criterion):
         return verdict_on(criterion, "fail", whole.build.message)
-    evidence = whole if criterion.part is None else whole.of_part(criterion.part)
+    evidence = _view(lab, criterion, whole)
     if criterion.kind == "correctness":
         return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
+    if criterion.slow is not None:
+        refused = _refused_launch(lab, criterion, evidence)
+        if refused is not None:
+            return refused
     if criterion.kind == "timing":
-        return judge_timing(criterion, evidence)
+        return TIMING_JUDGES[criterion.rule](criterion, evidence)
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
     control = evidence.as_control()
-    is_compared = bool(evidence_runs(control)) or _controls_of(criterion, control)
+    wanted = criterion.file
+    is_tried = wanted is not None and wanted.name in evidence.control_files
+    is_compared = bool(evidence_runs(control)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
         if own.status not in ("pass", "inconclusive"):
@@ -131,7 +197,7 @@ def of_sound_parts(
         criteria=tuple(
             verdict_on(criterion, status, why)
             if criterion.kind == "evidence"
-            and criterion.rule not in RULES_WITHOUT_KERNEL
+            and is_of_kernel(lab, criterion)
             and unseen(lab, criterion, sound)
             else verdict
             for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
@@ -162,10 +228,7 @@ def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
     """Whether one of the named criteria needs a part's kernel to be looked at."""
     return any(
-        c.name in names
-        and c.part in (None, part)
-        and c.kind == "evidence"
-        and c.rule not in RULES_WITHOUT_KERNEL
+        c.name in names and c.part in (None, part) and c.kind == "evidence" and is_of_kernel(lab, c)
         for c in lab.criteria
     )
 
@@ -173,49 +236,91 @@ def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether an evidence criterion of a part failed that the kit's solution has not been
     held against yet. The solution itself is not its own excuse."""
-    own = evidence.of_part(part)
+    own = evidence.of_parts(part)
     if evidence.variant == SOLUTION or evidence_runs(own.as_control()):
         return False
-    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL
+    rules = frozenset(EVIDENCE_JUDGES) - _RULES_WITHOUT_KERNEL
     return _evidence_has(lab, evidence, part, rules, "fail")
 
 
-def placements_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
+def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
     """The files that miss their goals and that the solution's have not been held against."""
     if evidence.variant == SOLUTION:
         return ()
-    tried = {run.file for run in evidence.control_bindings}
     return tuple(
-        criterion.placement.file
+        criterion.file.name
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
-        if criterion.placement is not None
+        if criterion.file is not None
+        and criterion.kind == "evidence"
         and verdict.status == "fail"
         and verdict.value is not None
-        and criterion.placement.file not in tried
+        and criterion.file.name not in evidence.control_files
     )
 
 
-def timing_roles(lab: Lab, evidence: Evidence, part: str | None) -> tuple[str, ...]:
-    """The processes that a generation of a part needs; none when none of its timing criteria
-    is gradable on this node or the kernel is not sound."""
-    criteria = _gradable_timing(lab, evidence, part)
-    if not criteria or not is_sound(evidence.of_part(part)):
+def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether times of messages decide a criterion of a part that is gradable on this node."""
+    rules = RULES_OF_RUN["latency"]
+    found = [c for c in lab.criteria if c.part == part and c.rule in rules]
+    return any(_gate(lab, c, evidence) is None for c in found)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What is timed together: a part, and where launches of it are compared the slow one."""
+
+    part: str | None
+    slow: str | None = None
+
+
+def timings(lab: Lab) -> tuple[Timed, ...]:
+    """All that the lab's criteria ask for."""
+    return tuple(
+        Timed(part, slow)
+        for part in lab.parts
+        for slow in dict.fromkeys(
+            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_STATES
+        )
+        if slow is not None or part in lab.kernel_parts
+    )
+
+
+def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
+    """The processes that a generation needs; none when none of the criteria is gradable on
+    this node, the kernel is not sound or the launch can't be used."""
+    criteria = _gradable_timing(lab, evidence, timed)
+    own = _of_part(lab, evidence, timed.part)
+    if not criteria or not is_sound(_of_timing(own, timed.slow)):
+        return ()
+    if timed.slow is not None and (
+        _refused_file(lab, criteria[0], own) or _refused_launch(lab, criteria[0], own)
+    ):
         return ()
     roles = (SOLUTION, SUBMISSION, CONTROL)
     return (HANDOUT, *roles) if any(c.rule == "speedup" for c in criteria) else roles
 
 
-def _gradable_timing(lab: Lab, evidence: Evidence, part: str | None) -> list[Criterion]:
+def _gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
     return [
         c
         for c in lab.criteria
-        if c.kind == "timing" and c.part in (None, part) and _gate(c, evidence) is None
+        if c.rule in TIMING_STATES
+        and c.part in (None, timed.part)
+        and c.slow == timed.slow
+        and _gate(lab, c, evidence) is None
     ]
 
 
-def timing_is_decided(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether further generations of a part would change no timing criterion."""
-    own = evidence.of_part(part)
+def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+    """Whether further generations would change no timing criterion."""
+    own = _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
     if not is_sound(own) or any(map(timed_out, own.generations)):
         return True
-    return all(TIMING_STATES[c.rule](c, own).decided for c in _gradable_timing(lab, evidence, part))
+    criteria = _gradable_timing(lab, evidence, timed)
+    return all(TIMING_STATES[c.rule](c, own).decided for c in criteria)
+
+
+TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
+    **dict.fromkeys(TIMING_STATES, judge_timing),
+    "predicted": predicted,
+}

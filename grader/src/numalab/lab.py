@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,15 +19,34 @@ Kind = Literal["correctness", "evidence", "timing"]
 KINDS = ("correctness", "evidence", "timing")
 
 
-@dataclass(frozen=True)
-class PlacementFile:
-    """A file in which the student says where threads go. goal: as placement.GOALS knows it;
-    variables: that it may set; runtimes: on which it has to reach the goal."""
+FileKind = Literal["placement", "launch", "prediction"]
+FILE_KINDS: dict[str, FileKind] = {
+    "spread": "placement",
+    "close": "placement",
+    "close_in_package": "placement",
+    "full": "placement",
+    "near": "launch",
+    "far": "launch",
+    "rank_a_numa_node": "launch",
+    "prediction": "prediction",
+}
 
-    file: str
+
+@dataclass(frozen=True)
+class HandedFile:
+    """A file that is handed in beside the kernel. goal: what it is to reach, one of
+    FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
+    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, and a
+    prediction (.toml) what a message will take."""
+
+    name: str
     goal: str
     variables: tuple[str, ...]
     runtimes: tuple[str, ...]
+
+    @property
+    def kind(self) -> FileKind:
+        return FILE_KINDS[self.goal]
 
 
 @dataclass(frozen=True)
@@ -35,8 +54,8 @@ class TimedPlacements:
     """Timing compares placements of the kit's program: the kit's own slow and fast one with
     the student's fast one."""
 
-    slow: PlacementFile
-    fast: PlacementFile
+    slow: HandedFile
+    fast: HandedFile
 
 
 @dataclass(frozen=True)
@@ -49,7 +68,8 @@ class Criterion:
     pages, one of which it must have, empty: any. handout_fails_from: the handout fails the
     criterion on nodes with at least so many NUMA nodes; None: it passes everywhere.
     on_machines: it is graded on the lab's virtual nodes, too, whatever this node shows.
-    placement: the file that it is about, if any.
+    file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
+    timed is then the kit's program, under that, under the solution's launch and the student's.
     """
 
     name: str
@@ -63,12 +83,16 @@ class Criterion:
     needs_huge_page_mode: tuple[str, ...]
     handout_fails_from: int | None
     on_machines: bool
-    placement: PlacementFile | None
+    file: HandedFile | None
+    slow: str | None
 
 
 @dataclass(frozen=True)
 class Lab:
-    """name is the folder's name, such as 01_first_touch."""
+    """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
+    an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
+    whatever the student's is like. launch: a policy, as a table; how the ranks of the other
+    parts are started where they are timed."""
 
     name: str
     title: str
@@ -78,6 +102,9 @@ class Lab:
     functions: tuple[str, ...]
     environment: dict[str, str]
     machines: tuple[str, ...]  # that show what the node at hand can't
+    mpi: bool
+    kit_parts: tuple[str, ...]
+    launch: Mapping[str, Any] | None
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
     hints: tuple[str, ...]
@@ -89,14 +116,36 @@ class Lab:
         named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
         return tuple(named) or (None,)
 
+    @property
+    def kernel_parts(self) -> tuple[str | None, ...]:
+        """Those that the student's kernel runs."""
+        return tuple(part for part in self.parts if part not in self.kit_parts)
+
     def rules_of(self, part: str | None) -> frozenset[str]:
         """The rules by which a part is judged."""
         return frozenset(c.rule for c in self.criteria if c.part in (None, part))
 
     @property
-    def placements(self) -> tuple[PlacementFile, ...]:
-        """The placement files that are handed in, each once."""
-        return tuple(dict.fromkeys(c.placement for c in self.criteria if c.placement is not None))
+    def files(self) -> tuple[HandedFile, ...]:
+        """What is handed in beside the kernel, each file once."""
+        return tuple(dict.fromkeys(c.file for c in self.criteria if c.file is not None))
+
+    def part_of(self, file: HandedFile) -> str | None:
+        """The kernel that runs under a file."""
+        return next(c.part for c in self.criteria if c.file == file)
+
+    def launch_of(self, part: str | None) -> HandedFile:
+        """The launch that is handed in for a part, and that the kit's slow ones are compared
+        with. Raises KitError where there is not one."""
+        found = {
+            c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
+        }
+        if len(found) != 1:
+            raise KitError(
+                f"{self.name}: a criterion with a slow launch needs one launch file that is "
+                f"handed in for {part}, and there are {len(found)}"
+            )
+        return found.pop()
 
     @property
     def max_points(self) -> int:
@@ -121,21 +170,27 @@ def _no_leftovers(table: dict[str, Any], where: str) -> None:
         raise KitError(f"{where}: unknown key: {', '.join(sorted(table))}")
 
 
-def _placement_file(table: dict[str, Any], where: str) -> PlacementFile:
-    return PlacementFile(
-        file=_take(table, "file", str, where),
-        goal=_take(table, "goal", str, where),
+def _handed_file(table: dict[str, Any], where: str) -> HandedFile:
+    name = _take(table, "file", str, where)
+    goal = _take(table, "goal", str, where)
+    if goal not in FILE_KINDS:
+        raise KitError(f"{where}: goal is {goal!r}; it can be {', '.join(FILE_KINDS)}")
+    if FILE_KINDS[goal] != "placement":
+        return HandedFile(name, goal, (), ())
+    return HandedFile(
+        name,
+        goal,
         variables=tuple(_take(table, "variables", list, where)),
         runtimes=tuple(_take(table, "runtimes", list, where)),
     )
 
 
 def _timed_placements(
-    table: dict[str, str], files: Iterable[PlacementFile], where: str
+    table: dict[str, str], files: Iterable[HandedFile], where: str
 ) -> TimedPlacements | None:
     if not table:
         return None
-    by_name = {file.file: file for file in files}
+    by_name = {file.name: file for file in files}
     try:
         found = TimedPlacements(slow=by_name[table.pop("slow")], fast=by_name[table.pop("fast")])
     except KeyError as error:
@@ -160,7 +215,8 @@ def _criterion(table: dict[str, Any], where: str) -> Criterion:
         needs_huge_page_mode=tuple(_take(table, "needs_huge_page_mode", list, where, [])),
         handout_fails_from=_take(table, "handout_fails_from_numa_nodes", int, where, None),
         on_machines=_take(table, "on_machines", bool, where, False),
-        placement=_placement_file(table, where) if "file" in table else None,
+        file=_handed_file(table, where) if "file" in table else None,
+        slow=_take(table, "slow", str, where, None),
     )
     if criterion.kind not in KINDS:
         raise KitError(f"{where}: kind is {criterion.kind!r}; it can be {', '.join(KINDS)}")
@@ -190,16 +246,35 @@ def load_lab(folder: Path) -> Lab:
         functions=tuple(_take(table, "functions", list, where)),
         environment=dict(_take(table, "environment", dict, where, {})),
         machines=tuple(_take(table, "machines", list, where, ["hydra"])),
+        mpi=_take(table, "mpi", bool, where, False),
+        kit_parts=tuple(_take(table, "kit_parts", list, where, [])),
+        launch=_take(table, "launch", dict, where, None),
         timed_placements=_timed_placements(
             dict(_take(table, "timed_placements", dict, where, {})),
-            [c.placement for c in criteria if c.placement is not None],
+            [c.file for c in criteria if c.file is not None],
             where,
         ),
         criteria=criteria,
         hints=tuple(part.strip() for part in hints.split("\n---\n") if part.strip()),
     )
     _no_leftovers(table, where)
+    _check_parts(lab, where)
     return lab
+
+
+def _check_parts(lab: Lab, where: str) -> None:
+    for part in lab.kit_parts:
+        if part not in lab.parts:
+            raise KitError(f"{where}: kit_parts has {part}, and no criterion is about it")
+    for criterion in lab.criteria:
+        if criterion.slow is None:
+            continue
+        if criterion.part not in lab.kit_parts or criterion.rule != "speedup":
+            raise KitError(
+                f"{where}, criterion {criterion.name}: slow is for the rule speedup and a part "
+                "of kit_parts"
+            )
+        lab.launch_of(criterion.part)
 
 
 def load_labs(root: Path) -> dict[str, Lab]:

@@ -15,12 +15,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from numalab.errors import UserError
 from numalab.explain import count as _many
-from numalab.record import Json
-from numalab.virtual.machine import Machine, NumaNode, format_pus
+from numalab.topology import Pus, Topology, units_of
+from numalab.virtual.machine import format_pus
 
 UNITS = ("machine", "package", "numa_node", "core", "pu")
 THREAD_UNITS = ("core", "pu")
@@ -81,6 +81,11 @@ def parse_policy(text: str, name: str) -> Policy:
             f"{name}:{line}: this is not TOML ({said}); a line looks like ranks = 2 or "
             'bind_to = "core", with names in quotes'
         ) from error
+    return read_policy(table, name)
+
+
+def read_policy(table: Mapping[str, Any], name: str) -> Policy:
+    """The policy of a table with the keys of a file. Raises BadPolicy."""
     for key, value in table.items():
         if key not in KEYS:
             raise BadPolicy(f"{name}: {_unknown_key(key, value)}")
@@ -180,80 +185,6 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
     near = difflib.get_close_matches(meant, units, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}? " if near else "there is no such unit. "
     return f"{hint}It can be: {names}"
-
-
-# ---- the topology --------------------------------------------------------------------
-
-
-class Pu(NamedTuple):
-    """A PU by Linux's number, and by number the units that it is part of."""
-
-    number: int
-    core: int
-    package: int
-    numa_node: int
-
-
-Pus = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Topology:
-    """pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
-    is_even: they are all PUs of the node, in units of one size at each level."""
-
-    pus: tuple[Pu, ...]
-    is_even: bool
-
-
-def topology_of_node(node: Json, pus_online: int) -> Topology:
-    """From what describe_node says: the PUs that this process may use, in hwloc's order.
-    pus_online: all that the node has."""
-    pus = tuple(
-        Pu(entry["pu"], entry["core"], entry["package"], entry["numa_node"])
-        for entry in node["pu_list"]
-    )
-    if any(pu.core < 0 for pu in pus):  # some virtual machines hide their cores
-        return Topology(tuple(pu._replace(core=pu.number) for pu in pus), False)
-    is_whole = len(pus) == pus_online and all(pu.package >= 0 for pu in pus)
-    return Topology(pus, is_whole and _is_even(pus, node["numa_nodes"]))
-
-
-def topology_of_machine(machine: Machine) -> Topology:
-    """All PUs of a described machine, in the order that hwloc would give them there: at each
-    level by the lowest PU."""
-
-    def lowest(node: NumaNode) -> tuple[int, int]:
-        package = min(min(other.pus) for other in machine.nodes_of(node.package) if other.pus)
-        return package, min(node.pus)
-
-    pus = []
-    table = machine.pu_table
-    for node in sorted(machine.nodes_with_cores, key=lowest):
-        groups = [sorted(group, key=lambda core: min(core.pus)) for group in node.core_groups]
-        for group in sorted(groups, key=lambda group: min(group[0].pus)):
-            for core in group:
-                for pu in sorted(core.pus):
-                    pus.append(Pu(pu, table[pu].core, node.package, node.number))
-    return Topology(tuple(pus), _is_even(pus, len(machine.numa_nodes)))
-
-
-def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
-    """numa_nodes: also those of memory only."""
-    for unit in ("package", "numa_node", "core"):
-        sizes = Counter(getattr(pu, unit) for pu in pus)
-        if len(set(sizes.values())) != 1 or (unit == "numa_node" and len(sizes) != numa_nodes):
-            return False
-    return True
-
-
-def units_of(topology: Topology, unit: str) -> list[Pus]:
-    """The PUs of each of these units, in the topology's order."""
-    groups: dict[int, list[int]] = {}
-    for pu in topology.pus:
-        key = 0 if unit == "machine" else pu.number if unit == "pu" else getattr(pu, unit)
-        groups.setdefault(key, []).append(pu.number)
-    return [tuple(group) for group in groups.values()]
 
 
 # ---- the plan ------------------------------------------------------------------------
@@ -432,19 +363,24 @@ _HYDRA_UNITS = {
 }  # fmt: skip
 
 
-def with_mpiexec(plan: Plan, program: Sequence[str]) -> Command:
-    """For MPICH's mpiexec (hydra 4.0). Its units mean what the policy's do where the node is
-    whole and even; elsewhere each rank gets a PU list."""
-    groups: list[tuple[str, ...]] = [("mpiexec",), ("-n", str(len(plan.ranks)))]
+def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
+    policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
     if not plan.is_bound:
-        groups.append(("-bind-to", "none"))
-    elif plan.topology.is_even:
-        groups.append(("-bind-to", _HYDRA_UNITS[plan.policy.bind_to]))
-        groups.append(("-map-by", _HYDRA_UNITS[plan.policy.map_by]))
-    else:
-        lists = ("+".join(map(str, sorted(pus))) for pus in plan.ranks)
-        groups.append(("-bind-to", "user:" + ",".join(lists)))
-    return Command((*groups, tuple(program)), plan.environment)
+        return (("-bind-to", "none"),)
+    if plan.topology.is_even:
+        return (
+            ("-bind-to", _HYDRA_UNITS[plan.policy.bind_to]),
+            ("-map-by", _HYDRA_UNITS[plan.policy.map_by]),
+        )
+    lists = ("+".join(map(str, sorted(pus))) for pus in plan.ranks)
+    return (("-bind-to", "user:" + ",".join(lists)),)
+
+
+def with_mpiexec(plan: Plan, program: Sequence[str]) -> Command:
+    """For MPICH's mpiexec."""
+    count = ("-n", str(len(plan.ranks)))
+    return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
 
 
 def with_srun(plan: Plan, program: Sequence[str]) -> Command:

@@ -16,10 +16,15 @@ from typing import Protocol
 from numalab.errors import Interrupted, KitError
 from numalab.kit import Kit
 from numalab.lab import Lab
+from numalab.launch import Plan, binding_words
 from numalab.record import Json
 
-# What would let the caller's surroundings into a measurement.
-_STRIPPED = re.compile(r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_)")
+# What would let the caller's surroundings into a measurement. Slurm's variables stay: MPICH's
+# launcher needs some of them in a job, and is told itself where ranks go.
+_STRIPPED = re.compile(
+    r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
+    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
+)
 
 
 @dataclass(frozen=True)
@@ -197,6 +202,20 @@ def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
 
 def worker_option(role: str, program: Path) -> list[str]:
     return ["--worker", f"{role}={program}"]
+
+
+def set_options(role: str, variables: Mapping[str, str]) -> list[str]:
+    """Variables of one role's environment."""
+    return [word for key, value in variables.items() for word in ("--set", f"{role}:{key}={value}")]
+
+
+def launch_options(role: str, plan: Plan) -> list[str]:
+    """How many ranks a role's job has, and where mpiexec puts them."""
+    words = (word for group in binding_words(plan) for word in group)
+    return [
+        "--ranks", f"{role}:{len(plan.ranks)}",
+        *(option for word in words for option in ("--launch", f"{role}:{word}")),
+    ]  # fmt: skip
 
 
 def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from numalab import explain
 from numalab.record import Json, Thread
+from numalab.topology import Topology, topology_of_node, without_own
 
 CLOSE_THREADS = 4
 
@@ -72,33 +73,10 @@ def _refusal(key: str, allowed: Sequence[str]) -> str:
 # ---- goals ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Topology:
-    """Core, package and NUMA node of each PU."""
-
-    core: Mapping[int, int]
-    package: Mapping[int, int]
-    numa_node: Mapping[int, int]
-
-    def cores_in(self, units: Mapping[int, int]) -> dict[int, int]:
-        """How many cores each unit has."""
-        return dict(Counter(unit for _, unit in {(self.core[pu], units[pu]) for pu in units}))
-
-
-def topology(node: Json) -> Topology:
-    """Of a record's node."""
-    pus = node["pu_list"]
-    return Topology(
-        core={entry["pu"]: entry["core"] for entry in pus},
-        package={entry["pu"]: entry["package"] for entry in pus},
-        numa_node={entry["pu"]: entry["numa_node"] for entry in pus},
-    )
-
-
 def team_of(goal: str, node: Json) -> int:
     """How many threads the kit asks for: one a NUMA node, one a core, or four that are to be
     close, fewer where a package has fewer cores."""
-    found = topology(node)
+    found = topology_of_node(node)
     if goal == "spread":
         return len(set(found.numa_node.values()))
     if goal == "full":
@@ -145,22 +123,6 @@ def _own_units(
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-def _without_own_pu(threads: Sequence[Thread]) -> int:
-    """Threads left over when as many as possible get a PU of their own."""
-    holder: dict[int, int] = {}
-
-    def settle(number: int, seen: set[int]) -> bool:
-        for pu in threads[number].allowed_pus:
-            if pu not in seen:
-                seen.add(pu)
-                if pu not in holder or settle(holder[pu], seen):
-                    holder[pu] = number
-                    return True
-        return False
-
-    return sum(not settle(number, set()) for number in range(len(threads)))
-
-
 def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reached:
     """All in one NUMA node that has the cores for it, or else in one package."""
     unit_of, one, many = found.package, "package", "packages"
@@ -170,7 +132,7 @@ def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reac
     inside = Counter(unit for of_thread in units for unit in of_thread if len(of_thread) == 1)
     loose = [thread.number for thread, of in zip(threads, units, strict=True) if len(of) > 1]
     most = max(inside.values(), default=0)
-    crowded = _without_own_pu(threads)
+    crowded = without_own([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
     if loose:
         why = f"{explain.threads(loose)} may run on several {many}"
@@ -198,4 +160,4 @@ def reached(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reac
     if len(threads) < team:
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
-    return GOALS[goal](threads[:team], topology(node))
+    return GOALS[goal](threads[:team], topology_of_node(node))

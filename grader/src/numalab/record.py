@@ -1,4 +1,4 @@
-"""Evidence records: what the monitor saw, read into frozen values.
+"""Evidence records: what the monitor saw, as frozen values; read_record reads them.
 
 The format is common/schema/evidence.schema.json. A session's record holds the node, the
 build, the environment, and a list of runs; the graded kernel has the role "submission"
@@ -8,13 +8,8 @@ second process of the solution) and "handout".
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
-
-from numalab.errors import KitError
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
@@ -36,7 +31,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first wrong element: index from 0, the values, and when it was seen."""
+    """The first wrong element: index from 0, the values, and when it was seen; rank: in
+    which rank of an MPI job."""
 
     array: str
     element: int
@@ -44,6 +40,7 @@ class Mismatch:
     found: float
     phase: str
     repetition: int
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,19 +141,100 @@ class Locate:
 
 
 @dataclass(frozen=True)
-class PlacementText:
-    """A placement file as it was handed in. complaint: why it can't be used, or None."""
+class HandedText:
+    """A file as it was handed in. complaint: why it can't be used, or None. variables: of a
+    placement file; text: of the others."""
 
     file: str
     complaint: str | None
     variables: dict[str, str]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One rank of an MPI job, with its threads in the order of their creation."""
+
+    number: int
+    threads: tuple[Thread, ...]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Where the ranks of the kit's program may run under a launch file. refused: why it
+    can't be meant on the node, or None; team: threads that each rank is to have."""
+
+    part: str | None
+    outcome: Outcome
+    file: str
+    refused: str | None
+    ranks: tuple[Rank, ...]
+    team: int
+
+
+@dataclass(frozen=True)
+class MpiCalls:
+    """How often one rank called MPI to communicate: from its main thread outside and inside
+    parallel regions, from other threads, and while another thread was inside MPI."""
+
+    main: int
+    main_in_parallel: int
+    other: int
+    at_once: int
+
+
+@dataclass(frozen=True)
+class RankLevel:
+    """The thread level that a rank asked for and got, None: it did not; what the kernel
+    answered to it; and what its threads then did."""
+
+    rank: int
+    asked: str | None
+    provided: str | None
+    answer: int | None
+    threads: int
+    calls: MpiCalls
+
+
+@dataclass(frozen=True)
+class ThreadLevel:
+    """answer_to_less: what the kernel answered when the library provided one level less than
+    it had asked for; None: not tried."""
+
+    part: str | None
+    outcome: Outcome
+    ranks: tuple[RankLevel, ...]
+    answer_to_less: int | None
+    team: int
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A ping-pong of the kit's. file: the launch file that it ran under, None: the kit's own
+    launch; one_way_us: of each size in bytes, what a message took, sample by sample."""
+
+    part: str | None
+    outcome: Outcome
+    file: str | None
+    ranks: tuple[Rank, ...]
+    one_way_us: dict[int, tuple[float, ...]]
+    team: int
+
+
+@dataclass(frozen=True)
+class Checked:
+    """ranks: of the job, None where the lab has none."""
+
+    n: int
+    ranks: int | None
+    results: Results
 
 
 @dataclass(frozen=True)
 class Check:
     part: str | None
     outcome: Outcome
-    results: tuple[tuple[int, Results], ...]  # (n, what was found)
+    checked: tuple[Checked, ...]
 
 
 @dataclass(frozen=True)
@@ -203,7 +281,10 @@ class RolePart:
 
 @dataclass(frozen=True)
 class Generation:
+    """slow: the launch that its handout ran under, where launches are compared."""
+
     part: str | None
+    slow: str | None
     n: int
     bytes_moved: int
     roles: dict[str, RolePart]
@@ -238,6 +319,7 @@ class Evidence:
     timing_error: str | None  # what of the kit kept it from being timed
     build: Build
     checks: tuple[Check, ...]
+    synchronous_checks: tuple[Check, ...]  # in which every send waited for its receive
     traces: tuple[Trace, ...]
     placements: tuple[Placement, ...]
     control_traces: tuple[Trace, ...]  # the kit's solution in the same session
@@ -250,33 +332,46 @@ class Evidence:
     handout_memories: tuple[Memory, ...]  # without huge pages, to compare with
     locates: tuple[Locate, ...]
     control_locates: tuple[Locate, ...]
-    placement_files: tuple[PlacementText, ...]
+    handed_in: tuple[HandedText, ...]
     bindings: tuple[Binding, ...]
     control_bindings: tuple[Binding, ...]  # under the solution's files
+    thread_levels: tuple[ThreadLevel, ...]
+    control_thread_levels: tuple[ThreadLevel, ...]
+    launches: tuple[Launched, ...]
+    control_launches: tuple[Launched, ...]  # under the solution's files
+    slow_launches: tuple[Launched, ...]  # of the kit that can't be meant on the node
+    latencies: tuple[Latency, ...]
 
-    def of_part(self, part: str | None) -> Evidence:
-        """What belongs to one of the lab's kernels."""
-        of_part: dict[str, Any] = {
-            name: tuple(run for run in getattr(self, name) if run.part == part) for name in _RUNS
+    def of_parts(self, *parts: str | None) -> Evidence:
+        """What belongs to some of the lab's kernels."""
+        found: dict[str, Any] = {
+            name: tuple(run for run in getattr(self, name) if run.part in parts) for name in _RUNS
         }
-        return replace(self, **of_part)
+        return replace(self, **found)
 
     def as_control(self) -> Evidence:
         """The evidence of the kit's solution in the place of the submission's."""
         return replace(
             self,
             checks=(),
+            synchronous_checks=(),
             traces=self.control_traces,
             placements=self.control_placements,
             memories=self.control_memories,
             locates=self.control_locates,
             bindings=self.control_bindings,
-            placement_files=tuple(
-                PlacementText(run.file, None, {}) for run in self.control_bindings
-            ),
+            thread_levels=self.control_thread_levels,
+            launches=self.control_launches,
+            handed_in=tuple(HandedText(file, None, {}) for file in sorted(self.control_files)),
             generations=(),
             races=(),
         )
+
+    @property
+    def control_files(self) -> set[str]:
+        """Files of which the solution's has been tried."""
+        bound = {run.file for run in self.control_bindings}
+        return bound | {run.file for run in self.control_launches}
 
     @property
     def numa_nodes(self) -> int:
@@ -284,225 +379,9 @@ class Evidence:
 
 
 _RUNS = (
-    "checks", "traces", "placements", "control_traces", "control_placements", "generations",
+    "checks", "synchronous_checks", "traces", "placements",
+    "control_traces", "control_placements", "generations",
     "races", "memories", "control_memories", "handout_memories", "locates", "control_locates",
-    "bindings", "control_bindings",
+    "bindings", "control_bindings", "thread_levels", "control_thread_levels", "launches",
+    "control_launches", "slow_launches", "latencies",
 )  # fmt: skip
-
-# ---- reading ---------------------------------------------------------------
-
-
-def _number(value: float | str) -> float:
-    return float(value)  # "NaN", "Infinity" and "-Infinity" included
-
-
-def _outcome(data: Json) -> Outcome:
-    detail = {key: value for key, value in data.items() if key != "status"}
-    return Outcome(data["status"], detail)
-
-
-def _results(data: Json) -> Results:
-    first = data.get("first_wrong")
-    return Results(
-        checked=data["checked"],
-        wrong=data["wrong"],
-        first_wrong=first
-        and Mismatch(
-            array=first["array"],
-            element=first["element"],
-            expected=_number(first["expected"]),
-            found=_number(first["found"]),
-            phase=first["phase"],
-            repetition=first["repetition"],
-        ),
-        wrote_before_array=data.get("wrote_before_array"),
-    )
-
-
-def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
-    return tuple(
-        Thread(
-            number=entry["thread"],
-            allowed_pus=tuple(entry["allowed_pus"]),
-            core=entry["core"],
-            package=entry["package"],
-            numa_node=entry["numa_node"],
-        )
-        for entry in data
-    )
-
-
-def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    return tuple(value for value, count in runs for _ in range(count))
-
-
-def _trace(data: Json) -> Trace:
-    touch_map = data.get("touch_map") or {}
-    return Trace(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
-        threads=_threads(data["threads"]),
-        method=touch_map.get("method", ""),
-        order=touch_map.get("order", ""),
-        sees_write_after_read=touch_map.get("sees_write_after_read", False),
-        arrays=tuple(
-            TracedArray(
-                name=entry["array"],
-                first_writer=_expand(entry["first_writer"]),
-                users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
-            )
-            for entry in touch_map.get("arrays", ())
-        ),
-        team=data["team"],
-    )
-
-
-def _placement(data: Json) -> Placement:
-    residency = data.get("residency")
-    return Placement(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
-        threads=_threads(data["threads"]),
-        residency=None
-        if residency is None
-        else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
-        cpu_time=tuple(
-            CpuTime(entry["cpu_s"], entry["waiting_s"], entry["longest_s"], entry["last_s"])
-            for entry in data.get("cpu_time", ())
-        ),
-        team=data["team"],
-    )
-
-
-def _check(data: Json) -> Check:
-    return Check(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=tuple((entry["n"], _results(entry["results"])) for entry in data["checks"]),
-    )
-
-
-def _generation(data: Json) -> Generation:
-    elapsed: dict[str, list[float]] = {}
-    for sample in data["samples"]:
-        if not sample["warm_up"]:
-            elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
-    return Generation(
-        part=data["part"],
-        n=data["n"],
-        bytes_moved=data["bytes_moved"],
-        roles={
-            entry["role"]: RolePart(
-                _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
-            )
-            for entry in data["roles"]
-        },
-        elapsed_s={role: tuple(times) for role, times in elapsed.items()},
-    )
-
-
-def _race(data: Json) -> Race:
-    found = data.get("race")
-    return Race(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        found=found is not None,
-        accesses=tuple(found["accesses"]) if found else (),
-    )
-
-
-def _memory(data: Json) -> Memory:
-    return Memory(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
-        huge_pages_allowed=data["huge_pages_allowed"],
-        tables=tuple(KernelTable(**entry) for entry in data["tables"]),
-    )
-
-
-def _binding(data: Json) -> Binding:
-    return Binding(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        file=data["file"],
-        runtime=data["runtime"],
-        threads=_threads(data["threads"]),
-        team=data["team"],
-    )
-
-
-def _locate(data: Json) -> Locate:
-    return Locate(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        rounds=tuple(tuple(Told(**entry) for entry in told) for told in data["rounds"]),
-        team=data["team"],
-    )
-
-
-def parse(data: Json) -> Evidence:
-    """Reads a session's record. Raises KitError for another version of the format."""
-    if data.get("schema") != SCHEMA_VERSION:
-        raise KitError(
-            f"the evidence has schema version {data.get('schema')}, this kit reads "
-            f"version {SCHEMA_VERSION}"
-        )
-
-    def of(kind: str, role: str | None = None) -> list[Json]:
-        return [
-            run
-            for run in data["runs"]
-            if run["kind"] == kind and (role is None or run["role"] == role)
-        ]
-
-    return Evidence(
-        lab=data["lab"],
-        language=data["language"],
-        variant=data["variant"],
-        size=data["size"],
-        quick=data["quick"],
-        node=data["node"],
-        is_virtual=data["machine"] is not None,
-        timing_refused=data["timing_refused"],
-        timing_error=data["timing_error"],
-        build=Build(**data["build"]["kernel"]),
-        checks=tuple(map(_check, of("check", SUBMISSION))),
-        traces=tuple(map(_trace, of("trace", SUBMISSION))),
-        placements=tuple(map(_placement, of("placement", SUBMISSION))),
-        control_traces=tuple(map(_trace, of("trace", SOLUTION))),
-        control_placements=tuple(map(_placement, of("placement", SOLUTION))),
-        generations=tuple(map(_generation, of("generation"))),
-        races=tuple(map(_race, of("race", SUBMISSION))),
-        race_error=data["race_error"],
-        memories=tuple(map(_memory, of("memory", SUBMISSION))),
-        control_memories=tuple(map(_memory, of("memory", SOLUTION))),
-        handout_memories=tuple(map(_memory, of("memory", HANDOUT))),
-        locates=tuple(map(_locate, of("locate", SUBMISSION))),
-        control_locates=tuple(map(_locate, of("locate", SOLUTION))),
-        placement_files=tuple(PlacementText(**entry) for entry in data["placement_files"]),
-        bindings=tuple(map(_binding, of("binding", SUBMISSION))),
-        control_bindings=tuple(map(_binding, of("binding", SOLUTION))),
-    )
-
-
-def load(path: Path, schema: Path) -> Evidence:
-    """Reads a stored record after validating it. Raises KitError."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"can't read the evidence {path}: {error}") from error
-    validate(data, schema)
-    return parse(data)
-
-
-def validate(data: Json, schema: Path) -> None:
-    """Raises KitError, naming the place, when a record does not follow the schema."""
-    import jsonschema
-
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    error = jsonschema.exceptions.best_match(validator.iter_errors(data))
-    if error is not None:
-        raise KitError(f"not a valid evidence record: {error.json_path}: {error.message}")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from numalab import explain
 from numalab.judge import RULES_OF_RUN
-from numalab.lab import KERNEL_FILES, Lab, PlacementFile
+from numalab.lab import KERNEL_FILES, HandedFile, Lab
 from numalab.placement import reached
 from numalab.record import (
     HANDOUT,
@@ -154,7 +154,7 @@ def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> 
 
 
 def _worst_binding(
-    wanted: PlacementFile, seen: Sequence[tuple[str, Evidence]]
+    wanted: HandedFile, seen: Sequence[tuple[str, Evidence]]
 ) -> tuple[str, Evidence, Binding, int] | None:
     """The first place where a placement file misses its goal, or else the first, with the
     threads misplaced there."""
@@ -163,7 +163,7 @@ def _worst_binding(
          reached(wanted.goal, run.threads, run.team, evidence.node).misplaced)
         for where, evidence in seen
         for run in evidence.bindings
-        if run.file == wanted.file and run.outcome.ok
+        if run.file == wanted.name and run.outcome.ok
     ]  # fmt: skip
     shown = [one for one in found if one[0] != "here"] or found
     return max(shown, key=lambda one: one[3] > 0, default=None)
@@ -173,14 +173,14 @@ def binding_pictures(
     lab: Lab, seen: Sequence[tuple[str, Evidence]], columns: int
 ) -> Iterator[list[Text]]:
     """For each placement file the threads on a node where it fails, if it does."""
-    for wanted in lab.placements:
+    for wanted in lab.files:
         worst = _worst_binding(wanted, seen)
         if worst is None:
             continue
         where, evidence, run, misplaced = worst
         place = "this node" if where == "here" else where
         word, style = STATUS_STYLE["fail" if misplaced else "pass"]
-        title = Text(f"{wanted.file} on {place}, {run.runtime}: ", style="bold")
+        title = Text(f"{wanted.name} on {place}, {run.runtime}: ", style="bold")
         title.append(word, style=style)
         yield [title, *thread_map(evidence.node, run.threads, columns, _symbol)]
 
@@ -323,7 +323,7 @@ def _next_step(verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if unchanged and failed:
-        more = " and the .env files" if evidence.placement_files else ""
+        more = " and the .env files" if evidence.handed_in else ""
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok" or any(c.kind == "correctness" for c in failed):
         return f"Next: mend {file}, then grade again."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from numalab import explain
 from numalab.lab import Criterion, Lab
@@ -15,13 +15,22 @@ from numalab.record import (
     Outcome,
     Placement,
     Results,
+    ThreadLevel,
     Trace,
 )
 from numalab.verdict import CriterionVerdict, verdict_on
 
+EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
 
-def evidence_runs(evidence: Evidence) -> tuple[Trace | Placement | Memory | Locate, ...]:
-    return (*evidence.traces, *evidence.placements, *evidence.memories, *evidence.locates)
+
+def evidence_runs(evidence: Evidence) -> tuple[EvidenceRun, ...]:
+    return (
+        *evidence.traces,
+        *evidence.placements,
+        *evidence.memories,
+        *evidence.locates,
+        *evidence.thread_levels,
+    )
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
@@ -41,22 +50,23 @@ def timed_out(generation: Generation) -> bool:
     )
 
 
-def first_bad(outcomes: Iterator[Outcome]) -> Outcome | None:
+def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
     return next((outcome for outcome in outcomes if not outcome.ok), None)
 
 
-def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None]]:
+def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
+    """With n and the number of ranks, where they say something."""
     for check in evidence.checks:
-        for n, found in check.results:
-            yield found, n
+        for one in check.checked:
+            yield one.results, one.n, one.ranks
     with_results: tuple[Trace | Placement | Memory, ...] = (
         *evidence.traces, *evidence.placements, *evidence.memories
     )  # fmt: skip
     for run in with_results:
-        yield run.results, None
+        yield run.results, None, None
     for generation in evidence.generations:
         if SUBMISSION in generation.roles:
-            yield generation.roles[SUBMISSION].results, generation.n
+            yield generation.roles[SUBMISSION].results, generation.n, None
 
 
 def is_wrong(results: Results) -> bool:
@@ -68,13 +78,13 @@ def is_sound(evidence: Evidence) -> bool:
     return (
         evidence.build.status == "ok"
         and first_bad(outcomes(evidence)) is None
-        and not any(is_wrong(found) for found, _ in all_results(evidence))
+        and not any(is_wrong(found) for found, *_ in all_results(evidence))
     )
 
 
 def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
-    """The kernels that were checked and are sound."""
-    of_parts = {part: evidence.of_part(part) for part in lab.parts}
+    """The student's kernels that were checked and are sound."""
+    of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
     return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
 
 
@@ -88,13 +98,25 @@ def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> Crit
     return verdict_on(criterion, "error" if ours else "fail", why)
 
 
+def missing_runs(
+    criterion: Criterion, evidence: Evidence, runs: Sequence[EvidenceRun]
+) -> CriterionVerdict | None:
+    """The verdict where the runs that a criterion needs are not there, or None."""
+    bad = first_bad(run.outcome for run in runs)
+    if bad is None and not runs:
+        bad = first_bad(outcomes(evidence))
+        if bad is None:
+            return not_looked_at(criterion)
+    return None if bad is None else unusable(criterion, bad, evidence)
+
+
 def not_looked_at(criterion: Criterion) -> CriterionVerdict:
     return verdict_on(criterion, "error", "Interrupted before it was graded.")
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
     """The kernels that a criterion is about and that are not among parts."""
-    wanted = lab.parts if criterion.part is None else (criterion.part,)
+    wanted = lab.kernel_parts if criterion.part is None else (criterion.part,)
     return [part for part in wanted if part not in parts]
 
 

@@ -142,10 +142,11 @@ TIMING_STATES: dict[str, Callable[[Criterion, Evidence], TimingState]] = {
 
 
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """generations of the evidence: those that were taken for the criterion."""
     bad = first_bad(outcomes(evidence))
     if bad is not None and bad.status in ("kit_error", "cancelled"):
         return unusable(criterion, bad, evidence)
-    if not is_sound(evidence):
+    if not is_sound(evidence) and criterion.slow is None:
         return verdict_on(
             criterion, "fail", "Not timed, since the kernel does not yet give the right results."
         )
@@ -161,6 +162,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
     state = TIMING_STATES[criterion.rule](criterion, evidence)
     roles: tuple[str, ...] = (SOLUTION, SUBMISSION, CONTROL)
+    slow = "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
+    subject = "The handout" if criterion.slow is None else f"The kit's {slow}"
     if criterion.rule == "speedup":
         roles = (HANDOUT, *roles)
     generations = _complete(evidence, roles)
@@ -171,7 +174,7 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         middle = math.sqrt(
             statistics.median(_ratios(generations, lambda g: best_s(g, HANDOUT), SOLUTION))
         )
-        named = f"{explain.ratio(statistics.median(ratios))} times the handout's speed"
+        named = f"{explain.ratio(statistics.median(ratios))} times {slow}'s speed"
     else:
         ratios = _ratios(generations, lambda g: best_s(g, SOLUTION), SUBMISSION)
         assert criterion.at_least is not None
@@ -189,8 +192,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             return verdict_on(
                 criterion,
                 "not_gradable",
-                f"The handout is not {LEAST_HANDOUT_RATIO:g} times slower than the solution on "
-                "this node, so there is no speedup to earn here.",
+                f"{subject} is not {LEAST_HANDOUT_RATIO:g} times slower than the "
+                "solution on this node, so there is no speedup to earn here.",
                 **facts,
             )
         return verdict_on(criterion, "inconclusive", _open(measured, state.gradable), **facts)

@@ -9,6 +9,7 @@ from pathlib import Path
 from numalab import judge
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session
+from numalab.handed_in import gather_placements
 from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
@@ -29,12 +30,12 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         data={},
         spent_s={},
     )
-    for key in ("build", "placement_files"):
+    for key in ("build", "handed_in"):
         there.data[key] = session.data[key]
     with session.spending(f"evidence on {place.name}"):
         if parts:
             there.gather_evidence()
-        there.gather_bindings()
+        gather_placements(there)
     return there
 
 
@@ -70,7 +71,7 @@ def grade_elsewhere(
     missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
     to_show = {c.name for c in missing} | {c.name for c in lab.criteria if c.on_machines}
     chosen = list(machines)
-    can_run = bool(sound or lab.placements)
+    can_run = bool(sound or any(one.kind != "prediction" for one in lab.files))
     if not machines and to_show and can_run:
         chosen = [find_machine(kit, name) for name in lab.machines]
     programs = [
