@@ -3,6 +3,7 @@ result, with a sentence and the compiler's own words; anything else is a KitErro
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from numalab.errors import KitError
 from numalab.interface import interface_complaint
 from numalab.kit import Kit
 from numalab.lab import KERNEL_FILES, Lab
-from numalab.record import Build
+from numalab.record import Build, Json
 
 MAX_OUTPUT_LINES = 24
 BUILD_LIMIT_S = 300
@@ -65,6 +66,20 @@ def build_kit(kit: Kit, targets: Sequence[str]) -> None:
             f"the kit's own {', '.join(targets)} can't be built:\n"
             f"{compiler_output(done.stdout, {}) or _tail(done.stdout)}"
         )
+
+
+def build_facts(kit: Kit) -> Json:
+    """What build.json says of the build. Raises KitError."""
+    try:
+        facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"{kit.build}/build.json is missing; run ./numalab setup") from error
+    return facts
+
+
+def mpi_of(kit: Kit) -> str:
+    """The MPI library that the kit is configured with, or nothing. Raises KitError."""
+    return str(build_facts(kit).get("mpi", ""))
 
 
 def build_explorations(kit: Kit, targets: Sequence[str]) -> None:

@@ -145,7 +145,7 @@ def setup(kit: Kit, yes: bool) -> None:
         progress("building")
         workers = [
             kit.worker(lab.name, language, "solution").name
-            for lab in load_labs(kit.root).values()
+            for lab in _with_mpi(kit, list(load_labs(kit.root).values()), False)
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
@@ -310,8 +310,8 @@ def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be graded, and where. on: machines that were named; here_only: no virtual
-    node either for what this node can't show."""
+    """What is to be graded, and where. is_chosen: the labs were named, they are not all; on:
+    machines that were named; here_only: no virtual node either for what this node can't show."""
 
     labs: Sequence[Lab]
     language: str
@@ -324,6 +324,7 @@ class Request:
     show: bool = True
     on: Sequence[Machine] = ()
     here_only: bool = False
+    is_chosen: bool = True
 
 
 @dataclass(frozen=True)
@@ -335,17 +336,35 @@ class Graded:
     node: dict[str, Any]
 
 
-def _build_own_programs(kit: Kit, labs: Sequence[Lab]) -> None:
+def _build_own_programs(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
+    """Returns the labs that this build has: those on MPI only where there is MPI. Raises
+    UserError if one of those was chosen."""
     from numalab.build import build_kit, configure
 
-    own = ["describe_node", *(kit.monitor(lab.name).name for lab in labs)]
-    if kit.describe_node.is_file():
-        build_kit(kit, own)
-        return
-    with progress_line("numalab") as progress:
-        progress("building the kit, for the first time")
-        configure(kit)
-        build_kit(kit, own)
+    if not kit.describe_node.is_file():
+        with progress_line("numalab") as progress:
+            progress("building the kit, for the first time")
+            configure(kit)
+            build_kit(kit, ["describe_node"])
+    there = _with_mpi(kit, labs, is_chosen)
+    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in there)])
+    return there
+
+
+def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
+    """The labs, without those on MPI where the kit was configured without. Raises UserError
+    if is_chosen and one of them is left out."""
+    from numalab.build import mpi_of
+    from numalab.doctor import MPI_REMEDY
+
+    there = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
+    left_out = [lab.name for lab in labs if lab not in there]
+    if left_out:
+        told = f"{' and '.join(left_out)}: this build of the kit has no MPI; {MPI_REMEDY}."
+        if is_chosen:
+            raise UserError(told)
+        click.echo(click.wrap_text(f"numalab: {told}", 78), err=True)
+    return there
 
 
 def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
@@ -353,9 +372,10 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     from numalab import grade, measure, report
     from numalab.verdict import of_machine
     from numalab.virtual.grading import grade_elsewhere
+    from numalab.virtual.machine import find_machine
 
     console = report.make_console()
-    _build_own_programs(kit, request.labs)
+    labs = _build_own_programs(kit, request.labs, request.is_chosen)
     node = measure.describe_node(kit)
     refused = _login_node("grade") if _on_login_node() and not request.force else None
     effort = grade.effort_for(request.size, request.quick)
@@ -366,7 +386,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     machines: dict[str, Any] = {}
     interrupted = False
     not_kept = None
-    for lab, one in _kernels(kit, request.labs, request.language):
+    for lab, one in _kernels(kit, labs, request.language):
         folder = _source(kit, lab, request.variant, request.submission)
         title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
         with progress_line(title) as progress:
@@ -405,7 +425,8 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             again = f"./numalab {shlex.join(sys.argv[1:])}"
             seen = [("here", session.evidence)]
             seen += [(there.place.name, there.evidence) for there in elsewhere]
-            report.show_verdict(console, lab, verdict, seen, unchanged, again)
+            published = find_machine(kit, "hydra").latencies if lab.mpi else ()
+            report.show_verdict(console, lab, verdict, seen, unchanged, again, published)
         if interrupted:
             break
     if request.show:
@@ -548,7 +569,7 @@ def grade_command(
         language = "edited" if variant == "submission" and submission is None else "all"
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
-        on=machines, here_only=here_only,
+        on=machines, here_only=here_only, is_chosen=bool(names),
     )  # fmt: skip
     with kit.lock(), _places(kit, guest_kernel) as places:
         graded = _grade_all(kit, request, places)
@@ -585,6 +606,7 @@ def audit(
     verdicts: list[Verdict] = []
     node: dict[str, Any] = {}
     with kit.lock(), _places(kit) as places:
+        labs = _build_own_programs(kit, labs, bool(names))
         for lab in labs:
             for variant in ("handout", "solution"):
                 for one in _chosen_languages(lab, language):
@@ -652,17 +674,18 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
     from rich.text import Text
 
     from numalab import measure, report
-    from numalab.build import build_kit, configure
-    from numalab.doctor import examine, gradable, gradable_virtually
+    from numalab.build import build_kit, configure, mpi_of
+    from numalab.doctor import examine, gradable, gradable_virtually, mpi
 
     _check_json_target(json_path)
     with kit.lock():
         configure(kit)
         build_kit(kit, ["describe_node"])
         node = measure.describe_node(kit)
+        has_mpi = bool(mpi_of(kit))
         with progress_line("doctor") as progress:
             virtual = _examine_virtual_nodes(kit, progress)
-    findings = [*examine(node), virtual]
+    findings = [*examine(node), mpi(mpi_of(kit)), virtual]
     labs = load_labs(kit.root).values()
     if json_path is not None:
         write_json(
@@ -673,7 +696,7 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
                 "findings": [finding.to_json() for finding in findings],
                 "labs": {
                     lab.name: dict(
-                        zip(("gradable", "not_gradable"), gradable(node, lab), strict=True)
+                        zip(("gradable", "not_gradable"), gradable(node, lab, has_mpi), strict=True)
                     )
                     for lab in labs
                 },
@@ -695,9 +718,9 @@ def doctor(kit: Kit, json_path: Path | None) -> None:
         table.add_row(Text(word, style=style), finding.topic, text)
     console.print(Padding(table, (0, 0, 0, 2)))
     for lab in labs:
-        can, cannot = gradable(node, lab)
+        can, cannot = gradable(node, lab, has_mpi)
         console.print(Text(f"{lab.name}", style="bold"))
-        virtually = gradable_virtually(node, lab) if virtual.level == "good" else []
+        virtually = gradable_virtually(node, lab, has_mpi) if virtual.level == "good" else []
         never = [name for name in cannot if name not in virtually]
         console.print(Padding(f"gradable here: {', '.join(can) or 'nothing'}", (0, 0, 0, 2)))
         if virtually:

@@ -12,6 +12,10 @@ from numalab.lab import Lab
 from numalab.record import Json
 
 DENIED = "Permission denied"
+MPI_REMEDY = (
+    "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
+    "libmpich-dev), remove the folder build/ and run ./numalab setup"
+)
 Level = Literal["good", "note", "bad"]
 
 
@@ -152,6 +156,13 @@ def _timing(node: Json, cores: int) -> list[Finding]:
     return findings
 
 
+def mpi(version: str) -> Finding:
+    """version: of the MPI library that the kit was built with, or nothing."""
+    if version:
+        return Finding("MPI", "good", version, "the labs on MPI can be graded")
+    return Finding("MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY)
+
+
 def examine(node: Json) -> list[Finding]:
     """All findings about a node description, worst topics not sorted: by theme."""
     findings = _topology(node)
@@ -209,19 +220,25 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
     )
 
 
-def gradable_virtually(node: Json, lab: Lab) -> list[str]:
+def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
     """Names of the lab's criteria that a virtual node can show and this one can't."""
+    if lab.mpi and not has_mpi:
+        return []
     kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
     return [name for name in gradable(node, lab)[1] if kinds[name] == "evidence"]
 
 
-def gradable(node: Json, lab: Lab) -> tuple[list[str], list[str]]:
+def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
     """Names of the lab's criteria that this node can and can't show."""
+    if lab.mpi and not has_mpi:
+        return [], [criterion.name for criterion in lab.criteria]
     can: list[str] = []
     cannot: list[str] = []
     for criterion in lab.criteria:
         enough = node["numa_nodes"] >= criterion.needs_numa_nodes
-        if criterion.kind == "evidence" and node["cores"] < 2:
+        needs_team = criterion.kind == "evidence" and criterion.rule != "thread_level"
+        needs_ranks = criterion.kind == "timing" and lab.launch is not None
+        if node["cores"] < 2 and (needs_team or needs_ranks):
             enough = False
         (can if enough else cannot).append(criterion.name)
     return can, cannot

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numalab
 from numalab import handed_in, judge, measure, mpi_runs, placement, read_record
-from numalab.build import build_kernel, build_kit
+from numalab.build import build_facts, build_kernel, build_kit
 from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
@@ -148,7 +148,7 @@ class Session:
                 "kernel": {
                     "status": built.status, "message": built.message, "output": built.output
                 },
-                **_build_facts(self.kit),
+                **build_facts(self.kit),
             }  # fmt: skip
         return built.status == "ok"
 
@@ -438,14 +438,6 @@ def _first_error(said: str) -> str:
     """The line of a compiler's output that says most."""
     lines = said.splitlines()
     return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
-
-
-def _build_facts(kit: Kit) -> Json:
-    try:
-        facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"{kit.build}/build.json is missing; run ./numalab setup") from error
-    return facts
 
 
 def grade(session: Session) -> Verdict:

@@ -16,22 +16,22 @@ from rich.text import Text
 
 from numalab import explain
 from numalab.judge import RULES_OF_RUN
-from numalab.lab import KERNEL_FILES, HandedFile, Lab
-from numalab.placement import reached
+from numalab.lab import KERNEL_FILES, Lab
+from numalab.latency_report import latency_lines
+from numalab.placement_pictures import legend, placement_pictures
 from numalab.record import (
     HANDOUT,
     SOLUTION,
     SUBMISSION,
-    Binding,
     Build,
     Evidence,
     Generation,
     KernelTable,
 )
-from numalab.thread_map import thread_map
 from numalab.timing_rules import best_s
 from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
 from numalab.verdict import CriterionVerdict, Verdict
+from numalab.virtual.machine import Figure
 
 WIDTH = 80
 LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
@@ -150,41 +150,6 @@ def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> 
     return lines
 
 
-# ---- where threads sit -------------------------------------------------------
-
-
-def _worst_binding(
-    wanted: HandedFile, seen: Sequence[tuple[str, Evidence]]
-) -> tuple[str, Evidence, Binding, int] | None:
-    """The first place where a placement file misses its goal, or else the first, with the
-    threads misplaced there."""
-    found = [
-        (where, evidence, run,
-         reached(wanted.goal, run.threads, run.team, evidence.node).misplaced)
-        for where, evidence in seen
-        for run in evidence.bindings
-        if run.file == wanted.name and run.outcome.ok
-    ]  # fmt: skip
-    shown = [one for one in found if one[0] != "here"] or found
-    return max(shown, key=lambda one: one[3] > 0, default=None)
-
-
-def binding_pictures(
-    lab: Lab, seen: Sequence[tuple[str, Evidence]], columns: int
-) -> Iterator[list[Text]]:
-    """For each placement file the threads on a node where it fails, if it does."""
-    for wanted in lab.files:
-        worst = _worst_binding(wanted, seen)
-        if worst is None:
-            continue
-        where, evidence, run, misplaced = worst
-        place = "this node" if where == "here" else where
-        word, style = STATUS_STYLE["fail" if misplaced else "pass"]
-        title = Text(f"{wanted.name} on {place}, {run.runtime}: ", style="bold")
-        title.append(word, style=style)
-        yield [title, *thread_map(evidence.node, run.threads, columns, _symbol)]
-
-
 # ---- memory --------------------------------------------------------------------
 
 
@@ -242,8 +207,11 @@ def _bound(criterion: CriterionVerdict) -> str:
         return ""  # the sentence names both
     text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
     unit = criterion.unit
+    if not unit:
+        return ""  # there is nothing to count
     if criterion.value == 1:
-        unit = unit.replace("threads", "thread").replace("answers", "answer")
+        for noun in ("thread", "answer", "rank", "fault"):
+            unit = unit.replace(f"{noun}s", noun)
     if criterion.at_least is not None:
         return f"{text}, asked for: {criterion.at_least:g} or more"
     return f"{text} {unit}, at most {criterion.at_most:g}"
@@ -323,7 +291,8 @@ def _next_step(verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if unchanged and failed:
-        more = " and the .env files" if evidence.handed_in else ""
+        kinds = sorted({one.file.rpartition(".")[2] for one in evidence.handed_in})
+        more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok" or any(c.kind == "correctness" for c in failed):
         return f"Next: mend {file}, then grade again."
@@ -377,6 +346,20 @@ def _touch_maps(
             yield picture
 
 
+def _show_placements(console: Console, lab: Lab, seen: Sequence[tuple[str, Evidence]]) -> None:
+    pictures = placement_pictures(lab, seen, console.width - 4, _symbol)
+    for number, (what, is_reached, lines) in enumerate(pictures):
+        console.print()
+        if number == 0:
+            console.print(Padding(Text(legend(lab), style="dim"), (0, 0, 0, 2)))
+        word, style = STATUS_STYLE["pass" if is_reached else "fail"]
+        title = Text(f"{what}: ", style="bold")
+        title.append(word, style=style)
+        console.print(Padding(title, (0, 0, 0, 2)))
+        for line in lines:
+            console.print(Padding(line, (0, 0, 0, 4)))
+
+
 def show_verdict(
     console: Console,
     lab: Lab,
@@ -384,10 +367,11 @@ def show_verdict(
     seen: Sequence[tuple[str, Evidence]],
     unchanged: bool,
     again: str,
+    published: Sequence[Figure] = (),
 ) -> None:
     """The whole report of one graded kernel. seen: places and their evidence, this node
     first; unchanged: it is the handout byte for byte; again: the command that grades it
-    once more."""
+    once more; published: latencies to show beside those that were measured."""
     evidence = seen[0][1]
     with stripped(console):
         console.print()
@@ -399,14 +383,13 @@ def show_verdict(
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
-        legend = "[ ] a core, a character a PU: thread; . nobody; - the thread before; + several"
-        for number, drawn in enumerate(binding_pictures(lab, seen, console.width - 4)):
-            console.print()
+        _show_placements(console, lab, seen)
+        wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+        is_predicted = any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
+        for number, row in enumerate(latency_lines(evidence, is_predicted, published)):
             if number == 0:
-                console.print(Padding(Text(legend, style="dim"), (0, 0, 0, 2)))
-            console.print(Padding(drawn[0], (0, 0, 0, 2)))
-            for line in drawn[1:]:
-                console.print(Padding(line, (0, 0, 0, 4)))
+                console.print()
+            console.print(Padding(Text(row, style="" if number else "bold"), (0, 0, 0, 2)))
         memory = memory_table(evidence)
         if memory is not None:
             console.print()

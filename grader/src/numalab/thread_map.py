@@ -43,9 +43,21 @@ def _reach(pus: Sequence[int], of_pu: dict[int, Json]) -> str:
     return "cores of several packages"
 
 
-def thread_map(node: Json, threads: Sequence[Thread], columns: int, style: Style) -> list[Text]:
+def _add(numbers: list[int], number: int) -> None:
+    if number not in numbers:
+        numbers.append(number)
+
+
+def thread_map(
+    node: Json,
+    threads: Sequence[Thread],
+    columns: int,
+    style: Style,
+    named: Callable[[Sequence[int]], str] = explain.threads,
+) -> list[Text]:
     """One line a NUMA node, more where its cores don't fit; below, threads that no core
-    holds. node: as a record has it."""
+    holds. node: as a record has it. named: how they are told; threads of one number are drawn
+    as one, such as those of an MPI rank."""
     of_pu = {entry["pu"]: entry for entry in node["pu_list"]}
     bound: dict[int, list[int]] = {}
     loose: dict[str, list[int]] = {}
@@ -53,9 +65,9 @@ def thread_map(node: Json, threads: Sequence[Thread], columns: int, style: Style
         pus = [pu for pu in thread.allowed_pus if pu in of_pu]
         if len({of_pu[pu]["core"] for pu in pus}) == 1:
             for pu in pus:
-                bound.setdefault(pu, []).append(thread.number)
+                _add(bound.setdefault(pu, []), thread.number)
         else:
-            loose.setdefault(_reach(pus, of_pu), []).append(thread.number)
+            _add(loose.setdefault(_reach(pus, of_pu), []), thread.number)
     places = sorted({(entry["package"], entry["numa_node"]) for entry in of_pu.values()})
     lines = []
     if not bound:
@@ -75,5 +87,5 @@ def thread_map(node: Json, threads: Sequence[Thread], columns: int, style: Style
             line.append_text(drawn)
         lines.append(line)
     for reach, numbers in loose.items():
-        lines.append(Text(f"{explain.threads(numbers)} may run on {reach}", style="bold"))
+        lines.append(Text(f"{named(numbers)} may run on {reach}", style="bold"))
     return lines
