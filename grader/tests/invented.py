@@ -181,6 +181,79 @@ def evidence(
     return record
 
 
+# ---- MPI -----------------------------------------------------------------------------
+
+
+def checked(*entries: Json, part: str, synchronous: bool = False, **more: Any) -> Json:
+    """A check of an MPI lab; entries: of its list."""
+    return {
+        "kind": "check", "lab": "x", "part": part, "team": 2, "role": "submission", "seed": "0",
+        "synchronous_sends": synchronous,
+        "checks": list(entries) or [{"n": 7, "ranks": 3, "results": RIGHT}], "outcome": OK,
+    } | more  # fmt: skip
+
+
+def job(*ranks: Sequence[Sequence[int]]) -> list[Json]:
+    """Ranks by the allowed PUs of their threads."""
+    return [
+        {"rank": number, "threads": [
+            {"thread": t, "allowed_pus": list(pus), "last_pu": pus[0], "core": -1, "package": -1,
+             "numa_node": -1}
+            for t, pus in enumerate(threads)
+        ]}
+        for number, threads in enumerate(ranks)
+    ]  # fmt: skip
+
+
+def launched(
+    file: str, part: str, ranks: Sequence[Json], team: int = 1, role: str = "submission",
+    refused: str | None = None, **more: Any,
+) -> Json:  # fmt: skip
+    return {
+        "kind": "ranks", "lab": "x", "part": part, "team": team, "role": role, "file": file,
+        "refused": refused, "ranks": list(ranks), "outcome": OK,
+    } | more  # fmt: skip
+
+
+def thread_level(part: str, *ranks: Json, answer_to_less: int | None = 0, **more: Any) -> Json:
+    return {
+        "kind": "thread_level", "lab": "x", "part": part, "team": 4, "role": "submission",
+        "ranks": list(ranks), "answer_to_less": answer_to_less, "outcome": OK,
+    } | more  # fmt: skip
+
+
+def rank_level(
+    asked: str | None, provided: str | None = "multiple", answer: int | None = 1, threads: int = 4,
+    main: int = 10, main_in_parallel: int = 0, other: int = 0, at_once: int = 0,
+) -> Json:  # fmt: skip
+    return {
+        "rank": 0, "asked": asked, "provided": provided, "answer": answer, "threads": threads,
+        "calls": {"main": main, "main_in_parallel": main_in_parallel, "other": other,
+                  "at_once": at_once},
+    }  # fmt: skip
+
+
+def latency(
+    part: str, file: str | None = "near.toml", latency_us: float = 0.5,
+    bandwidth_mb_s: float = 8192.0, samples: Sequence[float] = (0.99, 1.0, 1.01), **more: Any,
+) -> Json:  # fmt: skip
+    """Times of latency + size / bandwidth. samples: by what factor each of a size is off."""
+    sizes = [0, *(1 << power for power in range(23))]
+    found = []
+    for size in sizes:
+        one_way_s = 1e-6 * (latency_us + size / bandwidth_mb_s)
+        found.append({"bytes": size, "repetitions": 10, "elapsed_s": 1.0, "warm_up": True})
+        found += [
+            {"bytes": size, "repetitions": 10, "elapsed_s": 20 * one_way_s * factor,
+             "warm_up": False}
+            for factor in samples
+        ]  # fmt: skip
+    return {
+        "kind": "latency", "lab": "x", "part": part, "team": 1, "role": "submission",
+        "file": file, "ranks": job([[0]], [[1]]), "samples": found, "outcome": OK,
+    } | more  # fmt: skip
+
+
 def steady(count: int, **times: float) -> list[dict[str, float]]:
     """Generations alike but for a wobble of 1 %."""
     return [

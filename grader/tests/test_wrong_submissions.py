@@ -2,8 +2,8 @@
 where the lab is graded on virtual nodes, on those, one boot for all.
 
 They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong.toml: a kernel
-NAME.c or NAME.f90, or a folder NAME with the placement files that are wrong. What an entry
-does not have is the solution's.
+NAME.c or NAME.f90, or a folder NAME with the files beside it that are wrong: placements (.env),
+launches and predictions (.toml). What an entry does not have is the solution's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from commands import worker_processes
 from numalab.files import write_json
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
-from numalab.lab import KERNEL_FILES, Lab
+from numalab.lab import KERNEL_FILES, Criterion, Lab
 from numalab.measure import describe_node
 from numalab.verdict import CriterionVerdict, Verdict
 from numalab.virtual.grading import grade_elsewhere
@@ -80,21 +80,24 @@ def machines_of(lab: Lab) -> tuple[str, ...]:
     return lab.machines if there else ()
 
 
+def file_of(lab: Lab, criterion: Criterion) -> str | None:
+    """The file beside the kernel that a criterion is about, if any."""
+    if criterion.slow is not None:
+        return lab.launch_of(criterion.part).name
+    return criterion.file.name if criterion.file is not None else None
+
+
 def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
-    """The lab with the criteria that an entry can fail: of its placement files if it has such,
-    else of its kernel. What is the solution's is not graded once more each time."""
+    """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
+    its kernel. What is the solution's is not graded once more each time."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
-    is_placement = folder.is_dir()
-    own = {path.name for path in folder.iterdir()} if is_placement else set()
-    own |= set(entry.get("leaves_out", ()))
+    own: set[str | None] = {None}
+    if folder.is_dir():
+        own = {path.name for path in folder.iterdir()} | set(entry.get("leaves_out", ()))
     return replace(
         lab,
-        criteria=tuple(
-            c
-            for c in lab.criteria
-            if (c.file is not None) == is_placement and (c.file is None or c.file.name in own)
-        ),
-        timed_placements=None if is_placement else lab.timed_placements,
+        criteria=tuple(c for c in lab.criteria if file_of(lab, c) in own),
+        timed_placements=None if folder.is_dir() else lab.timed_placements,
     )
 
 

@@ -287,14 +287,12 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     """The processes that a generation needs; none when none of the criteria is gradable on
-    this node, the kernel is not sound or the launch can't be used."""
+    this node, the kernel is not sound or the launch file can't be read."""
     criteria = _gradable_timing(lab, evidence, timed)
     own = _of_part(lab, evidence, timed.part)
     if not criteria or not is_sound(_of_timing(own, timed.slow)):
         return ()
-    if timed.slow is not None and (
-        _refused_file(lab, criteria[0], own) or _refused_launch(lab, criteria[0], own)
-    ):
+    if timed.slow is not None and _refused_file(lab, criteria[0], own):
         return ()
     roles = (SOLUTION, SUBMISSION, CONTROL)
     return (HANDOUT, *roles) if any(c.rule == "speedup" for c in criteria) else roles

@@ -9,7 +9,7 @@ from itertools import chain
 
 from numalab import explain, launch_goals
 from numalab.lab import Criterion, Lab
-from numalab.prediction import PREDICTED_BYTES, BadPrediction, predict
+from numalab.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
 from numalab.record import Evidence, Latency, Outcome, RankLevel
 from numalab.soundness import (
     by_value,
@@ -167,8 +167,9 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "fail", run.refused, value=1.0, unit="")
     if not run.outcome.ok:
         # The kit's own kernel ran, so what ended it is the launch, or the kit.
+        status = unusable(criterion, run.outcome, evidence).status
         why = f"The kit's program under {wanted.name}: {_ended(run.outcome, evidence)}"
-        return verdict_on(criterion, "error", why)
+        return verdict_on(criterion, status, why, value=1.0)
     found = launch_goals.reached(wanted.goal, run.ranks, run.team, evidence.node)
     return by_value(criterion, float(found.misplaced), found.why, unit="ranks misplaced")
 
@@ -213,7 +214,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return not_looked_at(criterion)
     measured_us = statistics.median(times)
     try:
-        found_us = predict(text.text, small_us, peak_mb_s)
+        found_us = predict(read_prediction(text.text), small_us, peak_mb_s)
     except BadPrediction as error:
         return verdict_on(criterion, "fail", f"{wanted.name}: {error}.")
     off = max(found_us / measured_us, measured_us / found_us)

@@ -125,14 +125,16 @@ def time_messages(session: Session) -> None:
         if not judge.needs_latency(session.lab, session.evidence, part):
             continue
         session.progress("timing messages")
-        for name, plan in _ping_pongs(session, part).items():
-            _run(session, "latency", SUBMISSION, part, plan)
-            session.data["runs"][-1] |= {"file": name}
+        with session.spending("timing"):
+            for name, plan in _ping_pongs(session, part).items():
+                _run(session, "latency", SUBMISSION, part, plan)
+                session.data["runs"][-1] |= {"file": name}
 
 
 def plans_of_roles(session: Session, timed: judge.Timed) -> dict[str, Plan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
-    this node, which is kept."""
+    this node, which is kept; the kit's own come first, since without them nothing is asked
+    for."""
     assert timed.slow is not None
     wanted = session.lab.launch_of(timed.part)
     path = session.kit.lab_folder(session.lab.name) / timed.slow
