@@ -11,6 +11,7 @@ import pytest
 from mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
 from numalab import explain
+from numalab.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError
 from numalab.judge import (
     Timed,
@@ -24,12 +25,16 @@ from numalab.judge import (
 )
 from numalab.kit import Kit
 from numalab.lab import Lab
+from numalab.latency_report import latency_lines
 from numalab.launch_goals import reached
+from numalab.placement_pictures import legend, placement_pictures
 from numalab.prediction import BadPrediction, predict, read_prediction
 from numalab.read_record import parse, validate
 from numalab.record import Outcome, Rank, Thread
+from numalab.report import _symbol
 from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict
+from numalab.virtual.machine import find_machine
 
 Json = dict[str, Any]
 
@@ -543,3 +548,103 @@ def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:
     assert found["over_flat"].status == found["ranks_placed"].status == "not_gradable"
     assert timing_roles(hybrid, parse(record), Timed("launch", FLAT)) == ()
     assert timing_roles(hybrid, parse(record), Timed("launch", NEWCOMER))
+
+
+# ---- for people's eyes -------------------------------------------------------------------
+
+
+def drawn(lab: Lab, record: Json) -> dict[str, tuple[bool, list[str]]]:
+    pictures = placement_pictures(lab, [("here", parse(record))], 76, _symbol)
+    return {
+        what: (is_reached, [line.plain for line in lines]) for what, is_reached, lines in pictures
+    }
+
+
+def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) -> None:
+    node = node_of(kit, "hydra")
+    far = invented.launched("far.toml", "placement", invented.job([EVEN], [ALL]))
+    found = drawn(messages, session(NEAR, far, files=FILES, node=node))
+    is_reached, lines = found["near.toml on this node"]
+    assert is_reached
+    assert lines[0] == "package 0  node 0  [0][1]" + "[.]" * 14
+    assert found["far.toml on this node"] == (
+        False,
+        [
+            "rank 0 may run on any core of NUMA node 0",
+            "rank 1 may run on cores of several packages",
+        ],
+    )
+    # A rank's threads have its digit; those of the library are not drawn.
+    job = invented.job([*each(*EVEN), ALL], [*each(*ODD), ALL])
+    run = invented.launched("launch.toml", "launch", job, team=16)
+    found = drawn(hybrid, session(run, files=LAUNCH, node=node))
+    assert found == {
+        "launch.toml on this node": (
+            True, ["package 0  node 0  " + "[0]" * 16, "package 1  node 1  " + "[1]" * 16],
+        )
+    }  # fmt: skip
+    assert "a character a PU: rank" in legend(hybrid)
+
+
+def test_threads_of_one_rank_on_a_core_are_no_crowd(hybrid: Lab, kit: Kit) -> None:
+    run = invented.launched("launch.toml", "launch", invented.job([[0], [0]], [[2]]), team=2)
+    found = drawn(hybrid, session(run, files=LAUNCH, node=node_of(kit, "hydra")))
+    assert found["launch.toml on this node"][1][0].startswith("package 0  node 0  [0][1][.]")
+
+
+def test_a_launch_that_was_refused_is_not_drawn(messages: Lab) -> None:
+    refused = invented.launched("near.toml", "placement", [], refused="near.toml: no.")
+    assert not drawn(messages, session(refused, files=FILES))
+
+
+def test_latencies_are_shown_without_what_is_to_be_predicted(kit: Kit) -> None:
+    near = invented.latency("placement")
+    far = invented.latency("placement", "far.toml", 1.1, 4000.0)
+    published = find_machine(kit, "hydra").latencies
+    evidence = parse(session(near, far, node=node_of(kit, "hydra")))
+    before = latency_lines(evidence, False, published)
+    assert max(map(len, before)) <= 76
+    assert " 64 KiB  left out: predict it" in before
+    assert not any("8.50" in line or "17.48" in line for line in before)
+    after = latency_lines(evidence, True, published)
+    (row,) = [line for line in after if line.startswith(" 64 KiB")]
+    assert row.split()[2:6] == ["8.50", "7,710", "17.48", "3,748"]
+    assert len(after) == len(before) == 2 + 24 + 1 + 5
+    assert "n: near, f: far, *: both" in after
+    rows = {line[:7].strip(): line for line in after}
+    assert rows["0 B"].split()[2:4] == ["0.50", "1.10"]  # no bandwidth
+    assert any(line.endswith("0.65  0.65  0.65  0.65  0.65  1.01  1.00  1.01") for line in after)
+    assert not any("one package" in line for line in after)
+
+
+def test_near_and_far_are_alike_in_one_package() -> None:
+    near, far = invented.latency("placement"), invented.latency("placement", "far.toml")
+    node = invented.ONE_NODE.describe()
+    lines = latency_lines(parse(session(near, far, node=node)), True, ())
+    assert lines[-1] == "This node has one package, so far is no farther than near."
+    assert " *" in lines[5]
+    (by_kit,) = [invented.latency("placement", None)]
+    lines = latency_lines(parse(session(by_kit, node=node)), True, ())
+    assert lines[-2].startswith("2 cores: by the kit's launch")
+    ended = {
+        "status": "timed_out",
+        "limit_s": 9.0,
+        "doing": "ping_pong",
+        "n": 8,
+        "printed_bytes": 0,
+    }
+    assert latency_lines(parse(session(near | {"outcome": ended})), True, ()) == []
+    assert latency_lines(parse(session()), True, ()) == []
+
+
+def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
+    one, two = invented.ONE_NODE.describe(), invented.TWO_NODES.describe()
+    assert gradable(two, messages)[1] == gradable(two, hybrid)[1] == []
+    assert gradable(one, messages)[1] == gradable_virtually(one, messages) == ["near", "far"]
+    single = one | {"cores": 1}
+    assert gradable(single, messages)[0] == ["correct", "deadlock_free"]
+    assert "thread_level" in gradable(single, hybrid)[0]
+    assert gradable(two, messages, has_mpi=False) == ([], [c.name for c in messages.criteria])
+    assert gradable_virtually(two, messages, has_mpi=False) == []
+    assert mpi("MPICH 4.0.2").level == "good"
+    assert "apt-get install mpich" in mpi("").remedy

@@ -49,7 +49,7 @@ def _ends(values: Sequence[Sequence[float | None]]) -> tuple[float, float]:
 
 
 def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Figure]) -> list[str]:
-    """At most 76 columns; nothing where no message was timed. is_predicted: whether the time
+    """At most 78 columns; nothing where no message was timed. is_predicted: whether the time
     of 64 KiB may be shown, since it has been predicted. published: latencies of a machine
     to look at beside."""
     runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
@@ -115,9 +115,10 @@ def _published_lines(published: Sequence[Figure]) -> list[str]:
         sizes = words[-len(figure.values) :]
         if not lines:
             columns = "".join(f"{size.removesuffix(' bytes'):>6}" for size in sizes)
-            lines.append(f"{f'Published for hydra ({figure.source}), {figure.unit}':<32}{columns}")
+            lines.append(f"Published for hydra ({figure.source}), {figure.unit}, sizes in bytes:")
+            lines.append(f"{'':22}{columns}")
         values = "".join(f"{value:6.2f}" for value in figure.values)
-        lines.append(f"  {words[1]:<30}{values}")
+        lines.append(f"  {words[1]:<20}{values}")
     if lines:
-        lines.append("(sizes in bytes; one label is lost in the print and read from the others)")
+        lines.append("(One label of a size is lost in the print; it is read from the others.)")
     return lines
