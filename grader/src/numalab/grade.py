@@ -228,7 +228,9 @@ class Session:
                         self.progress(f"{of_part}looking for deadlocks")
                         more = "--synchronous-sends"
                         self._run("check", SUBMISSION, part, more, limit_s=limit_s)
-                self.progress(f"{of_part}{self._looking_at(part)}{self.there}")
+                doing = self._looking_at(part)
+                if doing is not None:
+                    self.progress(f"{of_part}{doing}{self.there}")
                 self._look_at_kits_memory(part)
                 self._look(SUBMISSION, part)
             if judge.needs_control(self.lab, self.evidence, part):
@@ -246,7 +248,7 @@ class Session:
             for role in (HANDOUT, SOLUTION):
                 self._run("memory", role, part)
 
-    def _looking_at(self, part: str | None) -> str:
+    def _looking_at(self, part: str | None) -> str | None:
         for run, doing in (
             ("trace", "tracing who touches which page"),
             ("memory", "looking at its memory"),
@@ -256,7 +258,7 @@ class Session:
         ):
             if judge.is_needed(run, self.lab, part):
                 return doing
-        return "checked"
+        return None
 
     def _look_at_control(self, part: str | None) -> None:
         name = f"{self.program(SOLUTION).name} {part or ''}"

@@ -71,7 +71,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
         for size, of_size in zip(sizes, times, strict=True)
     ]
     labels = [_label(run) for run in runs]
-    marks = [label[0] for label in labels]
+    marks = ["o" if run.file is None else run.file[0] for run in runs]
     meaning = ", ".join(f"{m}: {name}" for m, name in zip(marks, labels, strict=True))
     both = f", {BOTH}: both" if len(runs) > 1 else ""
     heads = "".join(f"{f'{name}, us':>10}{'MB/s':>8}" for name in labels)

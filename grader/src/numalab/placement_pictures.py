@@ -26,7 +26,8 @@ class _Sight:
     misplaced: int
 
 
-def _sights(wanted: HandedFile, seen: Seen) -> Iterator[_Sight]:
+def _sights(lab: Lab, wanted: HandedFile, seen: Seen) -> Iterator[_Sight]:
+    needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == wanted)
     for where, evidence in seen:
         node = evidence.node
         for run in evidence.bindings:
@@ -35,6 +36,8 @@ def _sights(wanted: HandedFile, seen: Seen) -> Iterator[_Sight]:
                 what = f"{wanted.name} on {_place(where)}, {run.runtime}"
                 yield _Sight(where, evidence, what, run.threads, found.misplaced)
         for job in evidence.launches:
+            if evidence.numa_nodes < needed:
+                continue  # near and far are the same there
             if job.file == wanted.name and job.outcome.ok and job.refused is None:
                 found = launch_goals.reached(wanted.goal, job.ranks, job.team, node)
                 drawn = [
@@ -56,7 +59,7 @@ def placement_pictures(
     """For each file where it led on the first place at which it misses its goal, or else on
     the first: what is drawn, whether the goal is reached, and the lines."""
     for wanted in lab.files:
-        found = list(_sights(wanted, seen))
+        found = list(_sights(lab, wanted, seen))
         shown = [one for one in found if one.where != "here"] or found
         worst = max(shown, key=lambda one: one.misplaced > 0, default=None)
         if worst is None:
