@@ -150,6 +150,17 @@ def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) ->
     assert found.status == "fail" and says in found.why
 
 
+def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> None:
+    few = invented.RIGHT | {"too_few_calls": {"asked": 2000, "seen": 2}}
+    check = invented.checked({"n": 8, "ranks": 2, "results": few}, part="ping_pong")
+    record = session(check, SYNCHRONOUS)
+    validate(record, schema)
+    found = judged(messages, record)["correct"]
+    assert found.status == "fail"
+    assert "A rank called MPI 2 times in 2,000 round trips (n = 8)" in found.why
+    assert sound_parts(messages, parse(record)) == ()
+
+
 @pytest.mark.parametrize(
     ("outcome", "says"),
     [
@@ -190,6 +201,7 @@ LEVEL = invented.rank_level
         (LEVEL("funneled"), None, 0, ""),
         (LEVEL("single", answer=1), None, 1, "that takes MPI_THREAD_FUNNELED"),
         (LEVEL("single", threads=1), None, 0, "a rank has one thread"),
+        (LEVEL("single", threads=5), 1, 1, "but a rank has 4 threads"),  # nothing is less
         (LEVEL("funneled", threads=1), 0, 1, "MPI_THREAD_SINGLE is enough"),
         (LEVEL("serialized"), 0, 1, "MPI_THREAD_FUNNELED is enough"),
         (LEVEL("multiple"), 0, 1, "A higher level may cost time"),

@@ -92,6 +92,13 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
             f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
             f"first{place}: {mismatch(found.first_wrong, language)}."
         )
+    calls = found.too_few_calls
+    if calls is not None:
+        size = f" (n = {n:,})" if n is not None else ""
+        return (
+            f"A rank called MPI {calls.seen:,} times in {calls.asked:,} round trips{size}: each "
+            "takes a message there and one back, whatever is in it."
+        )
     if found.wrote_before_array is not None:
         name = found.wrote_before_array
         return (

@@ -10,7 +10,7 @@ from itertools import chain
 from numalab import explain, launch_goals
 from numalab.lab import Criterion, Lab
 from numalab.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
-from numalab.record import Evidence, Latency, Outcome, RankLevel
+from numalab.record import Evidence, Latency, Outcome, ThreadLevel
 from numalab.soundness import (
     by_value,
     first_bad,
@@ -82,14 +82,15 @@ def _named(level: int) -> str:
     return f"MPI_THREAD_{LEVELS[level].upper()}"
 
 
-def _least(ranks: Sequence[RankLevel]) -> tuple[int, int, str]:
+def _least(run: ThreadLevel) -> tuple[int, int, str]:
     """The least level that suffices for what was seen, the highest that is not too much, and
-    why it takes the least."""
+    why it takes the least. Threads beyond the team are the MPI library's."""
+    ranks = run.ranks
     if any(rank.calls.at_once for rank in ranks):
         return _MULTIPLE, _MULTIPLE, "several threads are inside MPI at once"
     if any(rank.calls.other for rank in ranks):
         return _SERIALIZED, _SERIALIZED, "another thread than the main one calls MPI"
-    most = max(rank.threads for rank in ranks)
+    most = min(run.team, max(rank.threads for rank in ranks))
     if most == 1:
         return _SINGLE, _SINGLE, "a rank has one thread"
     # A single construct may have met the main thread each time.
@@ -98,13 +99,14 @@ def _least(ranks: Sequence[RankLevel]) -> tuple[int, int, str]:
     return _FUNNELED, _SERIALIZED if in_parallel else _FUNNELED, why
 
 
-def _level_faults(ranks: Sequence[RankLevel], answer_to_less: int | None) -> list[str]:
+def _level_faults(run: ThreadLevel) -> list[str]:
     """One sentence for each kind of fault."""
+    ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.asked is None or rank.provided is None]
     if without:
         who = explain.ranks(without)
         return [f"{who[:1].upper()}{who[1:]} did not start MPI with MPI_Init_thread."]
-    least, highest, because = _least(ranks)
+    least, highest, because = _least(run)
     faults = []
     levels = sorted({LEVELS.index(rank.asked) for rank in ranks if rank.asked is not None})
     if levels[0] < least:
@@ -125,10 +127,10 @@ def _level_faults(ranks: Sequence[RankLevel], answer_to_less: int | None) -> lis
                 f"{_named(LEVELS.index(rank.provided))}; {expected} is asked for."
             )
             return faults
-    if answer_to_less not in (None, 0):
+    if levels[-1] > _SINGLE and run.answer_to_less not in (None, 0):
         faults.append(
-            f"It returns {answer_to_less} though the library provides one level less than it asks "
-            "for: look at what MPI_Init_thread says is provided."
+            f"It returns {run.answer_to_less} though the library provides one level less than it "
+            "asks for: look at what MPI_Init_thread says is provided."
         )
     return faults
 
@@ -144,10 +146,10 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = evidence.thread_levels[-1]
     if not run.ranks:
         return not_looked_at(criterion)
-    faults = _level_faults(run.ranks, run.answer_to_less)
+    faults = _level_faults(run)
     if faults:
         return by_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
-    _, _, because = _least(run.ranks)
+    _, _, because = _least(run)
     asked = _named(max(LEVELS.index(rank.asked or "single") for rank in run.ranks))
     why = f"It asks for {asked}, and {because}."
     return by_value(criterion, 0.0, why, unit="faults")

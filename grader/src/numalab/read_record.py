@@ -39,6 +39,7 @@ from numalab.record import (
     Thread,
     ThreadLevel,
     Told,
+    TooFewCalls,
     Trace,
     TracedArray,
 )
@@ -69,6 +70,7 @@ def _results(data: Json) -> Results:
             rank=first.get("rank"),
         ),
         wrote_before_array=data.get("wrote_before_array"),
+        too_few_calls=TooFewCalls(**data["too_few_calls"]) if "too_few_calls" in data else None,
     )
 
 

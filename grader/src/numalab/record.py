@@ -44,11 +44,20 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class TooFewCalls:
+    """Of MPI, by a rank: how many its round trips take at least, and how many were seen."""
+
+    asked: int
+    seen: int
+
+
+@dataclass(frozen=True)
 class Results:
     checked: int
     wrong: int
     first_wrong: Mismatch | None
     wrote_before_array: str | None
+    too_few_calls: TooFewCalls | None = None
 
 
 @dataclass(frozen=True)

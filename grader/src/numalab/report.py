@@ -113,7 +113,8 @@ def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> 
     )
     pages = len(worst.arrays[0].first_writer)
     label = "first written by"
-    strip_columns = columns - len(label) - 6
+    name_columns = max(3, 1 + max(len(array.name) for array in worst.arrays))
+    strip_columns = columns - len(label) - name_columns - 3
     per_symbol = max(1, round(pages / min(strip_columns, pages)))
     meaning = "NUMA node of the thread" if by_node else "thread"
     place = "" if where == "here" else f" on {where}"
@@ -132,10 +133,12 @@ def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> 
             ("used by", [frozenset(show(user) for user in using) for using in users[array.name]]),
         )
         for number, (name, places) in enumerate(rows):
-            line = Text(f"{array.name if number == 0 else '':<3}{name:<{len(label) + 1}}")
+            line = Text(
+                f"{array.name if number == 0 else '':<{name_columns}}{name:<{len(label) + 1}}"
+            )
             line.append_text(_strip(places, strip_columns))
             lines.append(line)
-    shown = "".join(line.plain[len(label) + 4 :] for line in lines[1:])
+    shown = "".join(line.plain[len(label) + name_columns + 1 :] for line in lines[1:])
     notes = [
         text
         for symbol, text in (

@@ -70,7 +70,11 @@ def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int |
 
 
 def is_wrong(results: Results) -> bool:
-    return results.wrong > 0 or results.wrote_before_array is not None
+    return (
+        results.wrong > 0
+        or results.wrote_before_array is not None
+        or results.too_few_calls is not None
+    )
 
 
 def is_sound(evidence: Evidence) -> bool:
