@@ -10,9 +10,9 @@ import mpi_labs
 import pytest
 from mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
-from numalab import explain
+from numalab import cli, explain
 from numalab.doctor import gradable, gradable_virtually, mpi
-from numalab.errors import KitError
+from numalab.errors import KitError, UserError
 from numalab.judge import (
     Timed,
     files_to_compare,
@@ -660,3 +660,25 @@ def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
     assert gradable_virtually(two, messages, has_mpi=False) == []
     assert mpi("MPICH 4.0.2").level == "good"
     assert "apt-get install mpich" in mpi("").remedy
+
+
+# ---- without MPI -------------------------------------------------------------------------
+
+
+def test_without_mpi_the_other_labs_are_graded(
+    messages: Lab,
+    first_touch: Lab,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    here = Kit(tmp_path)
+    here.build.mkdir(parents=True)
+    labs = [first_touch, messages]
+    (here.build / "build.json").write_text('{"mpi": ""}')
+    assert cli._with_mpi(here, labs, is_chosen=False) == [first_touch]
+    assert "31_messages: this build of the kit has no MPI" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
+        cli._with_mpi(here, labs, is_chosen=True)
+    assert cli._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
+    (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
+    assert cli._with_mpi(here, labs, is_chosen=True) == labs

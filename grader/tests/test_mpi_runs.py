@@ -229,6 +229,14 @@ def test_messages_are_timed_on_a_core_each(run: Any, near: str) -> None:
     assert asked.of_role("--launch", "submission") == BY_CORE
 
 
+def test_a_lab_without_launch_files_times_messages_too(run: Any) -> None:
+    text = mpi_labs.LATENCY_LAB
+    start, end = text.index('\n[[criterion]]\nname = "near"'), text.index('name = "predicted"')
+    found = run(text[:start] + "\n[[criterion]]\n" + text[end:])
+    assert [one.file for one in parse(found.session.data).latencies] == [None]
+    assert found.status("predicted") == "pass"
+
+
 def test_far_too_many_ranks_are_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 100000"})
     refused = parse(found.session.data).launches[0].refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -38,10 +39,16 @@ def test_python(command: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None:
     lab = kernel.parent.name
+    mpi = load_labs(ROOT)[lab].mpi
+    if mpi and shutil.which("mpicc") is None:
+        pytest.skip("no MPI")
+    command: list[str | Path]
     if kernel.suffix == ".c":
-        command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-I", ROOT / "labs" / lab]
+        command = ["mpicc", "-cc=gcc"] if mpi else ["gcc"]
+        command += ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-I", ROOT / "labs" / lab]
     else:
-        command = ["gfortran", "-std=f2018", "-Wall", "-Wno-maybe-uninitialized", "-J", tmp_path]
+        command = ["mpifort", "-fc=gfortran"] if mpi else ["gfortran"]
+        command += ["-std=f2018", "-Wall", "-Wno-maybe-uninitialized", "-J", tmp_path]
     done = run(*command, "-Werror", "-fopenmp", "-O2", "-c", kernel, "-o", tmp_path / "kernel.o")
     assert done.returncode == 0, done.stderr
 

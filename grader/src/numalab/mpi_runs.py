@@ -109,7 +109,7 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
             name = None
             plan = kits_plan(session)
         found.setdefault(name, plan)
-    return found
+    return found or {None: kits_plan(session)}
 
 
 def kits_plan(session: Session) -> Plan:
