@@ -10,7 +10,7 @@ import mpi_labs
 import pytest
 from mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
-from numalab import cli, explain
+from numalab import cli, explain, launch_goals, placement
 from numalab.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.judge import (
@@ -24,7 +24,7 @@ from numalab.judge import (
     timings,
 )
 from numalab.kit import Kit
-from numalab.lab import Lab
+from numalab.lab import FILE_KINDS, Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_goals import reached
 from numalab.placement_pictures import legend, placement_pictures
@@ -682,3 +682,12 @@ def test_without_mpi_the_other_labs_are_graded(
     assert cli._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
     assert cli._with_mpi(here, labs, is_chosen=True) == labs
+
+
+def test_every_goal_of_a_file_can_be_judged() -> None:
+    of_kind: dict[str, set[str]] = {}
+    for goal, kind in FILE_KINDS.items():
+        of_kind.setdefault(kind, set()).add(goal)
+    assert of_kind["placement"] == set(placement.GOALS)
+    assert of_kind["launch"] == set(launch_goals.GOALS)
+    assert of_kind["prediction"] == {"prediction"}
