@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from numalab.record import Mismatch, Outcome, Race, Results
@@ -221,10 +222,15 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
     return text
 
 
+# What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
+_LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
+
+
 def _printed(outcome: Outcome) -> str:
     """The line that says most: the last, where a runtime's error message stands; of a
     text that was cut, the first."""
-    lines: Sequence[str] = str(outcome.detail.get("printed", "")).strip().splitlines()
+    said = re.split(_LAUNCHERS_WORDS, str(outcome.detail.get("printed", "")))[0]
+    lines: Sequence[str] = said.strip().splitlines()
     if not lines:
         return ""
     is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
@@ -243,10 +249,12 @@ def outcome(ended: Outcome, language: str) -> str | None:
         case "crashed":
             return _crash(ended, phase, language) + _printed(ended)
         case "exited":
+            ways = "It has to return to its caller: no exit, no stop."
+            if "ranks" in detail:
+                ways = "It called exit, stop or MPI_Abort, or MPI ended the job after an error."
             return (
                 f"{who} ended the whole program in {phase}{size}, exit code "
-                f"{detail['exit_code']}. It has to return to its caller: no exit, no stop"
-                f"{', no MPI_Abort' if 'ranks' in detail else ''}." + _printed(ended)
+                f"{detail['exit_code']}. {ways}" + _printed(ended)
             )
         case "timed_out":
             return _timed_out(ended, phase)
