@@ -1,0 +1,140 @@
+/* Lab 06: the buffers of the two ranks, and what they should hold.
+ *
+ * Nothing is sent here: after r round trips rank 1 has what rank 0 had before, its first
+ * word grown by 2 r - 1, and rank 0 the same grown by 2 r. The oracle keeps both buffers
+ * whole, and every byte is compared. What is changed in rank 1 lasts until the next call
+ * only, as it should: a kernel in which it lasts has not received. */
+#include "numalab/driver.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+/* The whole oracle is an array of these, one for each rank, which is its view. */
+struct numalab_oracle {
+    size_t n;
+    size_t rank;
+    size_t ranks;
+    unsigned char *buffer; /* what this rank's should hold */
+};
+
+static const struct numalab_array arrays[] = {{"buffer", 1}};
+
+/* A ping-pong has two partners. */
+static const size_t rank_counts[] = {2, 0};
+
+/* Empty, around the size of a word, odd, and beyond any limit below which a library sends
+ * without asking. */
+static const size_t check_n[] = {0, 1, 7, 8, 9, 1000, 4099, 65537, 4194304, SIZE_MAX};
+
+static size_t bytes_moved(size_t n)
+{
+    return 2 * n * repetitions_of(n);
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    for (size_t rank = 0; rank < oracle->ranks; rank++) free(oracle[rank].buffer);
+    free(oracle);
+}
+
+static struct numalab_oracle *create_ranks(size_t n, size_t ranks)
+{
+    struct numalab_oracle *oracle = calloc(ranks, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->ranks = ranks;
+    for (size_t rank = 0; rank < ranks; rank++) {
+        unsigned char *buffer = calloc(n ? n : 1, 1);
+        oracle[rank] = (struct numalab_oracle){n, rank, ranks, buffer};
+        if (!buffer) {
+            destroy(oracle);
+            return NULL;
+        }
+    }
+    return oracle;
+}
+
+static struct numalab_oracle *of_rank(struct numalab_oracle *oracle, size_t rank)
+{
+    return oracle + rank;
+}
+
+static void grow_first_word(struct numalab_oracle *view, size_t by)
+{
+    int64_t word;
+    if (view->n < sizeof word) return;
+    memcpy(&word, view->buffer, sizeof word);
+    word += (int64_t)by;
+    memcpy(view->buffer, &word, sizeof word);
+}
+
+static void advance(struct numalab_oracle *oracle, const char *phase)
+{
+    if (strcmp(phase, "initialize") == 0) {
+        for (size_t rank = 0; rank < oracle->ranks; rank++)
+            fill_buffer(oracle[rank].buffer, oracle->n, rank);
+    } else if (strcmp(phase, "ping_pong") == 0 && oracle->ranks > 1) {
+        const size_t repetitions = repetitions_of(oracle->n);
+        memcpy(oracle[1].buffer, oracle[0].buffer, oracle->n);
+        grow_first_word(&oracle[0], 2 * repetitions);
+        grow_first_word(&oracle[1], 2 * repetitions - 1);
+    }
+}
+
+/* Any byte, and always to another value; n must not be 0. */
+static int change(struct numalab_oracle *view, uint64_t random_position,
+                  uint64_t random_value, struct numalab_change *change)
+{
+    unsigned char *byte = &view->buffer[random_position % view->n];
+    *byte = (unsigned char)((*byte + 1 + random_value % (BYTE_VALUES - 1)) % BYTE_VALUES);
+    change->array = 0;
+    change->element = (size_t)(random_position % view->n);
+    change->value[0] = *byte;
+    return 0;
+}
+
+static size_t compare(const struct numalab_oracle *view, size_t array, size_t first,
+                      size_t count, const void *found_pointer,
+                      struct numalab_mismatch *mismatch)
+{
+    const unsigned char *found = found_pointer;
+    const unsigned char *expected = view->buffer + first;
+    size_t wrong = 0;
+    if (count == 0 || memcmp(found, expected, count) == 0) return 0;
+    for (size_t i = 0; i < count; i++)
+        if (found[i] != expected[i] && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i]};
+    return wrong;
+}
+
+/* Timed with one word, where nothing but latency counts. */
+#define DRIVER_OF_PART(name)                                                             \
+    {                                                                                    \
+        .lab = "06_message_latency",                                                     \
+        .part = name,                                                                    \
+        .arrays = arrays,                                                                \
+        .array_count = sizeof arrays / sizeof arrays[0],                                 \
+        .initialize_phase = "initialize",                                                \
+        .compute_phase = "ping_pong",                                                    \
+        .start_phase = "start",                                                          \
+        .rank_counts = rank_counts,                                                      \
+        .timed_n = {8, 8, 8},                                                            \
+        .evidence_n = 8,                                                                 \
+        .check_n = check_n,                                                              \
+        .repetitions = repetitions_of,                                                   \
+        .bytes_moved = bytes_moved,                                                      \
+        .create_ranks = create_ranks,                                                    \
+        .of_rank = of_rank,                                                              \
+        .destroy = destroy,                                                              \
+        .advance = advance,                                                              \
+        .change = change,                                                                \
+        .compare = compare,                                                              \
+    }
+
+/* The student's kernel, and the kit's, which runs as the launch files say. */
+static const struct numalab_driver ping_pong = DRIVER_OF_PART("ping_pong");
+static const struct numalab_driver placement = DRIVER_OF_PART("placement");
+
+const struct numalab_driver *const numalab_drivers[] = {&ping_pong, &placement, NULL};

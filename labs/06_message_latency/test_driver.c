@@ -1,0 +1,151 @@
+/* The oracle of lab 06 finds what is wrong, and nothing else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+#include "numalab/driver.h"
+#include "tests/expect.h"
+
+static int failures;
+
+enum { RANKS = 2, LARGEST = 1 << 17, CALLS = 3, CHANGES = 8, WORD_BYTES = 8 };
+static unsigned char buffer[RANKS][LARGEST];
+
+/* Random enough, and the same each time. */
+static uint64_t next_random(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15;
+    uint64_t mixed = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return mixed ^ mixed >> 31;
+}
+
+static void add_one(unsigned char *message, size_t bytes)
+{
+    int64_t word;
+    if (bytes < sizeof word) return;
+    memcpy(&word, message, sizeof word);
+    word++;
+    memcpy(message, &word, sizeof word);
+}
+
+/* What a right kernel does, message by message. */
+static void play(size_t bytes)
+{
+    for (size_t i = 0; i < repetitions_of(bytes); i++) {
+        memcpy(buffer[1], buffer[0], bytes);
+        add_one(buffer[1], bytes);
+        memcpy(buffer[0], buffer[1], bytes);
+        add_one(buffer[0], bytes);
+    }
+}
+
+static size_t wrong_in(struct numalab_oracle *oracle, size_t rank, size_t n, size_t chunk,
+                       struct numalab_mismatch *mismatch)
+{
+    const struct numalab_driver *driver = numalab_drivers[0];
+    const struct numalab_oracle *view = driver->of_rank(oracle, rank);
+    size_t wrong = 0;
+    for (size_t first = 0; first < n; first += chunk) {
+        struct numalab_mismatch here;
+        size_t count = n - first < chunk ? n - first : chunk;
+        size_t found = driver->compare(view, 0, first, count, buffer[rank] + first, &here);
+        if (found && !wrong) *mismatch = here;
+        wrong += found;
+    }
+    return wrong;
+}
+
+static size_t wrong_bytes(struct numalab_oracle *oracle, size_t n)
+{
+    struct numalab_mismatch ignored;
+    size_t wrong = 0;
+    for (size_t rank = 0; rank < RANKS; rank++)
+        wrong += wrong_in(oracle, rank, n, 1000, &ignored);
+    return wrong;
+}
+
+static void test_size(size_t n)
+{
+    const struct numalab_driver *driver = numalab_drivers[0];
+    struct numalab_oracle *oracle = driver->create_ranks(n, RANKS);
+    struct numalab_mismatch mismatch = {0};
+    uint64_t state = n;
+    EXPECT(oracle != NULL);
+    if (!oracle) return;
+
+    for (size_t rank = 0; rank < RANKS; rank++) fill_buffer(buffer[rank], n, rank);
+    driver->advance(oracle, "initialize");
+    EXPECT(wrong_bytes(oracle, n) == 0);
+    for (size_t call = 0; call < CALLS; call++) {
+        for (size_t i = 0; n > 0 && i < CHANGES; i++) {
+            const size_t rank = next_random(&state) % RANKS;
+            struct numalab_change change;
+            EXPECT(driver->change(driver->of_rank(oracle, rank), next_random(&state),
+                                  next_random(&state), &change) == 0);
+            EXPECT(change.array == 0 && change.element < n);
+            EXPECT(buffer[rank][change.element] != change.value[0]);
+            buffer[rank][change.element] = change.value[0];
+            EXPECT(wrong_bytes(oracle, n) == 0);
+        }
+        driver->advance(oracle, "ping_pong");
+        play(n);
+        EXPECT(wrong_bytes(oracle, n) == 0);
+        EXPECT(wrong_in(oracle, 0, n, LARGEST, &mismatch) == 0);
+    }
+
+    /* One byte off, in either rank, is found and named. */
+    const size_t places[] = {0, 1, 6, 7, 8, 999, 1000, n - 1};
+    for (size_t rank = 0; rank < RANKS; rank++)
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            if (places[i] >= n) continue;
+            unsigned char *byte = &buffer[rank][places[i]];
+            *byte ^= 1;
+            EXPECT(wrong_bytes(oracle, n) == 1);
+            EXPECT(wrong_in(oracle, rank, n, 1000, &mismatch) == 1);
+            EXPECT(mismatch.array == 0 && mismatch.element == places[i]);
+            EXPECT(mismatch.found == *byte && mismatch.expected == (*byte ^ 1));
+            *byte ^= 1;
+        }
+
+    /* A message more or less, or none at all. */
+    if (n >= WORD_BYTES) {
+        add_one(buffer[1], n);
+        EXPECT(wrong_bytes(oracle, n) == 1);
+    }
+    driver->advance(oracle, "ping_pong");
+    EXPECT((wrong_bytes(oracle, n) > 0) == (n >= WORD_BYTES));
+    driver->advance(oracle, "initialize");
+    EXPECT(wrong_bytes(oracle, n) >= n);
+    driver->destroy(oracle);
+}
+
+/* The upper half of the first word changes with the first call, however few messages. */
+static void test_carry(void)
+{
+    for (size_t rank = 0; rank < RANKS; rank++) {
+        int64_t before, after;
+        fill_buffer(buffer[rank], WORD_BYTES, rank);
+        memcpy(&before, buffer[rank], sizeof before);
+        after = before + 2 * FEWEST_REPETITIONS - 1;
+        EXPECT(before >> 32 != after >> 32);
+    }
+}
+
+int main(void)
+{
+    const struct numalab_driver *driver = numalab_drivers[0];
+    EXPECT(strcmp(driver->part, "ping_pong") == 0);
+    EXPECT(strcmp(numalab_drivers[1]->part, "placement") == 0 && !numalab_drivers[2]);
+
+    EXPECT(driver->repetitions(0) == 2000 && driver->repetitions(8192) == 2000);
+    EXPECT(driver->repetitions(65536) == 256 && driver->repetitions(4194304) == 4);
+    EXPECT(driver->bytes_moved(0) == 0 && driver->bytes_moved(8) == 32000);
+    for (size_t i = 0; driver->check_n[i] != SIZE_MAX; i++)
+        EXPECT(driver->bytes_moved(driver->check_n[i]) <= 2u << 24);
+
+    test_carry();
+    const size_t sizes[] = {0, 1, 7, 8, 9, 1000, 4099, 65537};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) test_size(sizes[i]);
+    return failures > 0;
+}
