@@ -9,7 +9,7 @@
 
 /* Enough for a clock to time small messages by; for large ones not more than this many
  * bytes each way. */
-enum { MOST_REPETITIONS = 2000, FEWEST_REPETITIONS = 4, MOST_BYTES_EACH_WAY = 16 << 20 };
+enum { MOST_REPETITIONS = 10000, FEWEST_REPETITIONS = 4, MOST_BYTES_EACH_WAY = 16 << 20 };
 
 static inline size_t repetitions_of(size_t bytes)
 {

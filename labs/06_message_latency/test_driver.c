@@ -138,9 +138,9 @@ int main(void)
     EXPECT(strcmp(driver->part, "ping_pong") == 0);
     EXPECT(strcmp(numalab_drivers[1]->part, "placement") == 0 && !numalab_drivers[2]);
 
-    EXPECT(driver->repetitions(0) == 2000 && driver->repetitions(8192) == 2000);
+    EXPECT(driver->repetitions(0) == 10000 && driver->repetitions(8192) == 2048);
     EXPECT(driver->repetitions(65536) == 256 && driver->repetitions(4194304) == 4);
-    EXPECT(driver->bytes_moved(0) == 0 && driver->bytes_moved(8) == 32000);
+    EXPECT(driver->bytes_moved(0) == 0 && driver->bytes_moved(8) == 160000);
     for (size_t i = 0; driver->check_n[i] != SIZE_MAX; i++)
         EXPECT(driver->bytes_moved(driver->check_n[i]) <= 2u << 24);
 
