@@ -70,6 +70,8 @@ size_t numalab_traced_pages(enum numalab_size size)
 size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
                         size_t thread_count, size_t numa_node_count)
 {
+    if (driver->few_pages_n && pages < QUICK_TRACED_PAGES && numa_node_count > 1)
+        return driver->few_pages_n;
     if (driver->evidence_n) return driver->evidence_n;
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);

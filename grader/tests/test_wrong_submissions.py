@@ -44,6 +44,8 @@ def cases() -> list[Any]:
 
 
 CASES = cases()
+# What does not return need not be waited for that long; what does takes milliseconds.
+EFFORT = replace(effort_for("default", True), check_limit_s=3.0)
 TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 
 
@@ -89,14 +91,22 @@ def file_of(lab: Lab, criterion: Criterion) -> str | None:
 
 def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
-    its kernel. What is the solution's is not graded once more each time."""
+    its kernel. What is the solution's is not graded once more each time, nor on all of several
+    virtual nodes what shows on one (`on`), or on none."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
         own = {path.name for path in folder.iterdir()} | set(entry.get("leaves_out", ()))
+    criteria = tuple(c for c in lab.criteria if file_of(lab, c) in own)
+    machines = tuple(entry.get("on", lab.machines))
+    can_fail = {*entry["fails"], *entry.get("may_fail", ())}
+    shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
+    if len(lab.machines) > 1 and not can_fail & shown_there:
+        machines = ()
     return replace(
         lab,
-        criteria=tuple(c for c in lab.criteria if file_of(lab, c) in own),
+        criteria=criteria,
+        machines=machines,
         timed_placements=None if folder.is_dir() else lab.timed_placements,
     )
 
@@ -171,7 +181,7 @@ def test_wrong_submission(
 
     def graded() -> tuple[Session, Verdict]:
         session = Session(
-            kit, lab, language, "submission", tmp_path, effort_for("default", True), node,
+            kit, lab, language, "submission", tmp_path, EFFORT, node,
             lambda step: None, timing_refused=None if is_timed(entry, language) else "Not timed.",
         )  # fmt: skip
         verdict = grade(session)
@@ -190,9 +200,10 @@ def test_wrong_submission(
                 break
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
-        machines = [find_machine(kit, name) for name in names] if len(names) == 1 else []
+        of_several = len(labs[lab_name].machines) > 1
+        machines = [] if of_several else [find_machine(kit, name) for name in names]
         verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
-    if len(names) > 1:  # what fails on one of several only shows there
+    if of_several:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry)
     else:
         check_here(list(here.criteria), entry)
@@ -200,7 +211,7 @@ def test_wrong_submission(
         deserved = deserved_there(lab, entry) if names else set()
         assert set(failed(there)) - may_fail == deserved - may_fail, reasons(there)
     by_place = [c for place in ("here", *names) for c in verdict.criteria if c.where == place]
-    check_words(verdict.criteria if len(names) > 1 else by_place, entry, language)
+    check_words(verdict.criteria if of_several else by_place, entry, language)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert verdict.points < verdict.max_points - verdict.ungraded_points

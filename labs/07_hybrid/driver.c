@@ -28,7 +28,8 @@
  * nobody: 4 pages of each array that is read so, for T - 1 borders, of 4096 pages in both
  * arrays. With T = 16 that is 120 pages, 2.9 %; with the two halo rows, should one thread
  * write both, 3.0 %. 5 % are allowed, which is enough for 25 threads. (On nodes with
- * several NUMA nodes only the borders between those count.) */
+ * several NUMA nodes only the borders between those count. So few_pages_n may have rows of
+ * one page: with 8 NUMA nodes 28 pages of 1024.) */
 #include "numalab/driver.h"
 
 #include <math.h>
@@ -284,7 +285,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         .array_count = sizeof arrays / sizeof arrays[0], .start_phase = "start",         \
         .initialize_phase = "initialize", .compute_phase = "iterate",                    \
         .rank_counts = rank_counts, .count = count, .check_n = check_n,                  \
-        .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .bytes_moved = bytes_moved,   \
+        .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .few_pages_n = 510, .bytes_moved = bytes_moved,   \
         .create_ranks = create, .of_rank = of_rank, .destroy = destroy,                  \
         .advance = advance, .change = change, .compare = compare,                        \
     }

@@ -7,6 +7,7 @@ C prototypes of what it compiled.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Argument:
     def fits(self, other: Argument) -> bool:
         if self.stars != other.stars:
             return False
-        if self.type == other.type:
+        if self.type == other.type or (self.type == "void" and self.stars == 1):
             return True
         # size_t is an integer of 8 bytes, as Fortran's c_long is.
         floating = ("float", "double")
@@ -67,13 +68,20 @@ def prototypes(header: str) -> dict[str, list[Argument]]:
 
 
 @cache
-def _gfortran(option: str, source: str, content: bytes) -> str:
+def _compiler(uses_mpi: bool) -> str:
+    """gfortran, or MPICH's name for it, which knows where its modules are."""
+    wrappers = ("mpifort.mpich", "mpifort") if uses_mpi else ()
+    return next((name for name in wrappers if shutil.which(name)), "gfortran")
+
+
+@cache
+def _gfortran(option: str, source: str, content: bytes, uses_mpi: bool) -> str:
     del content  # part of the key: the file may change under its name
     try:
         # It writes module files even so.
         with tempfile.TemporaryDirectory() as modules:
             done = subprocess.run(
-                ["gfortran", option, "-fsyntax-only", "-fopenmp", "-J", modules, source],
+                [_compiler(uses_mpi), option, "-fsyntax-only", "-fopenmp", "-J", modules, source],
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -124,7 +132,7 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
     wanted = prototypes(contract.read_text(encoding="utf-8"))
-    found = prototypes(_gfortran("-fc-prototypes", str(source), content))
+    found = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi))
     for function in lab.functions:
         if function not in wanted or function not in found:
             continue  # a missing name is the linker's to tell
@@ -149,7 +157,7 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
             )
         if any(argument.type == "void" and argument.stars == 1 for argument in ours):
             name = _pointer_by_reference(
-                _gfortran("-fdump-fortran-original", str(source), content), function
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi), function
             )
             if name is not None:
                 return (
@@ -158,7 +166,7 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
                 )
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
-                _gfortran("-fdump-fortran-original", str(source), content), function
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi), function
             )
             if name is not None:
                 return (

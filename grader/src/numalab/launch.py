@@ -59,12 +59,18 @@ class OnePer:
 
 
 @dataclass(frozen=True)
+class OpenMPsDefault:
+    """As many threads as OpenMP starts where nothing is said: one for each PU that the rank
+    may use, whatever other ranks do there."""
+
+
+@dataclass(frozen=True)
 class Policy:
     """ranks, threads: a number, or one for each unit. bind_to: one of BINDINGS. map_by: one
     of UNITS; with bind_to "none" it means nothing."""
 
     ranks: int | OnePer
-    threads: int | OnePer
+    threads: int | OnePer | OpenMPsDefault
     bind_to: str
     map_by: str
 
@@ -95,7 +101,9 @@ def read_policy(table: Mapping[str, Any], name: str) -> Policy:
             'ranks = { one_per = "numa_node" }, or a number'
         )
     ranks = _amount(table["ranks"], "ranks", UNITS, name)
-    threads = _amount(table.get("threads", 1), "threads", THREAD_UNITS, name)
+    threads: int | OnePer | OpenMPsDefault = OpenMPsDefault()
+    if table.get("threads") != "default":
+        threads = _amount(table.get("threads", 1), "threads", THREAD_UNITS, name)
     bind_to = _default_binding(ranks)
     if "bind_to" in table:
         bind_to = _unit(table["bind_to"], "bind_to", BINDINGS, name)
@@ -280,6 +288,14 @@ def _threads(
 ) -> int:
     """Of each rank; ranks that share a unit share its cores or PUs equally."""
     wanted = policy.threads
+    if isinstance(wanted, OpenMPsDefault):
+        sizes = {len(pus) for pus in ranks}
+        if len(sizes) > 1:
+            raise BadPolicy(
+                'threads = "default" gives ranks unequal numbers of threads, and a launcher starts '
+                "all ranks alike. Write threads as a number"
+            )
+        return sizes.pop()
     what = f"a {_WORDS[policy.bind_to][0]}" if policy.bind_to != "none" else "the machine"
     if isinstance(wanted, int):
         for pus, count in sharing.items():

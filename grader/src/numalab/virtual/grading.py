@@ -59,8 +59,8 @@ def grade_elsewhere(
     session: Session, verdict: Verdict, machines: Sequence[Machine], places: VirtualPlaces
 ) -> tuple[Verdict, list[Session]]:
     """Adds to a verdict what the named machines show; with none named, what the lab's own
-    show of the criteria that this node can't, or that are graded there, too. Returns also
-    the sessions there.
+    show of the criteria that are graded there, too, and the first of them of those that this
+    node can't show. Returns also the sessions there.
 
     A kernel that is not right here is not run elsewhere. Where a machine can't be booted,
     its criteria are errors if it was named, and else stay not gradable, with the reason.
@@ -69,7 +69,8 @@ def grade_elsewhere(
     kit, lab = session.kit, session.lab
     sound = sound_parts(lab, session.evidence)
     missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
-    to_show = {c.name for c in missing} | {c.name for c in lab.criteria if c.on_machines}
+    on_all = {c.name for c in lab.criteria if c.on_machines}
+    to_show = {c.name for c in missing} | on_all
     chosen = list(machines)
     can_run = bool(sound or any(one.kind != "prediction" for one in lab.files))
     if not machines and to_show and can_run:
@@ -78,10 +79,11 @@ def grade_elsewhere(
         kit.monitor(lab.name),
         kit.worker(lab.name, session.language, "submission" if sound else "solution"),
     ]
-    if not machines:
-        sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
-    sessions = []
+    sessions: list[Session] = []
     for machine in chosen:
+        if not machines:
+            to_show = to_show if machine is chosen[0] else on_all
+            sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
         try:
             ours = "error" in {c.status for c in verdict.criteria}
             status: Status = "error" if ours else "fail"

@@ -1,0 +1,104 @@
+"""However a grading of MPI ranks ends, launcher, monitor and ranks are gone, and what shared
+memory they had."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import assert_all_gone, environment, grade_json, wait_for, worker_processes
+
+from numalab.kit import Kit
+
+LAB = "07_hybrid"
+
+
+def shared_memory() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(kit: Kit) -> Iterator[None]:
+    before = shared_memory()
+    yield
+    assert_all_gone(kit)
+    assert shared_memory() <= before
+
+
+def submission(kit: Kit, folder: Path, wrong: str) -> Path:
+    """A folder to grade: the solution's files, with a wrong kernel."""
+    solution = kit.solution_folder(LAB)
+    handed_in = folder / LAB
+    handed_in.mkdir()
+    (handed_in / "launch.toml").write_bytes((solution / "launch.toml").read_bytes())
+    (handed_in / "kernel.c").write_bytes((solution / "wrong" / f"{wrong}.c").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("both_wait", "did not come back"),
+        ("rank_1_aborts", "Rank 1 of"),
+        ("rank_1_exits", "Rank 1"),
+    ],
+)
+def test_a_job_that_does_not_come_to_its_end(
+    kit: Kit, tmp_path: Path, wrong: str, says: str
+) -> None:
+    folder = submission(kit, tmp_path, wrong)
+    done, data = grade_json(
+        kit, tmp_path, "07", "--quick", "--lang", "c", "--submission", str(folder)
+    )
+    assert done.code == 1
+    correct = data["results"][0]["criteria"][0]
+    assert correct["status"] == "fail"
+    assert says in correct["why"]
+
+
+def in_a_deadlock(kit: Kit, folder: Path) -> subprocess.Popen[str]:
+    """A command whose ranks wait for each other, for longer than a test takes."""
+    process = subprocess.Popen(
+        [str(kit.root / "numalab"), "grade", "07", "--lang", "c", "--submission",
+         str(submission(kit, folder, "both_wait"))],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
+    )  # fmt: skip
+    wait_for("checking results", process)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        running = worker_processes(kit)
+        if running.count(f"{LAB}-c-submission") >= 2 and "mpiexec" in running:
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)  # they have begun to wait
+    assert "mpiexec" in worker_processes(kit)
+    return process
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt(kit: Kit, tmp_path: Path, sent: signal.Signals) -> None:
+    process = in_a_deadlock(kit, tmp_path)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert worker_processes(kit) == []
+
+
+def test_a_killed_command(kit: Kit, tmp_path: Path) -> None:
+    process = in_a_deadlock(kit, tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def test_a_killed_monitor(kit: Kit, tmp_path: Path) -> None:
+    process = in_a_deadlock(kit, tmp_path)
+    subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor(LAB))], check=True)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "the monitor gave no record" in err
