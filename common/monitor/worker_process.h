@@ -55,7 +55,7 @@ struct numalab_limits {
                                unless there are more ranks than cores */
 };
 
-enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 64 };
+enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
 
 /* Of a rank, whose parent is the launcher. */
 enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };

@@ -18,7 +18,8 @@ LAB = "07_hybrid"
 
 
 def shared_memory() -> set[str]:
-    return {path.name for path in Path("/dev/shm").iterdir()}
+    """But for what a killed monitor can't remove: LLVM's runtime lists processes there."""
+    return {path.name for path in Path("/dev/shm").iterdir() if "KMP_REGISTERED" not in path.name}
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +43,10 @@ def submission(kit: Kit, folder: Path, wrong: str) -> Path:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("both_wait", "did not come back"),
-        ("rank_1_aborts", "Rank 1 of"),
-        ("rank_1_exits", "Rank 1"),
+        ("three_wait", "no rank came out of"),
+        ("gives_up", "Rank 1 of"),
+        ("leaves", "ended the whole program"),
+        ("null_in_last_rank", "Rank 1 of 2 crashed"),
     ],
 )
 def test_a_job_that_does_not_come_to_its_end(
@@ -64,7 +66,7 @@ def in_a_deadlock(kit: Kit, folder: Path) -> subprocess.Popen[str]:
     """A command whose ranks wait for each other, for longer than a test takes."""
     process = subprocess.Popen(
         [str(kit.root / "numalab"), "grade", "07", "--lang", "c", "--submission",
-         str(submission(kit, folder, "both_wait"))],
+         str(submission(kit, folder, "three_wait"))],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
     )  # fmt: skip
     wait_for("checking results", process)

@@ -89,10 +89,11 @@ def file_of(lab: Lab, criterion: Criterion) -> str | None:
     return criterion.file.name if criterion.file is not None else None
 
 
-def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
+def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
     its kernel. What is the solution's is not graded once more each time, nor on all of several
-    virtual nodes what shows on one (`on`), or on none."""
+    virtual nodes what shows on one (`on`), or on none. Pages that are not where they are used
+    show here, too, so of an MPI kernel they are looked at there in the first language only."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
@@ -101,8 +102,10 @@ def concerned(kit: Kit, lab: Lab, entry: Json) -> Lab:
     machines = tuple(entry.get("on", lab.machines))
     can_fail = {*entry["fails"], *entry.get("may_fail", ())}
     shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
-    if len(lab.machines) > 1 and not can_fail & shown_there:
+    is_second = lab.mpi and not folder.is_dir() and language != entry["languages"][0]
+    if is_second or (len(lab.machines) > 1 and not can_fail & shown_there):
         machines = ()
+        criteria = tuple(c for c in criteria if c.name not in shown_there)
     return replace(
         lab,
         criteria=criteria,
@@ -174,9 +177,12 @@ def test_wrong_submission(
     language: str,
     entry: Json,
 ) -> None:
-    lab = concerned(kit, labs[lab_name], entry)
+    lab = concerned(kit, labs[lab_name], language, entry)
     hand_in(kit, labs[lab_name], language, entry, tmp_path)
     entry = as_timed(lab, entry, language)
+    if not lab.machines:  # and what only they show is not among the criteria
+        there = {c.name for c in labs[lab_name].criteria if c.needs_numa_nodes > 1}
+        entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
     may_fail = set(entry.get("may_fail", ()))
 
     def graded() -> tuple[Session, Verdict]:

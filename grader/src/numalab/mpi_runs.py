@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numalab.lab import HandedFile
 
 # Of one job; the monitor has room for no more ranks.
-MOST_RANKS = 64
+MOST_RANKS = 256
 MOST_THREADS = 16_384
 
 
