@@ -16,9 +16,10 @@ enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
 /* Of ranks: every send waits for its receive; MPI names one level of thread support less than
- * it was asked for. */
+ * it was asked for; threads linger in calls of MPI, so that others meet them there. */
 #define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"
 #define NUMALAB_LESS_SUPPORT_VARIABLE "NUMALAB_LESS_SUPPORT"
+#define NUMALAB_LINGER_VARIABLE "NUMALAB_LINGER"
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
 
@@ -73,11 +74,13 @@ struct numalab_trap_entry {
 
 /* What a rank notes of itself, in its own memory. MPI's levels of thread support are 0, 1, 2,
  * 3; -1: nothing yet. */
+#define NUMALAB_NO_ANSWER INT32_MIN /* ... this */
 struct numalab_rank_notes {
     int32_t asked;    /* level that MPI was started with */
     int32_t provided; /* level that it then named */
-    int32_t answer;   /* what the kernel answered when it started MPI */
+    int32_t answer;   /* what the kernel answered when it started MPI, or ... */
     int32_t padding;
+    uint64_t messages;   /* sent or received */
     uint64_t main_calls; /* of MPI's communication, by the main thread */
     uint64_t main_calls_in_parallel;
     uint64_t other_calls;

@@ -27,27 +27,27 @@ static size_t sizes_of(const struct numalab_driver *driver, size_t list[MAX_SIZE
     return count;
 }
 
-/* How often each rank has called MPI so far. */
-static int count_calls(struct numalab_job *job, uint64_t calls[NUMALAB_MAX_RANKS])
+/* How many messages each rank has sent and received so far. */
+static int count_messages(struct numalab_job *job, uint64_t messages[NUMALAB_MAX_RANKS])
 {
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_rank_notes notes;
         if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
-        calls[i] = notes.main_calls + notes.main_calls_in_parallel + notes.other_calls;
+        messages[i] = notes.messages;
     }
     return 0;
 }
 
-/* A ping-pong takes a call of MPI for each round trip, whatever the results are. */
-static int check_calls(struct numalab_job *job, size_t round_trips, uint64_t *before,
-                       struct numalab_results *results)
+/* A round trip is one message there and one back, whatever the results are. */
+static int check_messages(struct numalab_job *job, size_t round_trips, uint64_t *before,
+                          struct numalab_results *results)
 {
     uint64_t now[NUMALAB_MAX_RANKS];
-    if (count_calls(job, now) < 0) return -1;
+    if (count_messages(job, now) < 0) return -1;
     for (size_t i = 0; i < job->rank_count; i++) {
-        if (now[i] - before[i] < round_trips) {
-            results->calls_asked = round_trips;
-            results->calls_seen = now[i] - before[i];
+        if (now[i] - before[i] < 2 * round_trips) {
+            results->messages_asked = 2 * round_trips;
+            results->messages_seen = now[i] - before[i];
         }
         before[i] = now[i];
     }
@@ -59,7 +59,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
                       struct numalab_results *results)
 {
     struct numalab_job_changes changes;
-    uint64_t calls[NUMALAB_MAX_RANKS];
+    uint64_t messages[NUMALAB_MAX_RANKS];
 
     if (numalab_job_allocate(job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_prepare(job) < 0 || numalab_job_run(job, driver->initialize_phase) < 0)
@@ -68,7 +68,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
     if (numalab_job_stop(job) < 0 ||
         numalab_job_compare_all(job, driver, oracle, driver->initialize_phase, 0, results) < 0)
         return -1;
-    if (driver->repetitions && count_calls(job, calls) < 0) return -1;
+    if (driver->repetitions && count_messages(job, messages) < 0) return -1;
 
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         if (numalab_job_change_inputs(job, driver, oracle, random, &changes) < 0 ||
@@ -80,7 +80,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
                                     results) < 0)
             return -1;
         if (driver->repetitions &&
-            check_calls(job, driver->repetitions(n), calls, results) < 0)
+            check_messages(job, driver->repetitions(n), messages, results) < 0)
             return -1;
     }
     if (numalab_job_check_before(job, results) < 0 || numalab_job_continue(job) < 0) return -1;
@@ -110,7 +110,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
         if (driver->rank_counts)
             json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
         json_array_append_new(checks, check);
-        is_wrong = is_wrong || results.wrong > 0 || results.calls_asked > 0;
+        is_wrong = is_wrong || results.wrong > 0 || results.messages_asked > 0;
         if (is_wrong && driver->rank_counts) break;
     }
     numalab_job_end(job);

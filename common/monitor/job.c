@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 #include "exchange.h"
 
-enum { NAME_BYTES = 64, LOOK_MS = 50 };
+/* How long ranks may take to be gone once they are killed, and what they printed to arrive. */
+enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 2000, LAST_WORDS_MS = 300 };
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
@@ -25,9 +27,6 @@ static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 /* For ranks that share cores, which two may do even where there is one for each: see
  * worker/oversubscribed.c. */
 static const char yield_variable[] = "NUMALAB_YIELD";
-
-/* How long ranks may take to be gone once they are killed. */
-enum { END_MS = 2000 };
 
 static const struct numalab_worker no_worker = {
     .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
@@ -47,6 +46,8 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
 static int set_up(struct numalab_job *job, size_t rank_count)
 {
     *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
+        return numalab_job_kit_error(job, "start so many ranks", -EINVAL);
     job->rank = calloc(rank_count, sizeof *job->rank);
     if (!job->rank) return numalab_job_kit_error(job, "start the ranks", -ENOMEM);
     job->rank_count = rank_count;
@@ -93,7 +94,7 @@ static int accept_rank(struct numalab_job *job, size_t *connected)
     int channel = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
     if (channel < 0) return errno == EAGAIN || errno == EINTR ? 0 : -errno;
     struct pollfd ready = {.fd = channel, .events = POLLIN};
-    const bool said_hello = poll(&ready, 1, 1000) > 0 &&
+    const bool said_hello = poll(&ready, 1, HELLO_MS) > 0 &&
                             recv(channel, &hello, sizeof hello, 0) == (ssize_t)sizeof hello &&
                             hello.kind == NUMALAB_HELLO;
     if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
@@ -124,27 +125,37 @@ static int wait_for_ranks(struct numalab_job *job)
             int error = accept_rank(job, &connected);
             if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
         }
-        if (numalab_worker_check_output(&job->launcher) < 0) return numalab_job_fail(job, &job->launcher);
-        if (fds[1].revents) {
-            numalab_worker_note_death(&job->launcher);
+        if (numalab_worker_check_output(&job->launcher) < 0)
             return numalab_job_fail(job, &job->launcher);
+        if (fds[1].revents) {
+            /* No kernel has run yet, so this is nobody's fault but ours. */
+            numalab_worker_note_death(&job->launcher);
+            return numalab_job_kit_error(job, "start ranks with mpiexec", -ECHILD);
         }
         if (numalab_worker_is_cancelled(&job->launcher)) {
             job->launcher.outcome.kind = NUMALAB_CANCELLED;
             return numalab_job_fail(job, &job->launcher);
         }
-        if (numalab_now_s() > deadline_s) return numalab_job_kit_error(job, "start all ranks", -ETIMEDOUT);
+        if (numalab_now_s() > deadline_s)
+            return numalab_job_kit_error(job, "start all ranks", -ETIMEDOUT);
     }
+    close(job->listener);
+    job->listener = -1;
     return 0;
+}
+
+/* PUs that ranks may use: a batch job or a container may have less than the machine. */
+static size_t usable_pus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0) return (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return (size_t)CPU_COUNT(&set);
 }
 
 int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
                       const struct numalab_limits *limits, int cancel_fd)
 {
     char name[NAME_BYTES];
-    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
-    if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
-        return numalab_job_kit_error(job, "start so many ranks", -EINVAL);
     if (set_up(job, rank_count) < 0) return -1;
     job->launcher.cancel_fd = cancel_fd;
     for (size_t i = 0; i < rank_count; i++) {
@@ -157,7 +168,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
 
     setenv(NUMALAB_JOB_VARIABLE, name, 1);
     setenv(ucx_signals, "", 1);
-    if (!limits->keeps_core || rank_count > (size_t)sysconf(_SC_NPROCESSORS_ONLN))
+    if (!limits->keeps_core || rank_count > usable_pus())
         setenv(yield_variable, "1", 1);
     int started = numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
     unsetenv(NUMALAB_JOB_VARIABLE);
@@ -240,11 +251,35 @@ int numalab_job_continue(struct numalab_job *job)
     return 0;
 }
 
+/* What the ranks printed comes through the launcher, and ends when it does. */
+static void take_last_words(struct numalab_job *job)
+{
+    struct numalab_worker *first = &job->rank[0];
+    const double deadline_s = numalab_now_s() + 1e-3 * LAST_WORDS_MS;
+    while (first->output >= 0 && numalab_now_s() < deadline_s) {
+        struct pollfd words = {.fd = first->output, .events = POLLIN};
+        if (poll(&words, 1, LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
+    }
+}
+
 void numalab_job_end(struct numalab_job *job)
 {
+    const bool is_launched = job->rank_count && job->launcher.pid > 0;
+    /* Where nothing went wrong, what the launcher says of the ranks' end is none of theirs. */
+    if (is_launched && !job->failed && job->rank[0].output >= 0) {
+        numalab_worker_check_output(&job->rank[0]);
+        if (job->rank[0].output >= 0) close(job->rank[0].output);
+        job->rank[0].output = -1;
+    }
     /* The ranks first: a launcher that sees the others go would say so at length. */
-    for (size_t i = 0; i < job->rank_count; i++)
-        if (job->rank[i].pid > 0) kill(job->rank[i].pid, SIGKILL);
+    for (size_t i = 0; is_launched && i < job->rank_count; i++)
+        if (job->rank[i].pid > 0)
+            syscall(SYS_pidfd_send_signal, job->rank[i].pid_fd, SIGKILL, NULL, 0);
+    if (is_launched) {
+        const struct numalab_outcome kept = job->rank[0].outcome;
+        take_last_words(job);
+        job->rank[0].outcome = kept;
+    }
     if (job->rank_count) numalab_worker_end(&job->launcher);
     for (size_t i = 0; i < job->rank_count; i++) {
         struct pollfd gone = {.fd = job->rank[i].pid_fd, .events = POLLIN};

@@ -36,7 +36,7 @@ static const struct run_kind {
 static const char usage[] =
     "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\n"
     "  RUN: check, trace, placement, binding, locate, memory, race, generation; of labs\n"
-    "       with MPI ranks, thread_level and latency, too\n"
+    "       with MPI also ranks, thread_level, latency\n"
     "  --set ROLE:KEY=VALUE  of that role's environment\n"
     "  --ranks ROLE:N      ranks of that role's job (1)\n"
     "  --launch ROLE:WORD  a word for mpiexec, such as -bind-to, and another for core\n"

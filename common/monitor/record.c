@@ -117,10 +117,14 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
         if (outcome->has_report) add_crash_report(object, worker, driver);
         break;
     case NUMALAB_EXITED:
-        json_object_set_new(object, "exit_code", json_integer(outcome->exit_code));
+        if (outcome->exit_code != NUMALAB_UNKNOWN_EXIT_CODE)
+            json_object_set_new(object, "exit_code", json_integer(outcome->exit_code));
         break;
     case NUMALAB_TIMED_OUT:
         json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
+        if (!worker->is_child)
+            json_object_set_new(object, "ranks_waiting",
+                                json_integer((json_int_t)outcome->ranks_waiting));
         break;
     case NUMALAB_OUT_OF_MEMORY:
         json_object_set_new(object, "resident_bytes",
@@ -158,7 +162,8 @@ json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_d
     if (!driver->rank_counts) return object;
     json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
     if (worker == &job->launcher) return object;
-    if (job->failed && !worker->outcome.is_shared)
+    const bool is_nobodys = worker->outcome.is_anyone || worker->outcome.ranks_waiting > 1;
+    if (job->failed && !is_nobodys)
         json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
     /* The first has what any of them printed. */
     const struct numalab_worker *first = &job->rank[0];
@@ -180,6 +185,19 @@ json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab
     return list;
 }
 
+/* Adds row and column, where the array has such. */
+static void add_place(json_t *first_wrong, const struct numalab_results *results,
+                      const struct numalab_driver *driver)
+{
+    const struct numalab_mismatch *first = &results->first_wrong;
+    size_t row, column;
+    if (!driver->place ||
+        !driver->place(results->first_wrong_n, first->array, first->element, &row, &column))
+        return;
+    json_object_set_new(first_wrong, "row", json_integer((json_int_t)row));
+    json_object_set_new(first_wrong, "column", json_integer((json_int_t)column));
+}
+
 json_t *numalab_record_results(const struct numalab_results *results,
                                const struct numalab_driver *driver)
 {
@@ -194,14 +212,15 @@ json_t *numalab_record_results(const struct numalab_results *results,
                       numalab_record_number(first->expected), "found",
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));
+        add_place(json_object_get(object, "first_wrong"), results, driver);
         if (driver->rank_counts)
             json_object_set_new(json_object_get(object, "first_wrong"), "rank",
                                 json_integer((json_int_t)results->first_wrong_rank));
     }
-    if (results->calls_asked)
-        json_object_set_new(object, "too_few_calls",
-                            json_pack("{sI sI}", "asked", (json_int_t)results->calls_asked,
-                                      "seen", (json_int_t)results->calls_seen));
+    if (results->messages_asked)
+        json_object_set_new(object, "too_few_messages",
+                            json_pack("{sI sI}", "asked", (json_int_t)results->messages_asked,
+                                      "seen", (json_int_t)results->messages_seen));
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",
                             json_string(driver->arrays[results->damaged_array].name));

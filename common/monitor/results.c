@@ -83,6 +83,7 @@ int numalab_results_compare(struct numalab_worker *worker,
         if (wrong > 0 && results->wrong == 0) {
             results->first_wrong = mismatch;
             results->first_wrong_rank = worker->rank;
+            results->first_wrong_n = worker->n;
             results->first_wrong_phase = phase;
             results->first_wrong_repetition = repetition;
         }
@@ -160,8 +161,14 @@ int numalab_results_spot_check(struct numalab_worker *worker,
                          results) < 0)
             return -1;
     size_t most = 0;
-    for (size_t array = 0; array < driver->array_count; array++)
+    for (size_t array = 0; array < driver->array_count; array++) {
         if (worker->count[array] > most) most = worker->count[array];
+        /* A single result is nobody's random page. */
+        if (worker->bytes[array] < (size_t)sysconf(_SC_PAGESIZE) &&
+            numalab_results_compare(worker, driver, oracle, array, 0, worker->count[array],
+                                    phase, repetition, results) < 0)
+            return -1;
+    }
     for (size_t i = 0; most && i < NUMALAB_RANDOM_PAGES; i++)
         if (compare_page(worker, driver, oracle, (size_t)(numalab_random_next(random) % most),
                          phase, repetition, results) < 0)

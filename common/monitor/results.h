@@ -13,10 +13,10 @@ struct numalab_results {
     uint64_t checked; /* elements compared */
     uint64_t wrong;
     struct numalab_mismatch first_wrong; /* if wrong > 0 */
-    size_t first_wrong_rank;
+    size_t first_wrong_rank, first_wrong_n;
     const char *first_wrong_phase;
     size_t first_wrong_repetition; /* compute phases done before, from 0 */
-    uint64_t calls_asked, calls_seen; /* of MPI by a rank, where it made fewer than it has to */
+    uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */
     bool wrote_before_array;       /* memory before an array was changed ... */
     size_t damaged_array;          /* ... this one */
 };

@@ -6,14 +6,19 @@
 #include "runs.h"
 #include "threads.h"
 
-/* Enough ranks that each has a neighbour; and enough work that it is not always the main thread
- * which comes first where any may. */
-enum { RANKS = 2, COMPUTES = 50, PROBLEM_SIZE = 301 };
+/* Enough ranks that one has two neighbours, and two messages that threads may share; and enough
+ * work that it is not always the main thread which comes first where any may. */
+enum { RANKS = 3, COMPUTES = 50, PROBLEM_SIZE = 301 };
 
 static json_t *level_name(int32_t number)
 {
     static const char *const names[] = {"single", "funneled", "serialized", "multiple"};
     return number < 0 || number > 3 ? json_null() : json_string(names[number]);
+}
+
+static json_t *answer_of(const struct numalab_rank_notes *notes)
+{
+    return notes->answer == NUMALAB_NO_ANSWER ? json_null() : json_integer(notes->answer);
 }
 
 static json_t *describe(const struct numalab_worker *worker,
@@ -25,7 +30,7 @@ static json_t *describe(const struct numalab_worker *worker,
     numalab_threads_free(&threads);
     return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank,
                      "asked", level_name(notes->asked), "provided", level_name(notes->provided),
-                     "answer", notes->answer < 0 ? json_null() : json_integer(notes->answer),
+                     "answer", answer_of(notes),
                      "threads", thread_count, "calls", "main", (json_int_t)notes->main_calls, "main_in_parallel",
                      (json_int_t)notes->main_calls_in_parallel, "other",
                      (json_int_t)notes->other_calls, "at_once",
@@ -60,14 +65,15 @@ json_t *numalab_run_thread_level(const struct numalab_run_options *options)
     json_t *ranks = json_array(), *answer = NULL;
     struct numalab_rank_notes notes;
 
+    setenv(NUMALAB_LINGER_VARIABLE, "1", 1);
     int failed = work(&job, options, &limits, ranks);
     numalab_job_end(&job);
     if (!failed) {
         numalab_job_free(&job);
         setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
         if (numalab_role_start(&job, options, &options->role[0], RANKS, &limits) == 0 &&
-            numalab_job_read_notes(&job, 0, &notes) == 0 && notes.answer >= 0)
-            answer = json_integer(notes.answer);
+            numalab_job_read_notes(&job, 0, &notes) == 0)
+            answer = answer_of(&notes);
         numalab_job_end(&job);
     }
     json_t *record = json_pack("{ss ss so so so}", "kind", "thread_level", "role",

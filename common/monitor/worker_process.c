@@ -365,6 +365,7 @@ static int note_deaths(struct numalab_exchange *list, size_t count, const struct
         if (!has_told(list[ended].worker) && has_told(worker)) ended = i;
     }
     *failed = ended;
+    list[ended].worker->outcome.is_anyone = count > 1 && !has_told(list[ended].worker);
     return numalab_worker_note_death(list[ended].worker);
 }
 
@@ -434,7 +435,7 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
             *failed = i;
             if (now_s > deadline_s && !list[i].is_done) {
                 worker->outcome.limit_s = first->limits.phase_s;
-                worker->outcome.is_shared = count - done > 1;
+                worker->outcome.ranks_waiting = count - done;
                 return fail(worker, NUMALAB_TIMED_OUT);
             }
             if (is_time_to_look && check_memory(worker) < 0) return -1;
@@ -662,12 +663,13 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
 
 void numalab_worker_end(struct numalab_worker *worker)
 {
+    if (worker->pid > 0 && !worker->is_child)
+        syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
     if (worker->pid > 0) {
-        kill(-worker->pid, SIGKILL); /* its whole session */
-        if (!worker->is_reaped) {
+        if (worker->is_child) kill(-worker->pid, SIGKILL); /* its whole session */
+        if (worker->is_child && !worker->is_reaped) {
             kill(worker->pid, SIGKILL);
-            while (worker->is_child && waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
-                continue;
+            while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
         }
         /* LLVM's runtime registers itself in a file that a killed process
          * leaves behind. */

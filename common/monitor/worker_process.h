@@ -34,7 +34,9 @@ struct numalab_outcome {
     int exit_code;                     /* NUMALAB_EXITED */
     int error;                         /* NUMALAB_KIT_ERROR: negative errno */
     double limit_s;                    /* NUMALAB_TIMED_OUT */
-    bool is_shared;                    /* NUMALAB_TIMED_OUT: of several ranks at once */
+    size_t ranks_waiting;              /* NUMALAB_TIMED_OUT: this one and others of its job */
+    bool is_anyone;                    /* NUMALAB_EXITED: several ranks ended, and none said
+                                          that it began */
     uint64_t resident_bytes;           /* NUMALAB_OUT_OF_MEMORY ... */
     uint64_t limit_bytes;              /* ... and NUMALAB_TOO_MUCH_OUTPUT */
     bool is_map_failed;                /* NUMALAB_NO_ARRAY: -1 in place of NULL */

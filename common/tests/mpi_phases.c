@@ -84,6 +84,22 @@ static void one_leaves(size_t n, void **arrays)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void one_aborts(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    if (rank_of() == 2) MPI_Abort(MPI_COMM_WORLD, 7);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* MPI ends the job: there is no such rank. */
+static void one_errs(size_t n, void **arrays)
+{
+    (void)n;
+    if (rank_of() == 2) MPI_Send(arrays[0], 1, MPI_DOUBLE, 1000, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void print_endlessly(size_t n, void **arrays)
 {
     (void)n;
@@ -106,6 +122,8 @@ const struct numalab_phase numalab_phases[] = {
     {"add_up_in_threads", add_up_in_threads},
     {"one_crashes", one_crashes},
     {"one_leaves", one_leaves},
+    {"one_aborts", one_aborts},
+    {"one_errs", one_errs},
     {"print_endlessly", print_endlessly},
     {"barriers", barriers},
     {NULL, NULL},

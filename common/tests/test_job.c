@@ -128,6 +128,9 @@ static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_
     const struct traces traces = traces_of(&job);
     if (cancel_fd >= 0) alarm(1);
     if (numalab_job_run(&job, phase) < 0) {
+        numalab_job_end(&job);
+        if (strcmp(phase, "one_errs") == 0) /* what MPI says of it has arrived */
+            EXPECT(strstr(job.rank[0].kept_output, "on node 2"));
         outcome = job.failed->outcome;
         if (job.failed != &job.launcher) *rank = (size_t)(job.failed - job.rank);
     }
@@ -140,7 +143,7 @@ static void test_ends(void)
 {
     size_t rank;
     struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && rank < 3);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.ranks_waiting == 3);
     EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == limits.phase_s);
 
     outcome = after("one_crashes", 3, -1, &rank);
@@ -151,6 +154,13 @@ static void test_ends(void)
     outcome = after("one_leaves", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 1);
     EXPECT(outcome.has_left && outcome.exit_code == 3);
+
+    outcome = after("one_aborts", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_EXITED && rank == 2);
+    EXPECT(outcome.has_left && outcome.exit_code == 7 && !outcome.is_anyone);
+
+    outcome = after("one_errs", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.is_anyone);
 
     outcome = after("print_endlessly", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TOO_MUCH_OUTPUT);
@@ -204,7 +214,7 @@ static void test_notes(void)
     for (size_t i = 0; i < 2; i++) {
         const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
         EXPECT(notes.asked == SERIALIZED && notes.provided >= SERIALIZED && notes.answer == 1);
-        EXPECT(notes.main_calls == 1 && notes.other_calls == 1);
+        EXPECT(notes.main_calls == 1 && notes.other_calls == 1 && notes.messages == 2);
         EXPECT(notes.main_calls_in_parallel == 0 && notes.calls_at_once == 0);
     }
     numalab_job_free(&job);
@@ -222,13 +232,13 @@ static void test_bad_starts(void)
     struct numalab_job job;
     const char *const missing[] = {"mpiexec", "-n", "2", "/no/such/program", NULL};
     EXPECT(numalab_job_start(&job, missing, 2, &limits, -1) < 0);
-    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_EXITED);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
     EXPECT(job.launcher.printed_bytes > 0);
     numalab_job_free(&job);
 
     const char *const none[] = {"/no/such/launcher", NULL};
     EXPECT(numalab_job_start(&job, none, 2, &limits, -1) < 0);
-    EXPECT(job.failed == &job.launcher && job.launcher.outcome.exit_code == 127);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
     numalab_job_free(&job);
 
     EXPECT(numalab_job_start(&job, none, NUMALAB_MAX_RANKS + 1, &limits, -1) < 0);

@@ -2,9 +2,11 @@
 #include "channel.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,12 +31,22 @@ static int connect_to(const char *name)
     return channel;
 }
 
+static int job_channel = -1;
+static pid_t process;
+
 /* The monitor is not told how a rank ended, which is the launcher's child. */
-static void tell_of_exit(int exit_code, void *channel)
+void numalab_channel_leave(int exit_code)
 {
-    const struct numalab_message leave = {.kind = NUMALAB_LEAVE,
-                                          .ticket = (uint32_t)exit_code & 0xff};
-    send((int)(intptr_t)channel, &leave, sizeof leave, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const struct numalab_message message = {.kind = NUMALAB_LEAVE,
+                                            .ticket = (uint32_t)exit_code & 0xff};
+    if (getpid() == process) /* and not a child that the kernel has made */
+        send(job_channel, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void tell_of_exit(int exit_code, void *unused)
+{
+    (void)unused;
+    numalab_channel_leave(exit_code);
 }
 
 int numalab_channel_open(void)
@@ -42,11 +54,14 @@ int numalab_channel_open(void)
     const char *name = getenv(NUMALAB_JOB_VARIABLE), *rank = getenv("PMI_RANK");
     if (!name) return NUMALAB_CHANNEL_FD;
     if (!rank) return -EINVAL;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the launcher's end is ours, too */
     int channel = connect_to(name);
     if (channel < 0) return channel;
+    process = getpid();
+    job_channel = channel;
     const struct numalab_message hello = {.kind = NUMALAB_HELLO,
                                           .ticket = (uint32_t)strtoul(rank, NULL, 10)};
-    if (on_exit(tell_of_exit, (void *)(intptr_t)channel) != 0 ||
+    if (on_exit(tell_of_exit, NULL) != 0 ||
         send(channel, &hello, sizeof hello, MSG_NOSIGNAL) < 0) {
         int error = -errno;
         close(channel);

@@ -6,4 +6,7 @@
  * connected to the monitor's socket and has said hello. Returns it or a negative errno. */
 int numalab_channel_open(void);
 
+/* Tells the monitor that this rank ends the job. */
+void numalab_channel_leave(int exit_code);
+
 #endif

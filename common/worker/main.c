@@ -16,6 +16,8 @@
 #include "trap.h"
 #include "userfault.h"
 
+const struct numalab_rank_notes *numalab_rank_notes(void) __attribute__((weak));
+
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
     for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)

@@ -1,9 +1,9 @@
 /* MPI's functions as a rank's kernel calls them, on their way to MPI (MPI's profiling
- * interface): notes which threads call, and makes sends wait for their receives where that is
- * asked for.
+ * interface): notes which threads call and how many messages they ask for, and makes sends wait
+ * for their receives where that is asked for.
  *
- * The C and the Fortran bindings both come by here for what has a buffer. Fortran calls
- * PMPI_Init_thread itself, so the start is taken under that name, too. */
+ * The C and the Fortran bindings both come by here for what has a buffer. For the rest Fortran
+ * calls MPI by its PMPI names, so those functions are taken under both. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -11,15 +11,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "numalab/ranks.h"
 #include "rank_notes.h"
 
-static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer = -1};
+static struct numalab_rank_notes notes = {
+    .asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
 static atomic_int threads_inside;
 static pid_t process;
-static bool sends_wait, less_support; /* looked up once: a message takes less than a lookup */
+/* Looked up once: a message takes less than a lookup. */
+static bool sends_wait, less_support, lingers;
 
 /* Of the kernel's OpenMP runtime, where it has one. */
 int omp_in_parallel(void) __attribute__((weak));
@@ -34,9 +38,17 @@ void numalab_answer(int answer)
     notes.answer = answer;
 }
 
-static void add(uint64_t *count)
+static void look_up(void)
 {
-    __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+    process = getpid();
+    sends_wait = getenv(NUMALAB_SYNCHRONOUS_VARIABLE) != NULL;
+    less_support = getenv(NUMALAB_LESS_SUPPORT_VARIABLE) != NULL;
+    lingers = getenv(NUMALAB_LINGER_VARIABLE) != NULL;
+}
+
+static void add(uint64_t *count, uint64_t amount)
+{
+    __atomic_fetch_add(count, amount, __ATOMIC_RELAXED);
 }
 
 static bool is_main_thread(void)
@@ -46,15 +58,21 @@ static bool is_main_thread(void)
     return id == process;
 }
 
-static void enter(void)
+/* A call that asks for so many messages. Threads that may be inside at once seldom are, since a
+ * call is short; so in a parallel region they linger, where that is asked for. */
+static void enter(uint64_t messages)
 {
-    if (atomic_fetch_add(&threads_inside, 1) > 0) add(&notes.calls_at_once);
+    enum { LINGER_NS = 50000 };
+    const bool in_parallel = omp_in_parallel && omp_in_parallel();
+    if (atomic_fetch_add(&threads_inside, 1) > 0) add(&notes.calls_at_once, 1);
     if (!is_main_thread())
-        add(&notes.other_calls);
-    else if (omp_in_parallel && omp_in_parallel())
-        add(&notes.main_calls_in_parallel);
+        add(&notes.other_calls, 1);
+    else if (in_parallel)
+        add(&notes.main_calls_in_parallel, 1);
     else
-        add(&notes.main_calls);
+        add(&notes.main_calls, 1);
+    add(&notes.messages, messages);
+    if (lingers && in_parallel) nanosleep(&(struct timespec){.tv_nsec = LINGER_NS}, NULL);
 }
 
 static int leave(int result)
@@ -63,7 +81,15 @@ static int leave(int result)
     return result;
 }
 
-/* ---- the start --------------------------------------------------------------- */
+/* MPI's own function of this name, or the program's end: nobody could have called us. */
+static void find(const char *name, void *function, size_t bytes)
+{
+    void *symbol = dlsym(RTLD_NEXT, name);
+    if (!symbol) abort();
+    memcpy(function, &symbol, bytes);
+}
+
+/* ---- start and end ------------------------------------------------------------ */
 
 /* Levels may have any values that grow. */
 static int32_t number_of(int level)
@@ -81,30 +107,14 @@ static int level_of(int32_t number)
     return levels[number];
 }
 
-/* MPI's own function of this name, or the program's end: nobody could have called us. */
-static void find(const char *name, void *function, size_t bytes)
-{
-    void *symbol = dlsym(RTLD_NEXT, name);
-    if (!symbol) abort();
-    memcpy(function, &symbol, bytes);
-}
-
-static void look_up(void)
-{
-    process = getpid();
-    sends_wait = getenv(NUMALAB_SYNCHRONOUS_VARIABLE) != NULL;
-    less_support = getenv(NUMALAB_LESS_SUPPORT_VARIABLE) != NULL;
-}
-
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int (*real)(int *, char ***, int, int *);
     find("PMPI_Init_thread", &real, sizeof real);
-    const int result = real(argc, argv, required, provided);
     look_up();
+    const int result = real(argc, argv, required, provided);
     notes.asked = number_of(required);
-    if (less_support)
-        *provided = level_of(notes.asked > 0 ? notes.asked - 1 : 0);
+    if (less_support) *provided = level_of(notes.asked > 0 ? notes.asked - 1 : 0);
     notes.provided = number_of(*provided);
     return result;
 }
@@ -134,8 +144,7 @@ int PMPI_Query_thread(int *provided)
     int (*real)(int *);
     find("PMPI_Query_thread", &real, sizeof real);
     const int result = real(provided);
-    if (less_support && notes.provided >= 0)
-        *provided = level_of(notes.provided);
+    if (less_support && notes.provided >= 0) *provided = level_of(notes.provided);
     return result;
 }
 
@@ -144,92 +153,160 @@ int MPI_Query_thread(int *provided)
     return PMPI_Query_thread(provided);
 }
 
-/* ---- messages ---------------------------------------------------------------- */
-
-int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+/* It ends all ranks, and nobody else would know which one has called. */
+int PMPI_Abort(MPI_Comm comm, int code)
 {
-    enter();
-    return leave(sends_wait ? PMPI_Ssend(buffer, count, type, to, tag, comm)
-                                  : PMPI_Send(buffer, count, type, to, tag, comm));
+    int (*real)(MPI_Comm, int);
+    find("PMPI_Abort", &real, sizeof real);
+    numalab_channel_leave(code);
+    return real(comm, code);
 }
 
-int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_Abort(MPI_Comm comm, int code)
 {
-    enter();
-    return leave(PMPI_Ssend(buffer, count, type, to, tag, comm));
+    return PMPI_Abort(comm, code);
 }
 
-int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-              MPI_Request *request)
-{
-    enter();
-    return leave(sends_wait ? PMPI_Issend(buffer, count, type, to, tag, comm, request)
-                                  : PMPI_Isend(buffer, count, type, to, tag, comm, request));
-}
+/* ---- what has a buffer --------------------------------------------------------- */
 
-int MPI_Send_init(const void *buffer, int count, MPI_Datatype type, int to, int tag,
-                  MPI_Comm comm, MPI_Request *request)
-{
-    enter();
-    return leave(sends_wait ? PMPI_Ssend_init(buffer, count, type, to, tag, comm, request)
-                                  : PMPI_Send_init(buffer, count, type, to, tag, comm, request));
-}
+/* A function that goes through: its parameters and arguments in brackets. */
+#define THROUGH(messages, name, parameters, arguments) \
+    int MPI_##name parameters                          \
+    {                                                  \
+        enter(messages);                               \
+        return leave(PMPI_##name arguments);           \
+    }
 
-int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-             MPI_Status *status)
-{
-    enter();
-    return leave(PMPI_Recv(buffer, count, type, from, tag, comm, status));
-}
+/* The same of a send, which is made the synchronous one where sends have to wait. */
+#define SEND(messages, name, synchronous, parameters, arguments)                          \
+    int MPI_##name parameters                                                             \
+    {                                                                                     \
+        enter(messages);                                                                  \
+        return leave(sends_wait ? PMPI_##synchronous arguments : PMPI_##name arguments);  \
+    }
 
-int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-              MPI_Request *request)
-{
-    enter();
-    return leave(PMPI_Irecv(buffer, count, type, from, tag, comm, request));
-}
+#define TO(type) (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
+#define TO_LATER(type)                                                                        \
+    (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm, \
+     MPI_Request *request)
+#define FROM(type) \
+    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm, MPI_Status *status)
+#define FROM_LATER(type)                                                            \
+    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm, \
+     MPI_Request *request)
 
-int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag,
-                 void *received, int received_count, MPI_Datatype received_type, int from,
-                 int received_tag, MPI_Comm comm, MPI_Status *status)
-{
-    enter();
-    return leave(PMPI_Sendrecv(sent, sent_count, sent_type, to, sent_tag, received,
-                               received_count, received_type, from, received_tag, comm, status));
-}
+SEND(1, Send, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
+SEND(1, Rsend, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
+THROUGH(1, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
+THROUGH(1, Bsend, TO(int), (buffer, count, kind, to, tag, comm))
+SEND(1, Isend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+SEND(1, Irsend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Ibsend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+SEND(0, Send_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+SEND(0, Rsend_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Recv, FROM(int), (buffer, count, kind, from, tag, comm, status))
+THROUGH(1, Irecv, FROM_LATER(int), (buffer, count, kind, from, tag, comm, request))
 
-int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int sent_tag,
-                         int from, int received_tag, MPI_Comm comm, MPI_Status *status)
-{
-    enter();
-    return leave(PMPI_Sendrecv_replace(buffer, count, type, to, sent_tag, from, received_tag,
-                                       comm, status));
-}
+/* Counts may be large, too: Fortran takes these where a count is an integer of 8 bytes. */
+#if MPI_VERSION >= 4
+SEND(1, Send_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
+SEND(1, Rsend_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
+THROUGH(1, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
+THROUGH(1, Bsend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
+SEND(1, Isend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
+SEND(1, Irsend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Ibsend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
+SEND(0, Send_init_c, Ssend_init_c, TO_LATER(MPI_Count),
+     (buffer, count, kind, to, tag, comm, request))
+SEND(0, Rsend_init_c, Ssend_init_c, TO_LATER(MPI_Count),
+     (buffer, count, kind, to, tag, comm, request))
+THROUGH(1, Recv_c, FROM(MPI_Count), (buffer, count, kind, from, tag, comm, status))
+THROUGH(1, Irecv_c, FROM_LATER(MPI_Count), (buffer, count, kind, from, tag, comm, request))
+#endif
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    enter();
-    return leave(PMPI_Bcast(buffer, count, type, root, comm));
-}
+#define BOTH_WAYS(type)                                                                   \
+    (const void *sent, type sent_count, MPI_Datatype sent_kind, int to, int sent_tag,     \
+     void *received, type received_count, MPI_Datatype received_kind, int from,           \
+     int received_tag, MPI_Comm comm, MPI_Status *status)
+#define IN_PLACE(type)                                                                      \
+    (void *buffer, type count, MPI_Datatype kind, int to, int sent_tag, int from,           \
+     int received_tag, MPI_Comm comm, MPI_Status *status)
 
-int MPI_Reduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op,
-               int root, MPI_Comm comm)
-{
-    enter();
-    return leave(PMPI_Reduce(sent, received, count, type, op, root, comm));
-}
+THROUGH(2, Sendrecv, BOTH_WAYS(int),
+        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind,
+         from, received_tag, comm, status))
+THROUGH(2, Sendrecv_replace, IN_PLACE(int),
+        (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
+#if MPI_VERSION >= 4
+THROUGH(2, Sendrecv_c, BOTH_WAYS(MPI_Count),
+        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind,
+         from, received_tag, comm, status))
+THROUGH(2, Sendrecv_replace_c, IN_PLACE(MPI_Count),
+        (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
+#endif
 
-int MPI_Allreduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op,
-                  MPI_Comm comm)
-{
-    enter();
-    return leave(PMPI_Allreduce(sent, received, count, type, op, comm));
-}
+/* In a job of two a collective may be a message, and what one rank puts or gets the other
+ * neither sends nor receives. */
+#define REDUCED(type)                                                                   \
+    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation, \
+     MPI_Comm comm)
+#define REDUCED_TO(type)                                                                \
+    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation, \
+     int root, MPI_Comm comm)
+#define GATHERED                                                                     \
+    (const void *sent, int sent_count, MPI_Datatype sent_kind, void *received,       \
+     int received_count, MPI_Datatype received_kind, MPI_Comm comm)
+#define REMOTE(first)                                                                     \
+    (first *own, int own_count, MPI_Datatype own_kind, int rank, MPI_Aint displacement,   \
+     int count, MPI_Datatype kind, MPI_Win window)
 
-int MPI_Allgather(const void *sent, int sent_count, MPI_Datatype sent_type, void *received,
-                  int received_count, MPI_Datatype received_type, MPI_Comm comm)
-{
-    enter();
-    return leave(PMPI_Allgather(sent, sent_count, sent_type, received, received_count,
-                                received_type, comm));
-}
+THROUGH(1, Bcast, (void *buffer, int count, MPI_Datatype kind, int root, MPI_Comm comm),
+        (buffer, count, kind, root, comm))
+THROUGH(1, Reduce, REDUCED_TO(int), (sent, received, count, kind, operation, root, comm))
+THROUGH(1, Allreduce, REDUCED(int), (sent, received, count, kind, operation, comm))
+#if MPI_VERSION >= 4
+THROUGH(1, Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype kind, int root, MPI_Comm comm),
+        (buffer, count, kind, root, comm))
+THROUGH(1, Reduce_c, REDUCED_TO(MPI_Count),
+        (sent, received, count, kind, operation, root, comm))
+THROUGH(1, Allreduce_c, REDUCED(MPI_Count), (sent, received, count, kind, operation, comm))
+#endif
+THROUGH(1, Allgather, GATHERED,
+        (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
+THROUGH(1, Alltoall, GATHERED,
+        (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
+THROUGH(2, Put, REMOTE(const void),
+        (own, own_count, own_kind, rank, displacement, count, kind, window))
+THROUGH(2, Get, REMOTE(void),
+        (own, own_count, own_kind, rank, displacement, count, kind, window))
+
+/* ---- what has none -------------------------------------------------------------- */
+
+/* The same under both names. */
+#define THROUGH_BOTH(messages, name, parameters, arguments) \
+    int PMPI_##name parameters                              \
+    {                                                       \
+        static int(*real) parameters;                       \
+        if (!real) find("PMPI_" #name, &real, sizeof real); \
+        enter(messages);                                    \
+        return leave(real arguments);                       \
+    }                                                       \
+    int MPI_##name parameters                               \
+    {                                                       \
+        return PMPI_##name arguments;                       \
+    }
+
+THROUGH_BOTH(1, Start, (MPI_Request * request), (request))
+THROUGH_BOTH((uint64_t)count, Startall, (int count, MPI_Request requests[]), (count, requests))
+THROUGH_BOTH(0, Barrier, (MPI_Comm comm), (comm))
+THROUGH_BOTH(0, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
+THROUGH_BOTH(0, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
+             (count, requests, statuses))
+THROUGH_BOTH(0, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
+             (count, requests, index, status))
+THROUGH_BOTH(0, Test, (MPI_Request * request, int *flag, MPI_Status *status),
+             (request, flag, status))
+THROUGH_BOTH(0, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
+             (count, requests, flag, statuses))

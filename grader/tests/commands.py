@@ -67,7 +67,9 @@ def worker_processes(kit: Kit) -> list[str]:
             continue
         try:
             line = (entry / "cmdline").read_bytes().split(b"\0")
-            starts_ranks = b"\0NUMALAB_JOB=" in (entry / "environ").read_bytes()
+            starts_ranks = b"\0NUMALAB_JOB=" in (entry / "environ").read_bytes() and (
+                entry / "cwd"
+            ).resolve().is_relative_to(kit.root)
         except OSError:
             continue
         program = Path(line[0].decode(errors="replace"))

@@ -26,11 +26,14 @@ static void run_initialize(size_t n, void **arrays)
     fill_buffer(arrays[0], n, (size_t)rank_of_this());
 }
 
-/* Ranks from 2 on, which a launch file may have, look on. */
+/* A launch file may have other numbers of ranks: those from 2 on look on, and one alone has
+ * nobody to play with. */
 static void run_ping_pong(size_t n, void **arrays)
 {
     const int rank = rank_of_this();
-    if (rank < 2) ping_pong(rank, 1 - rank, arrays[0], n, (int)repetitions_of(n));
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (rank < 2 && ranks >= 2) ping_pong(rank, 1 - rank, arrays[0], n, (int)repetitions_of(n));
 }
 
 const struct numalab_phase numalab_phases[] = {

@@ -278,6 +278,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     return 1;
 }
 
+static bool place(size_t n, size_t array, size_t element, size_t *row, size_t *column)
+{
+    *row = element / field_columns(n);
+    *column = element % field_columns(n);
+    return array == FIELD || array == NEXT;
+}
+
 /* The student's kernel, and the kit's, which students only launch. */
 #define DRIVER_OF(name)                                                                  \
     {                                                                                    \
@@ -285,9 +292,10 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         .array_count = sizeof arrays / sizeof arrays[0], .start_phase = "start",         \
         .initialize_phase = "initialize", .compute_phase = "iterate",                    \
         .rank_counts = rank_counts, .count = count, .check_n = check_n,                  \
-        .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .few_pages_n = 510, .bytes_moved = bytes_moved,   \
+        .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .few_pages_n = 510,           \
+        .bytes_moved = bytes_moved,                                                      \
         .create_ranks = create, .of_rank = of_rank, .destroy = destroy,                  \
-        .advance = advance, .change = change, .compare = compare,                        \
+        .advance = advance, .change = change, .compare = compare, .place = place,        \
     }
 
 static const struct numalab_driver code_driver = DRIVER_OF("code");

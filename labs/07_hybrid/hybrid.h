@@ -21,7 +21,7 @@
 
 /* Initialises MPI with MPI_Init_thread and the least level of thread support that the code
  * below needs. Returns 1 if the library provides it (or more), else 0. Called once, before
- * all else; the kit calls MPI_Finalize. */
+ * all else; to finalize MPI is not the kernel's. */
 int start_mpi(void);
 
 /* Sets every element of both arrays, the halo rows included. first_row is the number, in the
@@ -38,8 +38,8 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
 
 /* In the inner columns of the own rows
  *   next(i, j) = 0.25 * (((field(i-1, j) + field(i+1, j)) + field(i, j-1)) + field(i, j+1))
- * in this order, so that results are the same bit for bit. All else of next stays as it
- * is. */
+ * in this order, so that results are the same bit for bit. The rest of its own rows and its
+ * boundary stay as they are; its halo rows are exchanged before they are read. */
 void sweep(size_t rows, size_t columns, const double *field, double *next);
 
 /* The sum of (next(i, j) - field(i, j))^2 over the inner columns of the own rows of ALL

@@ -71,6 +71,10 @@ struct numalab_driver {
     /* Bytes that one compute phase has to move at least. */
     size_t (*bytes_moved)(size_t n);
 
+    /* Row and column of an element, from 0, of arrays that have two dimensions; false for
+     * others. NULL: none has. */
+    bool (*place)(size_t n, size_t array, size_t element, size_t *row, size_t *column);
+
     /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
      * in create's stead, and of_rank for the oracle as one of them sees it, which change
      * and compare are given; it belongs to the whole one. */

@@ -484,7 +484,7 @@ def _places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
 @click.option(
     "--lang",
     "language",
-    type=click.Choice([*LANGUAGES, "all"]),
+    type=click.Choice([*LANGUAGES, "all"], case_sensitive=False),
     help="Grade this language. Left out: both, or of your kernels in labs/ the one that "
     "you have edited.",
 )
@@ -583,7 +583,12 @@ def grade_command(
 
 @cli.command(short_help="Prove the labs: handouts fail as declared, solutions pass.")
 @_labs_argument
-@click.option("--lang", "language", type=click.Choice([*LANGUAGES, "all"]), default="all")
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice([*LANGUAGES, "all"], case_sensitive=False),
+    default="all",
+)
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj

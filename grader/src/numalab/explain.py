@@ -71,6 +71,9 @@ def mismatch(first: Mismatch, language: str) -> str:
     where = indexed(first.array, first.element, language)
     if first.rank is not None and language == "fortran":  # the array may have two dimensions
         where = f"element {first.element + 1} of {first.array}"
+    if first.row is not None and first.column is not None:
+        column = first.column + (1 if language == "fortran" else 0)
+        where = f"{first.array} in row {first.row}, column {column}"
     after = (
         f"after {first.phase}"
         if first.repetition == 0
@@ -93,12 +96,12 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
             f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
             f"first{place}: {mismatch(found.first_wrong, language)}."
         )
-    calls = found.too_few_calls
-    if calls is not None:
+    few = found.too_few_messages
+    if few is not None:
         size = f" (n = {n:,})" if n is not None else ""
         return (
-            f"A rank called MPI {calls.seen:,} times in {calls.asked:,} round trips{size}: each "
-            "takes a message there and one back, whatever is in it."
+            f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
+            f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
         )
     if found.wrote_before_array is not None:
         name = found.wrote_before_array
@@ -147,6 +150,12 @@ def _who(ended: Outcome) -> str:
     return "The kernel" if rank is None or ranks == 1 else f"Rank {rank} of {ranks}"
 
 
+def _who_erred(ended: Outcome) -> str:
+    """The rank that MPI names before it ends a job."""
+    said = re.search(r"Abort\(\d+\) on node (\d+)", str(ended.detail.get("printed", "")))
+    return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}" if said else "A rank"
+
+
 def _size(ended: Outcome) -> str:
     """n, and the number of ranks where the subject does not tell it."""
     ranks = ended.detail.get("ranks", 1)
@@ -167,9 +176,11 @@ def _timed_out(ended: Outcome, phase: str) -> str:
             f"{_who(ended)} did not come out of {phase} within {limit_s:g} s {n}; it was stopped. "
             "Look for a receive that no send answers, or a loop that never ends."
         )
+    waiting = ended.detail.get("ranks_waiting", ranks)
+    who = "no rank" if waiting == ranks else f"{ranks - waiting}"
     return (
-        f"In a job of {ranks} ranks no rank came out of {phase} within {limit_s:g} s {n}; it was "
-        "stopped. Most likely a deadlock: every rank waits for a message."
+        f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+        "stopped. Most likely a deadlock: ranks wait for each other's messages."
     )
 
 
@@ -226,11 +237,16 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
 _LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
 
 
+def printed_lines(outcome: Outcome) -> Sequence[str]:
+    """What a kernel printed, without the launcher's words."""
+    said = re.split(_LAUNCHERS_WORDS, str(outcome.detail.get("printed", "")))[0]
+    return said.strip().splitlines()
+
+
 def _printed(outcome: Outcome) -> str:
     """The line that says most: the last, where a runtime's error message stands; of a
     text that was cut, the first."""
-    said = re.split(_LAUNCHERS_WORDS, str(outcome.detail.get("printed", "")))[0]
-    lines: Sequence[str] = said.strip().splitlines()
+    lines = printed_lines(outcome)
     if not lines:
         return ""
     is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
@@ -248,10 +264,15 @@ def outcome(ended: Outcome, language: str) -> str | None:
     match ended.status:
         case "crashed":
             return _crash(ended, phase, language) + _printed(ended)
+        case "exited" if "exit_code" not in detail:
+            return (
+                f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
+                + _printed(ended)
+            )
         case "exited":
             ways = "It has to return to its caller: no exit, no stop."
             if "ranks" in detail:
-                ways = "It called exit, stop or MPI_Abort, or MPI ended the job after an error."
+                ways = "It called exit, stop or MPI_Abort."
             return (
                 f"{who} ended the whole program in {phase}{size}, exit code "
                 f"{detail['exit_code']}. {ways}" + _printed(ended)
@@ -298,4 +319,5 @@ def outcome(ended: Outcome, language: str) -> str | None:
         case "cancelled":
             return "Interrupted before it was graded."
         case _:
-            return f"The kit could not {phase}: {detail.get('error', 'unknown error')}."
+            error = detail.get("error", "unknown error")
+            return f"The kit could not {phase}: {error}.{_printed(ended)}"

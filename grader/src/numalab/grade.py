@@ -25,7 +25,7 @@ VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
 MOST_PLACEMENTS = 4  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
-LEVEL_RANKS, LEVEL_THREADS = 2, 4  # enough to see who calls MPI
+LEVEL_THREADS = 4  # enough to see who calls MPI
 
 Progress = Callable[[str], None]
 
@@ -212,8 +212,7 @@ class Session:
         if judge.is_needed("memory", self.lab, part):
             self._run("memory", role, part)
         if self.machine is None and judge.is_needed("thread_level", self.lab, part):
-            ranks = f"{role}:{LEVEL_RANKS}"
-            self._run("thread_level", role, part, "--ranks", ranks, threads=LEVEL_THREADS)
+            self._run("thread_level", role, part, threads=LEVEL_THREADS)
 
     def gather_evidence(self) -> None:
         for part in self.parts:

@@ -10,7 +10,7 @@ from numalab.prediction import PREDICTED_BYTES
 from numalab.record import Evidence, Latency
 from numalab.virtual.machine import Figure
 
-PLOT_COLUMNS = 16
+PLOT_COLUMNS = 14
 BOTH = "*"
 
 
@@ -74,7 +74,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
     marks = ["o" if run.file is None else run.file[0] for run in runs]
     meaning = ", ".join(f"{m}: {name}" for m, name in zip(marks, labels, strict=True))
     both = f", {BOTH}: both" if len(runs) > 1 else ""
-    heads = "".join(f"{f'{name}, us':>10}{'MB/s':>8}" for name in labels)
+    heads = "".join(f"{f'{name}, us':>12}{'MB/s':>8}" for name in labels)
     lines = [
         "A message one way, median; pictures with logarithmic scales",
         f"{'':7}{heads}  {'us':<{PLOT_COLUMNS}} {'MB/s':<{PLOT_COLUMNS}}",
@@ -85,7 +85,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
             lines.append(f"{_size(size):>7}  left out: predict it")
             continue
         figures = "".join(
-            f"{_figure(us):>10}{_figure(rate):>8}"
+            f"{_figure(us):>12}{_figure(rate):>8}"
             for us, rate in zip(of_time, of_rate, strict=True)
         )
         pictures = (_plotted(of_time, marks, time_ends), _plotted(of_rate, marks, rate_ends))
@@ -98,9 +98,9 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
 def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
     found = []
     if any(run.file is None for run in runs):
-        found.append("2 cores: by the kit's launch, where a file gives no core to each of two.")
+        found.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")
     packages = {pu["package"] for pu in evidence.node["pu_list"]}
-    if len(packages) == 1 and len(runs) > 1:
+    if len(packages) == 1 and any(run.file == "far.toml" for run in runs):
         found.append("This node has one package, so far is no farther than near.")
     elif len(packages) == 1:
         found.append("This node has one package, so nothing is far.")

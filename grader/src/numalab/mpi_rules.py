@@ -35,7 +35,10 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         return verdict_on(
             criterion, "fail", "Not looked for, since the kernel does not come to its end."
         )
-    if any(is_wrong(one.results) for check in evidence.checks for one in check.checked):
+    stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
+    if not stuck and any(
+        is_wrong(one.results) for check in evidence.checks for one in check.checked
+    ):
         return verdict_on(
             criterion,
             "fail",
@@ -110,13 +113,11 @@ def _level_faults(run: ThreadLevel) -> list[str]:
     faults = []
     levels = sorted({LEVELS.index(rank.asked) for rank in ranks if rank.asked is not None})
     if levels[0] < least:
-        faults.append(
-            f"It asks for {_named(levels[0])}, but {because}: that takes {_named(least)}."
-        )
+        faults.append(f"It asks for {_named(levels[0])}, but {because}: that is too low a level.")
     if levels[-1] > highest:
         faults.append(
-            f"It asks for {_named(levels[-1])}, but {_named(least)} is enough: {because}. A higher "
-            "level may cost time in every call."
+            f"It asks for {_named(levels[-1])}, but {because}: a lower level is enough, and a "
+            "higher one may cost time in every call."
         )
     for rank in ranks:
         assert rank.asked is not None and rank.provided is not None

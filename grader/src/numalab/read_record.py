@@ -39,7 +39,7 @@ from numalab.record import (
     Thread,
     ThreadLevel,
     Told,
-    TooFewCalls,
+    TooFewMessages,
     Trace,
     TracedArray,
 )
@@ -68,9 +68,13 @@ def _results(data: Json) -> Results:
             phase=first["phase"],
             repetition=first["repetition"],
             rank=first.get("rank"),
+            row=first.get("row"),
+            column=first.get("column"),
         ),
         wrote_before_array=data.get("wrote_before_array"),
-        too_few_calls=TooFewCalls(**data["too_few_calls"]) if "too_few_calls" in data else None,
+        too_few_messages=TooFewMessages(**data["too_few_messages"])
+        if "too_few_messages" in data
+        else None,
     )
 
 

@@ -41,11 +41,13 @@ class Mismatch:
     phase: str
     repetition: int
     rank: int | None = None
+    row: int | None = None  # of an array with two dimensions, from 0, as column is
+    column: int | None = None
 
 
 @dataclass(frozen=True)
-class TooFewCalls:
-    """Of MPI, by a rank: how many its round trips take at least, and how many were seen."""
+class TooFewMessages:
+    """Of a rank: how many its round trips take, and how many were seen."""
 
     asked: int
     seen: int
@@ -57,7 +59,7 @@ class Results:
     wrong: int
     first_wrong: Mismatch | None
     wrote_before_array: str | None
-    too_few_calls: TooFewCalls | None = None
+    too_few_messages: TooFewMessages | None = None
 
 
 @dataclass(frozen=True)

@@ -325,7 +325,7 @@ def _show_printed(console: Console, evidence: Evidence) -> None:
     outcomes += [trace.outcome for trace in evidence.traces]
     outcomes += [placement.outcome for placement in evidence.placements]
     for outcome in outcomes:
-        first = str(outcome.detail.get("printed", "")).strip().splitlines()
+        first = explain.printed_lines(outcome)
         if outcome.ok and first:
             text = (
                 f"Your kernel prints. The first line: {first[0][:100]}\n"

@@ -73,7 +73,7 @@ def is_wrong(results: Results) -> bool:
     return (
         results.wrong > 0
         or results.wrote_before_array is not None
-        or results.too_few_calls is not None
+        or results.too_few_messages is not None
     )
 
 
