@@ -643,7 +643,7 @@ def test_near_and_far_are_alike_in_one_package() -> None:
     assert " *" in lines[5]
     (by_kit,) = [invented.latency("placement", None)]
     lines = latency_lines(parse(session(by_kit, node=node)), True, ())
-    assert lines[-2].startswith("2 cores: by the kit's launch")
+    assert lines[-2].startswith("2 cores: the kit's own launch")
     ended = {
         "status": "timed_out",
         "limit_s": 9.0,
