@@ -93,7 +93,7 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
     its kernel. What is the solution's is not graded once more each time, nor on all of several
     virtual nodes what shows on one (`on`), or on none. Pages that are not where they are used
-    show here, too, so of an MPI kernel they are looked at there in the first language only."""
+    show here, too, so of a kernel they are looked at there in the first language only."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
@@ -102,8 +102,10 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     machines = tuple(entry.get("on", lab.machines))
     can_fail = {*entry["fails"], *entry.get("may_fail", ())}
     shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
-    is_second = lab.mpi and not folder.is_dir() and language != entry["languages"][0]
-    if is_second or (len(lab.machines) > 1 and not can_fail & shown_there):
+    pages_only = not any(c.on_machines for c in criteria)
+    is_second = not folder.is_dir() and language != entry["languages"][0]
+    is_second = is_second and bool(set(entry["fails"]) - shown_there)
+    if (is_second and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
         machines = ()
         criteria = tuple(c for c in criteria if c.name not in shown_there)
     return replace(
