@@ -12,10 +12,11 @@
 # are compared with what they were given.
 #
 # LIBRARIES: what kernels may call. KERNEL_FLAGS: what they are compiled with beside the usual.
-# MPI: kernels are ranks of an MPI job; without MPI the lab is left out. BOTH_RUNTIMES: <name>-<language>-solution-libgomp is the
-# solution on gcc's OpenMP runtime, whatever the others run on. RACE_CHECK: where clang is installed, <name>-<language>-<solution|submission>-race are the
-# same programs built with ThreadSanitizer (targets <program>-built, out of the default
-# one, too).
+# MPI: kernels are ranks of an MPI job; without MPI the lab is left out. BOTH_RUNTIMES:
+# <name>-<language>-solution-libgomp is the solution on gcc's OpenMP runtime, whatever the
+# others run on. RACE_CHECK: where clang is installed,
+# <name>-<language>-<solution|submission>-race are the same programs built with
+# ThreadSanitizer (targets <program>-built, out of the default one, too).
 #
 # For CTest: the test <name>-<language>-measure grades the submission, and one test for each
 # criterion of lab.toml reads the verdict (77: not gradable here, shown as skipped).

@@ -86,8 +86,10 @@ static json_t *printable(const struct numalab_worker *worker)
     return json_stringn(text, count);
 }
 
-json_t *numalab_record_outcome(const struct numalab_worker *worker,
-                               const struct numalab_driver *driver)
+/* printer: the worker that has what was printed. */
+static json_t *describe_outcome(const struct numalab_worker *worker,
+                                const struct numalab_worker *printer,
+                                const struct numalab_driver *driver)
 {
     static const char *const names[] = {
         [NUMALAB_OK] = "ok",
@@ -105,8 +107,8 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     const struct numalab_outcome *outcome = &worker->outcome;
     json_t *object = json_object();
     json_object_set_new(object, "status", json_string(names[outcome->kind]));
-    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)worker->printed_bytes));
-    if (worker->printed_bytes) json_object_set_new(object, "printed", printable(worker));
+    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)printer->printed_bytes));
+    if (printer->printed_bytes) json_object_set_new(object, "printed", printable(printer));
     if (outcome->kind == NUMALAB_OK) return object;
 
     json_object_set_new(object, "doing", json_string(outcome->doing));
@@ -153,22 +155,26 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     return object;
 }
 
+json_t *numalab_record_outcome(const struct numalab_worker *worker,
+                               const struct numalab_driver *driver)
+{
+    return describe_outcome(worker, worker, driver);
+}
+
 json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver)
 {
     const struct numalab_worker *worker = job->failed     ? job->failed
                                           : job->rank_count ? &job->rank[0]
                                                             : &job->launcher; /* never started */
-    json_t *object = numalab_record_outcome(worker, driver);
+    /* The first rank has what any of them printed. */
+    const bool is_rank = driver->rank_counts && worker != &job->launcher;
+    json_t *object = describe_outcome(worker, is_rank ? &job->rank[0] : worker, driver);
     if (!driver->rank_counts) return object;
     json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
-    if (worker == &job->launcher) return object;
+    if (!is_rank) return object;
     const bool is_nobodys = worker->outcome.is_anyone || worker->outcome.ranks_waiting > 1;
     if (job->failed && !is_nobodys)
         json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
-    /* The first has what any of them printed. */
-    const struct numalab_worker *first = &job->rank[0];
-    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)first->printed_bytes));
-    if (first->printed_bytes) json_object_set_new(object, "printed", printable(first));
     return object;
 }
 
