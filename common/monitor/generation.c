@@ -15,6 +15,7 @@ struct runner {
     struct numalab_results results;
     struct numalab_job_changes changes;
     double initialize_s;
+    bool is_cut; /* took longer than it may: ended, while the others go on */
 };
 
 struct generation {
@@ -48,6 +49,39 @@ static int start(struct generation *generation, struct runner *runner)
     return numalab_job_stop(&runner->job);
 }
 
+static void add_sample(struct generation *generation, const struct runner *runner,
+                       size_t repetition, bool is_warm_up, double started_at_s, double elapsed_s)
+{
+    json_array_append_new(
+        generation->samples,
+        json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name, "repetition",
+                  (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
+                  (int)is_warm_up, "cut", (int)runner->is_cut, "started_s",
+                  started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
+}
+
+/* The compute phase. Where it takes longer than the role may, its worker or ranks are ended. */
+static int compute(struct generation *generation, struct runner *runner)
+{
+    const struct numalab_driver *driver = generation->options->driver;
+    struct numalab_job *job = &runner->job;
+    struct numalab_limits *limits = &job->rank[0].limits;
+    const double cut_s = runner->role->cut_s;
+    const double phase_s = limits->phase_s;
+    const bool can_be_cut = cut_s > 0 && cut_s < phase_s;
+
+    if (can_be_cut) limits->phase_s = cut_s;
+    int done = numalab_job_run(job, driver->compute_phase);
+    if (done == 0) {
+        limits->phase_s = phase_s;
+        return 0;
+    }
+    if (!can_be_cut || job->failed->outcome.kind != NUMALAB_TIMED_OUT) return -1;
+    numalab_job_free(job);
+    runner->is_cut = true;
+    return 0;
+}
+
 /* One timed compute phase; the workers stand still before and after it, and the
  * inputs that it finds are new. */
 static int repeat(struct generation *generation, struct runner *runner, size_t repetition,
@@ -56,18 +90,21 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     const struct numalab_driver *driver = generation->options->driver;
     struct numalab_job *job = &runner->job;
 
+    if (runner->is_cut) return 0;
     if (numalab_job_change_inputs(job, driver, runner->oracle, &generation->random,
                                   &runner->changes) < 0 ||
-        numalab_job_continue(job) < 0 || numalab_job_run(job, driver->compute_phase) < 0 ||
-        numalab_job_stop(job) < 0)
+        numalab_job_continue(job) < 0)
         return -1;
+    const double before_s = numalab_now_s();
+    if (compute(generation, runner) < 0) return -1;
+    if (runner->is_cut) {
+        add_sample(generation, runner, repetition, is_warm_up, before_s, runner->role->cut_s);
+        return 0;
+    }
+    if (numalab_job_stop(job) < 0) return -1;
     driver->advance(runner->oracle, driver->compute_phase);
-    json_array_append_new(
-        generation->samples,
-        json_pack("{ss sI sI sb sf sf}", "role", runner->role->name, "repetition",
-                  (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
-                  (int)is_warm_up, "started_s", job->rank[0].started_at_s - generation->origin_s,
-                  "elapsed_s", job->elapsed_s));
+    add_sample(generation, runner, repetition, is_warm_up, job->rank[0].started_at_s,
+               job->elapsed_s);
     return numalab_job_spot_check(job, driver, runner->oracle, &generation->random,
                                   &runner->changes, driver->compute_phase, repetition,
                                   &runner->results);
@@ -84,6 +121,7 @@ static bool is_due(const struct generation *generation, size_t repetition, doubl
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
+    if (runner->is_cut) return 0;
     return numalab_job_compare_all(&runner->job, options->driver, runner->oracle,
                                    options->driver->compute_phase, options->repetitions,
                                    &runner->results);

@@ -41,6 +41,8 @@ static const char usage[] =
     "  --ranks ROLE:N      ranks of that role's job (1)\n"
     "  --launch ROLE:WORD  a word for mpiexec, such as -bind-to, and another for core\n"
     "  --synchronous-sends check: every send of a rank waits for its receive\n"
+    "  --cut ROLE:SECONDS  generation: a repetition that takes longer is the role's last, and\n"
+    "                      counts as having taken that long\n"
     "  --part NAME         which of the lab's kernels (the first)\n"
     "  --threads N         size of the team that the kit asks for (one a core)\n"
     "  --size NAME         quick, default or published\n"
@@ -124,6 +126,15 @@ static int set_rank_count(struct numalab_run_options *options, char *text)
     return role->rank_count >= 1 && role->rank_count <= NUMALAB_MAX_RANKS ? 0 : -EINVAL;
 }
 
+static int set_cut(struct numalab_run_options *options, char *text)
+{
+    char *seconds;
+    struct numalab_role *role = find_role(options, text, &seconds);
+    if (!role) return -EINVAL;
+    role->cut_s = strtod(seconds, NULL);
+    return role->cut_s > 0 ? 0 : -EINVAL;
+}
+
 static const struct numalab_driver *find_part(const char *name)
 {
     for (const struct numalab_driver *const *driver = numalab_drivers; *driver; driver++)
@@ -170,6 +181,7 @@ int main(int argc, char **argv)
         {"ranks", required_argument, NULL, 'n'},
         {"launch", required_argument, NULL, 'x'},
         {"synchronous-sends", no_argument, NULL, 'y'},
+        {"cut", required_argument, NULL, 'c'},
         {"part", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},
         {"size", required_argument, NULL, 's'},
@@ -215,6 +227,9 @@ int main(int argc, char **argv)
             break;
         case 'y':
             options.synchronous_sends = true;
+            break;
+        case 'c':
+            chosen = set_cut(&options, optarg);
             break;
         case 'k':
             options.driver = find_part(optarg);

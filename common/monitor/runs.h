@@ -22,6 +22,8 @@ struct numalab_role {
         const char *name, *value;
     } variable[NUMALAB_MAX_VARIABLES]; /* of its environment, beside the monitor's own */
     size_t rank_count; /* of an MPI job */
+    double cut_s;      /* of a generation: a timed phase that takes longer ends the role's part in
+                          it; 0: only limits.phase_s */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };

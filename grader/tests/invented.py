@@ -134,7 +134,7 @@ def placement(machine: Machine, home: Callable[[int, int], int], role: str) -> J
 def generation(machine: Machine, times: dict[str, float]) -> Json:
     """Three repetitions of each role around its time."""
     samples = [
-        {"role": role, "repetition": r, "order": 4 * r + i, "warm_up": r == 0,
+        {"role": role, "repetition": r, "order": 4 * r + i, "warm_up": r == 0, "cut": False,
          "started_s": 0.1 * (4 * r + i), "elapsed_s": round(time * (1 + 0.02 * r), 6)}
         for r in range(4) for i, (role, time) in enumerate(times.items())
     ]  # fmt: skip

@@ -525,7 +525,7 @@ def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
     no_build = {"kernel": {"status": "does_not_compile", "message": "No.", "output": ""}}
     record = session(files=LAUNCH, build=no_build)
     timed = Timed("launch", NEWCOMER)
-    roles = ("handout", "solution", "submission", "control")
+    roles = ("handout", "solution", "submission")
     assert timing_roles(hybrid, parse(record), timed) == roles
     record["runs"] = generations(NEWCOMER)
     assert judged(hybrid, record)["launch_speedup"].status == "pass"

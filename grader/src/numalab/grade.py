@@ -18,7 +18,7 @@ from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.lab import KERNEL_FILES, Lab
-from numalab.record import HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.record import CONTROL, HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
@@ -39,7 +39,7 @@ class Effort:
     quick: bool
     repetitions: int
     generation_s: float
-    least_generations: int  # that decide when all agree
+    least_generations: int  # that decide when all agree; the control joins after them
     most_generations: int
     budget_s: float  # of timing; three times as much for the least generations
     check_limit_s: float  # wall time of one phase
@@ -51,23 +51,23 @@ def effort_for(size: str, quick: bool) -> Effort:
     """--quick means the quick size and the quick thresholds; the published size runs one
     worker at a time, since its arrays fill most machines."""
     if quick:
-        return Effort("quick", True, 10, 1.0, 7, 24, 12.0, 5.0, 20.0)
+        return Effort("quick", True, 10, 1.0, 5, 24, 12.0, 5.0, 20.0)
     if size == "published":
-        return Effort(size, False, 3, 30.0, 13, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
+        return Effort(size, False, 3, 30.0, 11, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
     if size == "quick":
-        return Effort(size, False, 10, 2.0, 13, 60, 60.0, 10.0, 20.0)
-    return Effort(size, False, 3, 10.0, 13, 60, 240.0, 10.0, 60.0)
+        return Effort(size, False, 10, 2.0, 11, 60, 60.0, 10.0, 20.0)
+    return Effort(size, False, 3, 10.0, 11, 60, 240.0, 10.0, 60.0)
 
 
 @dataclass(frozen=True)
 class _Setup:
     """How a generation's processes are started. programs: of each role; placement: in the
-    place of the lab's environment; options: more of the monitor's."""
+    place of the lab's environment; options: more of the monitor's, by role."""
 
     programs: dict[str, Path]
     threads: int
     placement: Mapping[str, str] | None
-    options: list[str]
+    options: dict[str, list[str]]
 
 
 @dataclass
@@ -311,35 +311,37 @@ class Session:
             plans = mpi_runs.plans_of_roles(self, timed)
             if plans is None:
                 return None
-            more = [
-                word
-                for role in roles
-                for word in (
+            more = {
+                role: [
                     *measure.launch_options(role, plans[role]),
                     *measure.set_options(role, plans[role].environment),
-                )
-            ]
+                ]
+                for role in roles
+            }
             return _Setup(kits, plans[SOLUTION].threads, {}, more)
         if self.lab.launch is not None:
             plan = mpi_runs.kits_plan(self)
-            more = [word for role in roles for word in measure.launch_options(role, plan)]
+            more = {role: measure.launch_options(role, plan) for role in roles}
             return _Setup(own, plan.threads, plan.environment, more)
         if placements is not None:
             environments = handed_in.timed_environments(self)
-            more = [w for role in roles for w in measure.set_options(role, environments[role])]
+            more = {role: measure.set_options(role, environments[role]) for role in roles}
             team = placement.team_of(placements.fast.goal, self.node)
             return _Setup(kits, team, {}, more)
-        return _Setup(own, self.threads, None, [])
+        return _Setup(own, self.threads, None, {})
 
-    def _generation(self, timed: judge.Timed, setup: _Setup) -> None:
+    def _generation(
+        self, timed: judge.Timed, setup: _Setup, roles: Sequence[str], cut_s: float | None
+    ) -> None:
         environment = measure.worker_environment(self.lab, setup.threads, placement=setup.placement)
         options = [
             *(
                 word
-                for role, program in setup.programs.items()
-                for word in measure.worker_option(role, program)
+                for role in roles
+                for word in measure.worker_option(role, setup.programs[role])
             ),
-            *setup.options,
+            *(word for role in roles for word in setup.options.get(role, [])),
+            *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
             *measure.common_options(
                 timed.part, setup.threads, self.effort.size, self.effort.phase_limit_s
             ),
@@ -368,12 +370,13 @@ class Session:
             return
         self._continue_earlier()
         for timed, of_timed in roles.items():
-            setup = self._setup(timed, of_timed) if of_timed else None
+            setup = self._setup(timed, (*of_timed, CONTROL)) if of_timed else None
             if setup is not None:
                 with self.spending("timing"):
-                    self._take_times_of(timed, setup)
+                    self._take_times_of(timed, setup, of_timed)
 
-    def _take_times_of(self, timed: judge.Timed, setup: _Setup) -> None:
+    def _take_times_of(self, timed: judge.Timed, setup: _Setup, roles: Sequence[str]) -> None:
+        """The control joins once it is to tell whose fault it is that nothing is decided."""
         effort = self.effort
         what = " against ".join(name for name in (timed.part, timed.slow) if name)
         start = time.monotonic()
@@ -382,7 +385,14 @@ class Session:
                 f"{what}{': ' if what else ''}timing, generation {number} of "
                 f"{effort.least_generations} or more"
             )
-            self._generation(timed, setup)
+            evidence = self.evidence
+            is_open = judge.timed_generations(self.lab, evidence, timed) >= effort.least_generations
+            self._generation(
+                timed,
+                setup,
+                (*roles, CONTROL) if is_open else roles,
+                judge.timing_cut_s(self.lab, evidence, timed),
+            )
             spent_s = time.monotonic() - start
             if judge.timing_is_decided(self.lab, self.evidence, timed):
                 return

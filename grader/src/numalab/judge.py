@@ -14,9 +14,9 @@ from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.lab import Criterion, Lab
 from numalab.launch import BadPolicy, plan, read_policy
 from numalab.mpi_rules import predicted
-from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Build, Evidence
+from numalab.record import SOLUTION, Build, Evidence
 from numalab.soundness import evidence_runs, is_sound, timed_out, unseen
-from numalab.timing_rules import TIMING_STATES, judge_timing
+from numalab.timing_rules import TIMING_RULES, cut_s, judge_timing, needed_roles, timing_state
 from numalab.topology import topology_of_node
 from numalab.verdict import CriterionVerdict, Status, Verdict, verdict_on
 
@@ -279,7 +279,7 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
         Timed(part, slow)
         for part in lab.parts
         for slow in dict.fromkeys(
-            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_STATES
+            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_RULES
         )
         if slow is not None or part in lab.kernel_parts
     )
@@ -294,15 +294,14 @@ def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
         return ()
     if timed.slow is not None and _refused_file(lab, criteria[0], own):
         return ()
-    roles = (SOLUTION, SUBMISSION, CONTROL)
-    return (HANDOUT, *roles) if any(c.rule == "speedup" for c in criteria) else roles
+    return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
 
 
 def _gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
     return [
         c
         for c in lab.criteria
-        if c.rule in TIMING_STATES
+        if c.rule in TIMING_RULES
         and c.part in (None, timed.part)
         and c.slow == timed.slow
         and _gate(lab, c, evidence) is None
@@ -315,10 +314,22 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     if not is_sound(own) or any(map(timed_out, own.generations)):
         return True
     criteria = _gradable_timing(lab, evidence, timed)
-    return all(TIMING_STATES[c.rule](c, own).decided for c in criteria)
+    return all(timing_state(c, own).decided for c in criteria)
+
+
+def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
+    """How many there are."""
+    return len(_of_timing(_of_part(lab, evidence, timed.part), timed.slow).generations)
+
+
+def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
+    """After how many seconds a repetition of the submission is far too slow, whatever the
+    claim, if that is sure enough to stop it there."""
+    own = _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
+    return cut_s(_gradable_timing(lab, evidence, timed), own)
 
 
 TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
-    **dict.fromkeys(TIMING_STATES, judge_timing),
+    **dict.fromkeys(TIMING_RULES, judge_timing),
     "predicted": predicted,
 }

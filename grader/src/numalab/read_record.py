@@ -149,7 +149,7 @@ def _check(data: Json) -> Check:
 def _generation(data: Json) -> Generation:
     elapsed: dict[str, list[float]] = {}
     for sample in data["samples"]:
-        if not sample["warm_up"]:
+        if sample["cut"] or not sample["warm_up"]:
             elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
     return Generation(
         part=data["part"],
@@ -163,6 +163,7 @@ def _generation(data: Json) -> Generation:
             for entry in data["roles"]
         },
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
+        cut=frozenset(sample["role"] for sample in data["samples"] if sample["cut"]),
     )
 
 

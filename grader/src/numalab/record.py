@@ -300,6 +300,7 @@ class Generation:
     bytes_moved: int
     roles: dict[str, RolePart]
     elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
+    cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
 
     @property
     def ok(self) -> bool:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numalab import explain
 from numalab.lab import Criterion
 from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
-from numalab.sequential import CAREFUL, QUICK, Decision, Thresholds, decide, e_value
+from numalab.sequential import (
+    CAREFUL,
+    QUICK,
+    UNDECIDED,
+    Decision,
+    Thresholds,
+    decide,
+    interval,
+    looks,
+)
 from numalab.soundness import first_bad, is_sound, not_looked_at, outcomes, timed_out, unusable
 from numalab.verdict import CriterionVerdict, verdict_on
 
@@ -18,52 +27,63 @@ from numalab.verdict import CriterionVerdict, verdict_on
 # not show the effect.
 LEAST_HANDOUT_RATIO = 1.15
 
-# A kernel whose best repetition takes this many times as long as the claim allows, in so
-# many generations, has failed it; to collect the e-process's signs would only take long.
-# A busy node stretches single repetitions by such a factor, not the best of them twice.
-HOPELESS_RATIO = 8.0
-HOPELESS_GENERATIONS = 2
-
-# e-value at which each end of an interval excludes a ratio: 95 % in all.
-INTERVAL_E_VALUE = 40.0
+# A submission whose best repetition took this many times what every claim allows, in all
+# generations so far, is stopped there in the next: its sign is the same, and comes sooner.
+CUT_RATIO = 8.0
 
 
 def best_s(generation: Generation, role: str) -> float:
-    """The minimum of a role's repetitions: what a repetition takes undisturbed."""
+    """The minimum of a role's repetitions: what a repetition takes undisturbed. Of one that
+    was cut, what it took at least."""
     return min(generation.elapsed_s[role])
 
 
-def _ratios(
-    generations: Sequence[Generation], slow: Callable[[Generation], float], fast: str
-) -> list[float]:
-    return [slow(generation) / best_s(generation, fast) for generation in generations]
+def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
+    assert criterion.at_least is not None
+    return best_s(generation, SOLUTION) / criterion.at_least
 
 
-def interval(ratios: Sequence[float]) -> tuple[float | None, float | None]:
-    """95 % interval for the median ratio of a generation, valid when one stops at will:
-    the ratios that the e-process rejects on neither side. None: not bounded yet."""
-    ordered = sorted(ratios)
-    size = len(ordered)
-    low = high = None
-    for i, ratio in enumerate(ordered):
-        if e_value(size - i, size) >= INTERVAL_E_VALUE:
-            low = ratio
-        if high is None and e_value(i + 1, size) >= INTERVAL_E_VALUE:
-            high = ratio
-    return low, high
+def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
+    """The geometric middle: as far below the handout as above the solution."""
+    return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
+
+
+# What a claim allows the best repetition to take.
+TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
+    "efficiency": _efficiency_allows_s,
+    "speedup": _speedup_allows_s,
+}
+
+
+def needed_roles(criterion: Criterion) -> tuple[str, ...]:
+    """The processes whose times a claim is about."""
+    roles = (SOLUTION, SUBMISSION)
+    return (HANDOUT, *roles) if criterion.rule == "speedup" else roles
+
+
+def thresholds(evidence: Evidence) -> Thresholds:
+    return QUICK if evidence.quick else CAREFUL
 
 
 @dataclass(frozen=True)
 class TimingState:
-    """How far the generations have decided a timing criterion. gradable: whether the node
-    shows the effect at all; control: the same claim about the kit's own second process;
-    worse_than_control: whether, where only one of the two meets the claim, it is the
-    control. Were they alike, either would be as likely."""
+    """How far the generations have decided a timing criterion. margins: of each generation,
+    by which factor the submission was faster than is asked for; looks: what was known after
+    each, up to the decision; gradable: whether the node shows the effect at all; control: the
+    same claim about a second process of the kit's, in the generations that have one;
+    worse_than_control: whether, where only one of the two meets the claim, it is the control.
+    Were they alike, either would be as likely."""
 
-    claim: Decision
+    margins: tuple[float, ...]
+    thresholds: Thresholds
+    looks: tuple[Decision, ...]
     gradable: Decision | None
     control: Decision
     worse_than_control: Decision
+
+    @property
+    def claim(self) -> Decision:
+        return self.looks[-1] if self.looks else UNDECIDED
 
     @property
     def is_unstable(self) -> bool:
@@ -86,59 +106,50 @@ def _complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     ]
 
 
-def thresholds(evidence: Evidence) -> Thresholds:
-    return QUICK if evidence.quick else CAREFUL
-
-
-def _timing_state(
-    generations: Sequence[Generation],
-    allowed: Sequence[float],
-    levels: Thresholds,
-    gradable: Decision | None,
-) -> TimingState:
-    submission = [best_s(g, SUBMISSION) for g in generations]
-    control = [best_s(g, CONTROL) for g in generations]
-    meets = [(s < t, c < t) for s, c, t in zip(submission, control, allowed, strict=True)]
+def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
+    """evidence: with the generations that were taken for the criterion."""
+    allowed_s = TIMING_RULES[criterion.rule]
+    levels = thresholds(evidence)
+    generations = _complete(evidence, needed_roles(criterion))
+    margins = [allowed_s(criterion, g) / best_s(g, SUBMISSION) for g in generations]
+    gradable = None
+    if criterion.rule == "speedup":
+        shows = [
+            best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations
+        ]
+        gradable = decide(shows, levels)
+    meets = [
+        (margin > 1, best_s(g, CONTROL) < allowed_s(criterion, g))
+        for margin, g in zip(margins, generations, strict=True)
+        if g.elapsed_s.get(CONTROL)
+    ]
     return TimingState(
-        claim=_claim(submission, allowed, levels),
+        margins=tuple(margins),
+        thresholds=levels,
+        looks=tuple(looks([margin > 1 for margin in margins], levels)),
         gradable=gradable,
-        control=_claim(control, allowed, levels),
+        control=decide([control for _, control in meets], levels),
         worse_than_control=decide(
-            [c for s, c in meets if s != c], Thresholds(levels.to_fail, math.inf)
+            [control for submission, control in meets if submission != control],
+            Thresholds(levels.to_fail, math.inf, levels.interval),
         ),
     )
 
 
-def _claim(best: Sequence[float], allowed: Sequence[float], levels: Thresholds) -> Decision:
-    """The claim that best times are below what is allowed, a generation each."""
-    decision = decide([t < limit for t, limit in zip(best, allowed, strict=True)], levels)
-    hopeless = [t > HOPELESS_RATIO * limit for t, limit in zip(best, allowed, strict=True)]
-    if len(hopeless) >= HOPELESS_GENERATIONS and all(hopeless[:HOPELESS_GENERATIONS]):
-        return replace(decision, status="fail")
-    return decision
-
-
-def _efficiency_state(criterion: Criterion, evidence: Evidence) -> TimingState:
-    assert criterion.at_least is not None
-    limit = 1 / criterion.at_least
-    generations = _complete(evidence, (SOLUTION, SUBMISSION, CONTROL))
-    allowed = [limit * best_s(g, SOLUTION) for g in generations]
-    return _timing_state(generations, allowed, thresholds(evidence), None)
-
-
-def _speedup_state(criterion: Criterion, evidence: Evidence) -> TimingState:
-    generations = _complete(evidence, (HANDOUT, SOLUTION, SUBMISSION, CONTROL))
-    levels = thresholds(evidence)
-
-    middle = [math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION)) for g in generations]
-    shows = [best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations]
-    return _timing_state(generations, middle, levels, decide(shows, levels))
-
-
-TIMING_STATES: dict[str, Callable[[Criterion, Evidence], TimingState]] = {
-    "efficiency": _efficiency_state,
-    "speedup": _speedup_state,
-}
+def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
+    """Seconds after which a repetition of the submission need not be waited for, or None.
+    criteria: all those about the same generations."""
+    longest = 0.0
+    for criterion in criteria:
+        generations = _complete(evidence, needed_roles(criterion))
+        if not generations:
+            return None
+        for generation in generations:
+            allowed_s = CUT_RATIO * TIMING_RULES[criterion.rule](criterion, generation)
+            if best_s(generation, SUBMISSION) < allowed_s and SUBMISSION not in generation.cut:
+                return None
+            longest = max(longest, allowed_s)
+    return longest or None
 
 
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -160,30 +171,29 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 why = explain.outcome(part.outcome, evidence.language)
                 return verdict_on(criterion, "error", f"While timing the {role}: {why}")
 
-    state = TIMING_STATES[criterion.rule](criterion, evidence)
-    roles: tuple[str, ...] = (SOLUTION, SUBMISSION, CONTROL)
+    state = timing_state(criterion, evidence)
     slow = "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
     subject = "The handout" if criterion.slow is None else f"The kit's {slow}"
-    if criterion.rule == "speedup":
-        roles = (HANDOUT, *roles)
-    generations = _complete(evidence, roles)
+    generations = _complete(evidence, needed_roles(criterion))
     if not generations:
         return not_looked_at(criterion)
+    against, whose = SOLUTION, "the solution"
     if criterion.rule == "speedup":
-        ratios = _ratios(generations, lambda g: best_s(g, HANDOUT), SUBMISSION)
-        middle = math.sqrt(
-            statistics.median(_ratios(generations, lambda g: best_s(g, HANDOUT), SOLUTION))
+        against, whose = HANDOUT, slow
+        asked = math.sqrt(
+            statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
         )
-        named = f"{explain.ratio(statistics.median(ratios))} times {slow}'s speed"
     else:
-        ratios = _ratios(generations, lambda g: best_s(g, SOLUTION), SUBMISSION)
         assert criterion.at_least is not None
-        middle = criterion.at_least
-        named = f"{explain.ratio(statistics.median(ratios))} times the solution's speed"
-    facts = {"value": statistics.median(ratios), "unit": "ratio", "interval": interval(ratios)}
+        asked = criterion.at_least
+    ratios = [best_s(g, against) / best_s(g, SUBMISSION) for g in generations]
+    value = statistics.median(ratios)
+    is_cut = sum(SUBMISSION in g.cut for g in generations) > len(generations) / 2
+    facts = {"value": value, "unit": "ratio", "interval": interval(ratios, state.thresholds)}
     claim = state.claim
     measured = (
-        f"{named} (median); {middle:.2f} is asked for, and reached in {claim.wins} of "
+        f"{'less than ' if is_cut else ''}{explain.ratio(value)} times {whose}'s speed (median); "
+        f"{asked:.2f} is asked for, and reached in {claim.wins} of "
         f"{explain.count(claim.signs, 'generation')}"
     )
 
