@@ -10,7 +10,6 @@ import pytest
 
 from numalab import explain
 from numalab.build import compiler_output, misspelt_directives, stage
-from numalab.doctor import examine, gradable
 from numalab.interface import Argument, prototypes
 from numalab.lab import Lab, choose_labs, load_lab
 from numalab.measure import worker_environment
@@ -161,61 +160,6 @@ def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:
     assert plain[0].endswith("digit: NUMA node of the thread")
     assert plain[1].endswith("0" * 38)
     assert plain[2].endswith("0" * 19 + "1" * 19)
-
-
-# ---- doctor -----------------------------------------------------------------------
-
-NODE = invented.ONE_NODE.describe() | {
-    "load_1min": 0.0, "governor": None, "numa_balancing": False, "cgroup_cpu_max": None,
-    "clock_source": "tsc", "huge_page_mode": "madvise",
-    "evidence": {name: {"available": True, "error": None}
-                 for name in ("userfaultfd", "process_vm_readv", "move_pages", "schedstat")},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "topic", "level"),
-    [
-        ({}, "NUMA nodes", "note"),
-        ({"numa_nodes": 2}, "NUMA nodes", "good"),
-        ({"cores": 1}, "cores", "bad"),
-        ({"load_1min": 1.5}, "other load", "note"),
-        ({"load_1min": 0.1}, "other load", "good"),
-        ({"governor": "powersave"}, "frequency governor", "note"),
-        ({"governor": "performance"}, "frequency governor", "good"),
-        ({"numa_balancing": True}, "automatic NUMA balancing", "note"),
-        ({"cgroup_cpu_max": "50000 100000"}, "CPU quota", "bad"),
-        ({"clock_source": "hpet"}, "clock source", "note"),
-        ({"huge_page_mode": "never"}, "transparent huge pages", "note"),
-    ],
-)
-def test_doctor_finds(changes: dict[str, object], topic: str, level: str) -> None:
-    findings = {finding.topic: finding for finding in examine(NODE | changes)}
-    assert findings[topic].level == level
-    if level == "bad":
-        assert findings[topic].means
-
-
-def test_doctor_is_silent_about_what_is_in_order() -> None:
-    topics = {finding.topic for finding in examine(NODE | {"cgroup_cpu_max": "max 100000"})}
-    assert not topics & {"automatic NUMA balancing", "CPU quota", "clock source"}
-
-
-@pytest.mark.parametrize("name", sorted(NODE["evidence"]))
-def test_doctor_tells_what_a_refusal_costs(name: str) -> None:
-    refused = NODE["evidence"] | {name: {"available": False, "error": "Operation not permitted"}}
-    finding = {f.topic: f for f in examine(NODE | {"evidence": refused})}[name]
-    assert finding.level == "bad"
-    assert "not permitted" in finding.found
-    assert finding.remedy
-
-
-def test_what_a_node_can_show(first_touch: Lab) -> None:
-    can, cannot = gradable(NODE, first_touch)
-    assert cannot == ["local_pages", "speedup"]
-    assert gradable(NODE | {"cores": 1}, first_touch)[0] == ["correct", "efficiency"]
-    assert gradable(NODE | {"numa_nodes": 2}, first_touch)[1] == []
-    assert can == ["correct", "shared_out", "touched_where_used", "efficiency"]
 
 
 # ---- labs ---------------------------------------------------------------------------

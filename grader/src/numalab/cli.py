@@ -28,7 +28,7 @@ from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
-    from numalab.doctor import Finding
+    from numalab.findings import Finding
     from numalab.grade import Session
     from numalab.verdict import Verdict
     from numalab.virtual.machine import Machine
@@ -669,69 +669,38 @@ def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding
 def doctor(kit: Kit, json_path: Path | None) -> None:
     """What this node can show, what disturbs timing, and which evidence is available.
 
+    Each finding says what was found, what it means, which criteria it concerns, and the
+    command that changes it, if one does. "?" marks what this node does not tell.
+
     \b
     Examples:
       ./numalab doctor
       ./numalab doctor --json node.json
     """
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    from numalab import measure, report
+    from numalab import cli_doctor, measure, report
     from numalab.build import build_kit, configure, mpi_of
-    from numalab.doctor import examine, gradable, gradable_virtually, mpi
+    from numalab.doctor import examine, mpi
+    from numalab.load_sample import sample_load
+    from numalab.node_facts import read_facts
 
     _check_json_target(json_path)
+    labs = list(load_labs(kit.root).values())
     with kit.lock():
         configure(kit)
         build_kit(kit, ["describe_node"])
         node = measure.describe_node(kit)
         has_mpi = bool(mpi_of(kit))
+        facts, sample = read_facts(), sample_load()
         with progress_line("doctor") as progress:
             virtual = _examine_virtual_nodes(kit, progress)
-    findings = [*examine(node), mpi(mpi_of(kit)), virtual]
-    labs = load_labs(kit.root).values()
+    findings = [*examine(node, facts, sample, labs), mpi(mpi_of(kit), labs), virtual]
+    data = cli_doctor.doctor_json(node, facts, sample, findings, labs, has_mpi)
     if json_path is not None:
-        write_json(
-            json_path,
-            {
-                "schema": 1,
-                "node": node,
-                "findings": [finding.to_json() for finding in findings],
-                "labs": {
-                    lab.name: dict(
-                        zip(("gradable", "not_gradable"), gradable(node, lab, has_mpi), strict=True)
-                    )
-                    for lab in labs
-                },
-            },
-        )
+        write_json(json_path, data)
     console = report.make_console()
-    console.print(Text(f"{node['name']}: {node['cpu_model'] or node['architecture']}", "bold"))
-    table = Table.grid(padding=(0, 1))
-    table.add_column(width=4)
-    table.add_column(width=24)
-    table.add_column(ratio=1)
-    styles = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
-    for finding in findings:
-        word, style = styles[finding.level]
-        text = Text(finding.found, style="bold")
-        text.append(f": {finding.means}", style="not bold")
-        if finding.remedy and finding.level != "good":
-            text.append(f". To change it: {finding.remedy}", style="not bold dim")
-        table.add_row(Text(word, style=style), finding.topic, text)
-    console.print(Padding(table, (0, 0, 0, 2)))
-    for lab in labs:
-        can, cannot = gradable(node, lab, has_mpi)
-        console.print(Text(f"{lab.name}", style="bold"))
-        virtually = gradable_virtually(node, lab, has_mpi) if virtual.level == "good" else []
-        never = [name for name in cannot if name not in virtually]
-        console.print(Padding(f"gradable here: {', '.join(can) or 'nothing'}", (0, 0, 0, 2)))
-        if virtually:
-            console.print(Padding(f"on a virtual node: {', '.join(virtually)}", (0, 0, 0, 2)))
-        if never:
-            console.print(Padding(f"not here: {', '.join(never)}", (0, 0, 0, 2)))
+    with report.stripped(console):
+        cli_doctor.show_findings(console, node, findings, labs)
+        cli_doctor.show_labs(console, node, labs, has_mpi, virtual.level == "good")
     console.print("Next: read labs/01_first_touch/README.md, then ./numalab grade 01 --quick")
 
 

@@ -1,14 +1,17 @@
-"""What this node can show, what disturbs timing here, and which evidence is available."""
+"""What this node can show, and which evidence is available; what disturbs its timing is in
+disturbances."""
 
 from __future__ import annotations
 
-import os
 import shutil
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
 
+from numalab.disturbances import disturbances
 from numalab.explain import amount, count
+from numalab.findings import Concerns, Finding, by_run, by_time, concerned
 from numalab.lab import Lab
+from numalab.load_sample import LoadSample
+from numalab.node_facts import NodeFacts
 from numalab.record import Json
 
 DENIED = "Permission denied"
@@ -16,28 +19,6 @@ MPI_REMEDY = (
     "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
     "libmpich-dev), remove the folder build/ and run ./numalab setup"
 )
-Level = Literal["good", "note", "bad"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """means: what it means for the labs; remedy: what changes it, or nothing."""
-
-    topic: str
-    level: Level
-    found: str
-    means: str
-    remedy: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "topic": self.topic,
-            "level": self.level,
-            "found": self.found,
-            "means": self.means,
-            "remedy": self.remedy,
-        }
-
 
 _EVIDENCE = {
     "userfaultfd": (
@@ -48,7 +29,8 @@ _EVIDENCE = {
     "process_vm_readv": (
         "results are read from outside",
         "nothing can be graded",
-        "set kernel.yama.ptrace_scope to 1 (sysctl), or allow the call in the container",
+        "allow the call in the container's seccomp profile, or on the node itself: sudo sysctl "
+        "kernel.yama.ptrace_scope=1",
     ),
     "move_pages": (
         "the NUMA node of every page is known",
@@ -63,16 +45,20 @@ _EVIDENCE = {
 }
 
 
-def _topology(node: Json) -> list[Finding]:
+def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
     nodes, cores, pus = node["numa_nodes"], node["cores"], node["pus"]
-    findings = [
+    lost_by_nodes = concerned(labs, lambda lab, c: c.needs_numa_nodes > nodes)
+    lost_by_cores = {lab.name: tuple(gradable(node, lab)[1]) for lab in labs} if cores < 2 else {}
+    return [
         Finding(
             "NUMA nodes",
             "good" if nodes > 1 else "note",
             str(nodes),
             "placement shows in residency and in time"
             if nodes > 1
-            else "first touch shows in the touch map; local_pages and speedup are not gradable",
+            else "first touch shows in the touch map; what needs more NUMA nodes is not gradable "
+            "here",
+            concerns=lost_by_nodes,
         ),
         Finding(
             "cores",
@@ -81,101 +67,37 @@ def _topology(node: Json) -> list[Finding]:
             "one thread a core"
             if cores > 1
             else "with one core there is nothing to share out: most criteria are not gradable",
+            concerns=lost_by_cores,
         ),
     ]
-    total = os.cpu_count() or pus
-    if pus < total:
-        findings.append(
-            Finding(
-                "CPU set",
-                "note",
-                f"{pus} of {total} PUs may be used",
-                "the kit uses only these",
-                "a job or a container has set this; ask for whole nodes",
-            )
-        )
-    return findings
 
 
-def _timing(node: Json, cores: int) -> list[Finding]:
-    findings = []
-    load = node["load_1min"]
-    if load is not None:
-        busy = load > 0.3 * cores
-        findings.append(
-            Finding(
-                "other load",
-                "note" if busy else "good",
-                f"{load:.2f} over the last minute",
-                "times will be noisy, verdicts take longer or stay open" if busy else "quiet",
-                "end what else runs here (see: top)" if busy else "",
-            )
-        )
-    governor = node["governor"]
-    if governor is not None:
-        steady = governor == "performance"
-        findings.append(
-            Finding(
-                "frequency governor",
-                "good" if steady else "note",
-                governor,
-                "steady" if steady else "the first runs may be slower than the later ones",
-                "" if steady else "sudo cpupower frequency-set -g performance",
-            )
-        )
-    if node["numa_balancing"]:
-        findings.append(
-            Finding(
-                "automatic NUMA balancing",
-                "note",
-                "on",
-                "the kernel moves pages towards their users and hides a wrong first touch",
-                "sudo sysctl kernel.numa_balancing=0",
-            )
-        )
-    if node["cgroup_cpu_max"] and not node["cgroup_cpu_max"].startswith("max"):
-        findings.append(
-            Finding(
-                "CPU quota",
-                "bad",
-                node["cgroup_cpu_max"],
-                "the process is stopped in every period: no time can be trusted",
-                "run without a CPU limit (container or systemd slice)",
-            )
-        )
-    if node["clock_source"] not in (None, "tsc", "arch_sys_counter", "kvm-clock"):
-        findings.append(
-            Finding(
-                "clock source",
-                "note",
-                node["clock_source"],
-                "reading the time is slow",
-                "see /sys/devices/system/clocksource",
-            )
-        )
-    return findings
-
-
-def mpi(version: str) -> Finding:
+def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     """version: of the MPI library that the kit was built with, or nothing."""
+    concerns = concerned(labs, lambda lab, c: lab.mpi)
     if version:
-        return Finding("MPI", "good", version, "the labs on MPI can be graded")
-    return Finding("MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY)
-
-
-def examine(node: Json) -> list[Finding]:
-    """All findings about a node description, worst topics not sorted: by theme."""
-    findings = _topology(node)
-    findings += _timing(node, node["cores"])
-    mode = node["huge_page_mode"]
-    findings.append(
-        Finding(
-            "transparent huge pages",
-            "note" if mode in (None, "never") else "good",
-            mode or "not supported",
-            "switched off for the labs that place 4 KiB pages",
-        )
+        return Finding("MPI", "good", version, "the labs on MPI can be graded", concerns=concerns)
+    return Finding(
+        "MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY, concerns=concerns
     )
+
+
+def _lost_without(name: str, labs: Sequence[Lab]) -> Concerns:
+    """The criteria that a kind of evidence is needed for."""
+    if name == "process_vm_readv":
+        return concerned(labs, lambda lab, c: True)
+    if name == "schedstat":
+        return concerned(labs, lambda lab, c: c.rule == "balanced")
+    if name == "move_pages":
+        return concerned(labs, lambda lab, c: c.rule == "local_pages")
+    return by_run(labs, "trace")
+
+
+def examine(
+    node: Json, facts: NodeFacts, sample: LoadSample | None, labs: Sequence[Lab]
+) -> list[Finding]:
+    """All findings about a node, by theme. node: its record; sample: who works on it now."""
+    findings = _topology(node, labs)
     findings.append(
         Finding(
             "memory",
@@ -183,8 +105,10 @@ def examine(node: Json) -> list[Finding]:
             f"{amount(node['memory_bytes'])}, last level cache "
             f"{amount(node['last_level_cache_bytes'])}",
             "arrays take at most an eighth of it",
+            concerns=by_time(labs),
         )
     )
+    findings += disturbances(node, facts, sample, labs)
     for name, (good, bad, remedy) in _EVIDENCE.items():
         probe = node["evidence"][name]
         findings.append(
@@ -194,6 +118,7 @@ def examine(node: Json) -> list[Finding]:
                 "available" if probe["available"] else f"refused: {probe['error']}",
                 good if probe["available"] else bad,
                 "" if probe["available"] else remedy,
+                concerns=_lost_without(name, labs),
             )
         )
     if not shutil.which("addr2line"):
