@@ -479,3 +479,14 @@ def is_pristine(
         return all((folder / f).read_bytes() == (pristine / f).read_bytes() for f in files)
     except OSError:
         return False
+
+
+def time_kits_own(session: Session, timed: judge.Timed, roles: Sequence[str]) -> Iterator[Evidence]:
+    """Takes generations of the kit's own programs, which are built already, as a grading takes
+    them and as many as are asked for; yields the evidence, with the newest at the end of its
+    generations. session: of the solution, with its files read. There are none where a launch
+    has no meaning on the node. Raises KitError and Interrupted."""
+    setup = session._setup(timed, roles)
+    while setup is not None:
+        session._generation(timed, setup)
+        yield session.evidence
