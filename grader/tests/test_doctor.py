@@ -150,6 +150,33 @@ def test_who_narrows_the_cpu_set(tmp_path: Path, labs: dict[str, Lab]) -> None:
     assert examine(tmp_path / "none", labs, two, **unread)["CPU set"].level == "unknown"
 
 
+def test_the_file_that_sets_a_limit_is_named(tmp_path: Path, labs: dict[str, Lab]) -> None:
+    above = "sys/fs/cgroup/system.slice/memory.max"
+    limits = {above: f"{2**30}\n", f"{JOB}/memory.max": f"{2**31}\n"}
+    of_memory = examine(tmp_path, labs, {"cgroup_memory_max_bytes": 2**30}, **limits)
+    assert f"/{above}" in of_memory["memory limit"].remedy
+    quota = "sys/fs/cgroup/cpu/cpu.cfs_quota_us"
+    version_1 = {
+        "proc/self/cgroup": "2:cpu:/\n",
+        "proc/self/mountinfo": "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+        quota: "150000\n",
+        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+    }
+    of_time = examine(tmp_path / "v1", labs, None, **version_1)["CPU quota"]
+    assert of_time.found == "the time of 1.5 of 4 PUs"
+    assert of_time.command == f"echo -1 | sudo tee /{quota}"
+
+
+def test_a_container_is_told_that_its_host_may_limit_it(
+    tmp_path: Path, labs: dict[str, Lab]
+) -> None:
+    root_of_its_own = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}
+    found = examine(tmp_path, labs, None, **root_of_its_own)["CPU quota"]
+    assert found.level == "good"
+    assert "above this container can't be seen" in found.means
+    assert "container" not in examine(tmp_path / "b", labs)["CPU quota"].means
+
+
 @pytest.mark.parametrize(
     ("sample", "load", "level"),
     [
