@@ -118,7 +118,7 @@ def live(options: argparse.Namespace) -> None:
     """Runs trials until the file has as many of the cell as asked for: generations until the
     judge decides or its time is over."""
     cell = Cell(options.cell, options.ratio, options.rep_ms, options.repetitions)
-    judging = Judging(repetitions=cell.repetitions, has_control=not options.without_control)
+    judging = Judging(repetitions=cell.repetitions, has_control=options.control)
     roles = judging.roles
     earlier = _earlier(options.out, cell)
     trials = [line for line in earlier if line["kind"] == "trial"]
@@ -194,7 +194,7 @@ def replay(options: argparse.Namespace) -> None:
         repetitions=options.repetitions,
         statistic=options.statistic,
         warm_up=options.warm_up,
-        has_control=not options.without_control,
+        has_control=options.control,
         budget_s=options.budget_s,
     )
     asked = Replay(judging, options.trials, options.seed, options.in_order)
@@ -264,7 +264,9 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(run=live)
     one.add_argument("--trials", type=_at_least_one, default=300, help="in the file (300)")
     _add_measured(one, 3)
-    one.add_argument("--without-control", action="store_true", help="no second reference")
+    one.add_argument(
+        "--control", action="store_true", help="a second reference in every generation"
+    )
 
     one = commands.add_parser("replay", help="draw trials from recorded files")
     one.set_defaults(run=replay)
@@ -279,7 +281,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--repetitions", type=_at_least_one, default=3, help="the judge takes (3)")
     one.add_argument("--statistic", choices=("min", "median", "first"), default="min")
     one.add_argument("--warm-up", type=int, choices=(0, 1), default=1)
-    one.add_argument("--without-control", action="store_true", help="no second reference")
+    one.add_argument(
+        "--control", action="store_true", help="a second reference in every generation"
+    )
     one.add_argument("--budget-s", type=_seconds, default=BUDGET_S, help="of a verdict (20)")
     return top
 

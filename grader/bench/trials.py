@@ -40,7 +40,7 @@ class Judging:
     repetitions: int = 3
     statistic: Statistic = "min"
     warm_up: int = 1
-    has_control: bool = True
+    has_control: bool = False
     budget_s: float = BUDGET_S
 
     @property

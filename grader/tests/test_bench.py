@@ -139,10 +139,10 @@ def test_boundaries_are_those_of_the_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference_s", "verdict", "signs"), [(0.012, PASS, 9), (0.010, FAIL, 13), (0.011, FAIL, 13)]
+    ("reference_s", "verdict", "signs"), [(0.012, PASS, 8), (0.010, FAIL, 11), (0.011, FAIL, 11)]
 )
 def test_judge_without_noise(reference_s: float, verdict: int, signs: int) -> None:
-    judging = Judging(repetitions=2)
+    judging = Judging(repetitions=2, has_control=True)
     one = generation(reference_s, 0.010)
     found = trials.judge_trials([one], judging, 5, rng())
     assert found.verdicts.tolist() == [verdict] * 5
@@ -153,7 +153,7 @@ def test_judge_without_noise(reference_s: float, verdict: int, signs: int) -> No
 
 def test_judge_ends_with_the_budget() -> None:
     both = [generation(0.012), generation(0.010)]
-    judging = Judging(repetitions=1, budget_s=1.0, has_control=False)
+    judging = Judging(repetitions=1, budget_s=1.0)
     found = trials.judge_trials(both, judging, 4, rng(), in_order=True)
     assert found.verdicts.tolist() == [UNDECIDED] * 4
     assert all(found.spent_s >= 1.0) and all(found.spent_s < 1.4)
@@ -179,8 +179,8 @@ def test_sign_takes_the_statistic_that_is_asked_for() -> None:
 def test_a_control_that_was_not_recorded_takes_what_its_twin_took() -> None:
     times = {REFERENCE: (0.1, 0.1), CANDIDATE: (0.2, 0.2)}
     one = Generation(times, times, 0.0, 0.0)
-    assert trials.cost_s(one, Judging(1)) == pytest.approx(0.8)
-    assert trials.cost_s(one, Judging(1, has_control=False)) == pytest.approx(0.6)
+    assert trials.cost_s(one, Judging(1, has_control=True)) == pytest.approx(0.8)
+    assert trials.cost_s(one, Judging(1)) == pytest.approx(0.6)
 
 
 # ---- other rules on a record ---------------------------------------------------------
@@ -225,9 +225,9 @@ def test_comparison_has_all_rules_twice() -> None:
     rows = tables.compare(cell, many, replay)
     assert len(rows) == 1 + 2 * len(other_rules.OTHER_RULES)
     assert all(row.wrong_share == 0.0 for row in rows)
-    # Nine of 40 generations a verdict; two for two blocks; 15 pairs are two generations' worth.
+    # Eight of 40 generations a verdict; two for two blocks; 15 pairs are two generations' worth.
     separate = {row.rule: row.separate for row in rows}
-    assert separate["judge"] == 4
+    assert separate["judge"] == 5
     assert separate["mean, 5 each"] == separate["median of pairs, 15 pairs"] == 20
     lines = [*tables.heading(cell, many), *tables.comparison_lines(rows)]
     lines += tables.tuning_lines(tables.tune(cell, many, replay))

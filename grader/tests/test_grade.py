@@ -182,7 +182,7 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     shutil.copy(kit.pristine_folder("01_first_touch") / "kernel.c", folder)
     done = numalab_command(
-        kit, "grade", "01", "--quick", "--submission", str(folder.parent)
+        kit, "grade", "01", "--quick", "--here-only", "--submission", str(folder.parent)
     )  # fmt: skip
     assert done.code == 1
     # 80 columns, no colour codes into a pipe
@@ -412,7 +412,15 @@ def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
     (folder / "01_first_touch").mkdir(exist_ok=True)
     (folder / "01_first_touch" / KERNEL_FILES[language]).write_text(source)
     done = numalab_command(
-        kit, "grade", "01", "--quick", "--lang", language, "--submission", str(folder)
+        kit,
+        "grade",
+        "01",
+        "--quick",
+        "--here-only",
+        "--lang",
+        language,
+        "--submission",
+        str(folder),
     )
     return done.out
 

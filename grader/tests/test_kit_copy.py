@@ -68,7 +68,7 @@ def test_audit_passes(copy: Kit) -> None:
 )  # fmt: skip
 def test_audit_fails(copy: Kit, file: str, old: str, new: str, says: str) -> None:
     with changed(copy.root / file, old, new):
-        done = numalab_command(copy, "audit", "01", "--lang", "c")
+        done = numalab_command(copy, "audit", "01", "--lang", "c", "--here-only")
     assert done.code == 1
     assert says in " ".join(done.out.split())
 
@@ -135,7 +135,7 @@ def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> No
 def test_only_the_edited_kernel_is_graded_unless_asked(copy: Kit) -> None:
     with changed(copy.root / "labs" / LAB / "kernel.c", SERIAL, PARALLEL):
         for _ in range(4):  # a busy node may leave the time open; each goes on from there
-            done = numalab_command(copy, "grade", "01", "--quick")
+            done = numalab_command(copy, "grade", "01", "--quick", "--here-only")
             if "it goes on where this stopped" not in done.out:
                 break
         assert done.code == 0
@@ -143,7 +143,7 @@ def test_only_the_edited_kernel_is_graded_unless_asked(copy: Kit) -> None:
         assert f"{LAB}  C  your kernel" in done.out
         assert f"{LAB}  Fortran" not in done.out
         assert "Done: all that this node can show." in done.out
-        both = numalab_command(copy, "grade", "01", "--quick", "--lang", "all")
+        both = numalab_command(copy, "grade", "01", "--quick", "--lang", "all", "--here-only")
     assert both.code == 1
     assert f"{LAB}  Fortran" in both.out
 

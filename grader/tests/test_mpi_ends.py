@@ -31,11 +31,10 @@ def nothing_is_left(kit: Kit) -> Iterator[None]:
 
 
 def submission(kit: Kit, folder: Path, wrong: str) -> Path:
-    """A folder to grade: the solution's files, with a wrong kernel."""
+    """A folder to grade: a wrong kernel alone."""
     solution = kit.solution_folder(LAB)
     handed_in = folder / LAB
     handed_in.mkdir()
-    (handed_in / "launch.toml").write_bytes((solution / "launch.toml").read_bytes())
     (handed_in / "kernel.c").write_bytes((solution / "wrong" / f"{wrong}.c").read_bytes())
     return folder
 
@@ -54,7 +53,7 @@ def test_a_job_that_does_not_come_to_its_end(
 ) -> None:
     folder = submission(kit, tmp_path, wrong)
     done, data = grade_json(
-        kit, tmp_path, "07", "--quick", "--lang", "c", "--submission", str(folder)
+        kit, tmp_path, "07", "--quick", "--here-only", "--lang", "c", "--submission", str(folder)
     )
     assert done.code == 1
     correct = data["results"][0]["criteria"][0]

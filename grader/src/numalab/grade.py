@@ -488,5 +488,5 @@ def time_kits_own(session: Session, timed: judge.Timed, roles: Sequence[str]) ->
     has no meaning on the node. Raises KitError and Interrupted."""
     setup = session._setup(timed, roles)
     while setup is not None:
-        session._generation(timed, setup)
+        session._generation(timed, setup, roles, None)
         yield session.evidence

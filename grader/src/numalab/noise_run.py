@@ -25,7 +25,7 @@ from numalab.noise import (
 )
 from numalab.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
 from numalab.sequential import CAREFUL
-from numalab.timing_rules import TIMING_STATES
+from numalab.timing_rules import TIMING_RULES
 
 NOISE_S = 30.0
 LANGUAGE = "c"
@@ -154,7 +154,7 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
         criteria = tuple(
             c
             for c in lab.criteria
-            if c.rule in TIMING_STATES
+            if c.rule in TIMING_RULES
             and c.part in (None, timed.part)
             and c.slow == timed.slow
             and gates[c.name].status != "not_gradable"
