@@ -370,6 +370,7 @@ def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
 def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
+    from numalab.timing_account import timing_accounts, with_timing
     from numalab.verdict import of_machine
     from numalab.virtual.grading import grade_elsewhere
     from numalab.virtual.machine import find_machine
@@ -415,8 +416,9 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             except KitError as error:  # the report is worth more than its copy
                 not_kept = str(error)
         verdicts.append(verdict)
+        accounts = timing_accounts(lab, verdict, session.evidence)
         results.append(
-            verdict.to_json()
+            with_timing(verdict.to_json(), accounts)
             | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
         )
         machines |= {there.place.name: there.machine for there in elsewhere}

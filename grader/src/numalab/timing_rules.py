@@ -68,13 +68,15 @@ def thresholds(evidence: Evidence) -> Thresholds:
 @dataclass(frozen=True)
 class TimingState:
     """How far the generations have decided a timing criterion. margins: of each generation,
-    by which factor the submission was faster than is asked for; looks: what was known after
-    each, up to the decision; gradable: whether the node shows the effect at all; control: the
+    by which factor the submission was faster than is asked for; cut: whether it was at most
+    that much, since the submission was stopped; looks: what was known after each, up to the
+    decision; gradable: whether the node shows the effect at all; control: the
     same claim about a second process of the kit's, in the generations that have one;
     worse_than_control: whether, where only one of the two meets the claim, it is the control.
     Were they alike, either would be as likely."""
 
     margins: tuple[float, ...]
+    cut: tuple[bool, ...]
     thresholds: Thresholds
     looks: tuple[Decision, ...]
     gradable: Decision | None
@@ -125,6 +127,7 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     ]
     return TimingState(
         margins=tuple(margins),
+        cut=tuple(SUBMISSION in g.cut for g in generations),
         thresholds=levels,
         looks=tuple(looks([margin > 1 for margin in margins], levels)),
         gradable=gradable,
