@@ -311,7 +311,8 @@ def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, 
 @dataclass(frozen=True)
 class Request:
     """What is to be graded, and where. is_chosen: the labs were named, they are not all; on:
-    machines that were named; here_only: no virtual node either for what this node can't show."""
+    machines that were named; here_only: no virtual node either for what this node can't show;
+    explain: show how the times were decided."""
 
     labs: Sequence[Lab]
     language: str
@@ -325,6 +326,7 @@ class Request:
     on: Sequence[Machine] = ()
     here_only: bool = False
     is_chosen: bool = True
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -371,6 +373,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
     from numalab.timing_account import timing_accounts, with_timing
+    from numalab.timing_plot import timing_lines
     from numalab.verdict import of_machine
     from numalab.virtual.grading import grade_elsewhere
     from numalab.virtual.machine import find_machine
@@ -428,7 +431,12 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             seen = [("here", session.evidence)]
             seen += [(there.place.name, there.evidence) for there in elsewhere]
             published = find_machine(kit, "hydra").latencies if lab.mpi else ()
-            report.show_verdict(console, lab, verdict, seen, unchanged, again, published)
+            explained = (
+                timing_lines(lab, accounts, session.evidence, console.width - 4)
+                if request.explain
+                else []
+            )
+            report.show_verdict(console, lab, verdict, seen, unchanged, again, published, explained)
         if interrupted:
             break
     if request.show:
@@ -523,6 +531,11 @@ def _places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     help="Size of the arrays; published takes the memory of the published run.",
 )
 @click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show how times were decided: each generation, and the evidence.",
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
 @click.pass_obj
@@ -538,6 +551,7 @@ def grade_command(
     guest_kernel: Path | None,
     size: str,
     quick: bool,
+    explain: bool,
     json_path: Path | None,
     force: bool,
 ) -> int:
@@ -550,6 +564,7 @@ def grade_command(
     Examples:
       ./numalab grade 01 --quick             your kernels of lab 01, in seconds
       ./numalab grade 01 --lang fortran      only kernel.f90
+      ./numalab grade 03 --quick --explain   and why each time was decided so
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
       ./numalab grade --solutions --json out.json
@@ -571,7 +586,7 @@ def grade_command(
         language = "edited" if variant == "submission" and submission is None else "all"
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
-        on=machines, here_only=here_only, is_chosen=bool(names),
+        on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
     )  # fmt: skip
     with kit.lock(), _places(kit, guest_kernel) as places:
         graded = _grade_all(kit, request, places)

@@ -371,10 +371,12 @@ def show_verdict(
     unchanged: bool,
     again: str,
     published: Sequence[Figure] = (),
+    explained: Sequence[Text] = (),
 ) -> None:
     """The whole report of one graded kernel. seen: places and their evidence, this node
     first; unchanged: it is the handout byte for byte; again: the command that grades it
-    once more; published: latencies to show beside those that were measured."""
+    once more; published: latencies to show beside those that were measured; explained: how
+    the times were decided, if that is asked for."""
     evidence = seen[0][1]
     with stripped(console):
         console.print()
@@ -397,6 +399,8 @@ def show_verdict(
         if memory is not None:
             console.print()
             console.print(Padding(memory, (0, 0, 0, 2)))
+        for number, line in enumerate(explained):
+            console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
         step = _next_step(verdict, evidence, unchanged, again)
         if step:
             console.print()
