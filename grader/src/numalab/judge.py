@@ -50,7 +50,7 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
     return criterion.rule not in _RULES_WITHOUT_KERNEL and criterion.part not in lab.kit_parts
 
 
-def _view(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
+def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     return _of_timing(_of_part(lab, whole, *parts), criterion.slow)
@@ -139,7 +139,7 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
         return gate
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
         return verdict_on(criterion, "fail", whole.build.message)
-    evidence = _view(lab, criterion, whole)
+    evidence = evidence_for(lab, criterion, whole)
     if criterion.kind == "correctness":
         return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
     if criterion.slow is not None:

@@ -129,15 +129,20 @@ def decide(signs: Sequence[bool], thresholds: Thresholds) -> Decision:
     return (looks(signs, thresholds) or [UNDECIDED])[-1]
 
 
-def interval(ratios: Sequence[float], thresholds: Thresholds) -> tuple[float | None, float | None]:
+def interval(
+    ratios: Sequence[float], thresholds: Thresholds, at_most: Sequence[bool] = ()
+) -> tuple[float | None, float | None]:
     """For the median ratio of a generation, valid when one stops at will: the ratios that are
-    rejected on neither side. None: not bounded yet."""
-    ordered = sorted(ratios)
-    size = len(ordered)
+    rejected on neither side. None: not bounded yet. at_most: which are known from above only,
+    and bound nothing from below; none, unless given."""
+    size = len(ratios)
     low = high = None
-    for i, ratio in enumerate(ordered):
-        if e_value(size - i, size) >= thresholds.interval:
+    cuts = at_most or [False] * size
+    from_below = [-math.inf if cut else r for r, cut in zip(ratios, cuts, strict=True)]
+    for i, ratio in enumerate(sorted(from_below)):
+        if e_value(size - i, size) >= thresholds.interval and ratio > -math.inf:
             low = ratio
+    for i, ratio in enumerate(sorted(ratios)):
         if high is None and e_value(i + 1, size) >= thresholds.interval:
             high = ratio
     return low, high

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from numalab.judge import evidence_for
 from numalab.lab import Criterion, Lab
-from numalab.record import HANDOUT, SOLUTION, Evidence
+from numalab.record import Evidence
 from numalab.sequential import Decision, interval
 from numalab.soundness import is_sound, timed_out
-from numalab.timing_rules import TIMING_RULES, TimingState, best_s, timing_state
+from numalab.timing_rules import (
+    TIMING_RULES,
+    TimingState,
+    asked_ratio,
+    complete,
+    needed_roles,
+    timing_state,
+)
 from numalab.verdict import CriterionVerdict, Verdict
 
 Stopped = Literal[
@@ -36,11 +42,7 @@ class TimingAccount:
         """For the median margin. A margin that is only bounded from above bounds nothing
         from below."""
         levels = self.state.thresholds
-        at_least = [
-            0.0 if cut else margin
-            for margin, cut in zip(self.state.margins, self.state.cut, strict=True)
-        ]
-        return interval(at_least, levels)[0] or None, interval(self.state.margins, levels)[1]
+        return interval(self.state.margins, levels, self.state.cut)
 
     def to_json(self) -> dict[str, Any]:
         """Lists have an entry for each generation; those of signs end with the decision."""
@@ -72,25 +74,6 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _own_generations(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """The evidence with the generations that were taken for a criterion."""
-    parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
-    own = whole.of_parts(*parts)
-    taken = tuple(run for run in own.generations if run.slow == criterion.slow)
-    return replace(own, generations=taken)
-
-
-def _asked(criterion: Criterion, evidence: Evidence) -> float | None:
-    if criterion.rule == "efficiency":
-        return criterion.at_least
-    ratios = [
-        best_s(run, HANDOUT) / best_s(run, SOLUTION)
-        for run in evidence.generations
-        if run.ok and run.elapsed_s.get(HANDOUT) and run.elapsed_s.get(SOLUTION)
-    ]
-    return math.sqrt(statistics.median(ratios)) if ratios else None
-
-
 def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
     if found.status == "error":
         return "interrupted" if evidence.timing_error is not None else "error"
@@ -112,18 +95,16 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         if criterion.rule not in TIMING_RULES or criterion.name not in verdicts:
             continue
         found = verdicts[criterion.name]
-        own = _own_generations(lab, criterion, evidence)
+        own = evidence_for(lab, criterion, evidence)
         is_wrong = criterion.slow is None and found.status == "fail" and not is_sound(own)
         if not own.generations or is_wrong:
             continue
         state = timing_state(criterion, own)
         if not state.margins and not any(map(timed_out, own.generations)):
             continue
-        accounts.append(
-            TimingAccount(
-                criterion, found, state, _asked(criterion, own), _stopped(found, state, own)
-            )
-        )
+        generations = complete(own, needed_roles(criterion))
+        asked = asked_ratio(criterion, generations) if generations else None
+        accounts.append(TimingAccount(criterion, found, state, asked, _stopped(found, state, own)))
     return accounts
 
 

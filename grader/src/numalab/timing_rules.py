@@ -55,6 +55,17 @@ TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
 }
 
 
+def asked_ratio(criterion: Criterion, generations: Sequence[Generation]) -> float:
+    """The ratio of speeds that is asked for, against the solution (efficiency) or the handout
+    (speedup). generations: one or more, with the roles that are needed."""
+    if criterion.rule == "speedup":
+        return math.sqrt(
+            statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
+        )
+    assert criterion.at_least is not None
+    return criterion.at_least
+
+
 def needed_roles(criterion: Criterion) -> tuple[str, ...]:
     """The processes whose times a claim is about."""
     roles = (SOLUTION, SUBMISSION)
@@ -100,7 +111,7 @@ class TimingState:
         return self.claim.status != "undecided"
 
 
-def _complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
+def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     return [
         generation
         for generation in evidence.generations
@@ -112,7 +123,7 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
     allowed_s = TIMING_RULES[criterion.rule]
     levels = thresholds(evidence)
-    generations = _complete(evidence, needed_roles(criterion))
+    generations = complete(evidence, needed_roles(criterion))
     margins = [allowed_s(criterion, g) / best_s(g, SUBMISSION) for g in generations]
     gradable = None
     if criterion.rule == "speedup":
@@ -144,7 +155,7 @@ def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     criteria: all those about the same generations."""
     longest = 0.0
     for criterion in criteria:
-        generations = _complete(evidence, needed_roles(criterion))
+        generations = complete(evidence, needed_roles(criterion))
         if not generations:
             return None
         for generation in generations:
@@ -177,22 +188,18 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     state = timing_state(criterion, evidence)
     slow = "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
     subject = "The handout" if criterion.slow is None else f"The kit's {slow}"
-    generations = _complete(evidence, needed_roles(criterion))
+    generations = complete(evidence, needed_roles(criterion))
     if not generations:
         return not_looked_at(criterion)
     against, whose = SOLUTION, "the solution"
     if criterion.rule == "speedup":
         against, whose = HANDOUT, slow
-        asked = math.sqrt(
-            statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
-        )
-    else:
-        assert criterion.at_least is not None
-        asked = criterion.at_least
+    asked = asked_ratio(criterion, generations)
     ratios = [best_s(g, against) / best_s(g, SUBMISSION) for g in generations]
     value = statistics.median(ratios)
-    is_cut = sum(SUBMISSION in g.cut for g in generations) > len(generations) / 2
-    facts = {"value": value, "unit": "ratio", "interval": interval(ratios, state.thresholds)}
+    is_cut = sum(state.cut) > len(generations) / 2
+    bounds = interval(ratios, state.thresholds, state.cut)
+    facts = {"value": value, "unit": "ratio", "interval": bounds}
     claim = state.claim
     measured = (
         f"{'less than ' if is_cut else ''}{explain.ratio(value)} times {whose}'s speed (median); "
