@@ -1,0 +1,140 @@
+"""How often a solution's speed fails, and a handout's passes: the timing criteria of labs, graded
+many times as `numalab grade` does, with nothing kept from one grading to the next.
+
+A benchmark, run by hand; README.md beside it says how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from bounds import upper_bound
+from judge_rates import Progress
+from series import Appender, lines_of
+
+from numalab import handed_in
+from numalab.errors import Interrupted, KitError, UserError
+from numalab.grade import Session, effort_for
+from numalab.kit import Kit, find_kit
+from numalab.lab import Lab, choose_labs, load_labs
+from numalab.measure import describe_node
+from numalab.record import Json
+from numalab.timing_rules import TIMING_RULES
+
+VARIANTS = ("solution", "handout")
+WRONG = {"solution": "fail", "handout": "pass"}
+
+
+def only_timed(lab: Lab) -> Lab:
+    return replace(lab, criteria=tuple(c for c in lab.criteria if c.rule in TIMING_RULES))
+
+
+def grade_once(kit: Kit, lab: Lab, variant: str, size: str, node: Json, language: str) -> Json:
+    """Verdicts and seconds, by criterion. lab: of timing criteria only. Raises KitError and
+    Interrupted."""
+    folders = {
+        "solution": kit.solution_folder(lab.name),
+        "handout": kit.pristine_folder(lab.name),
+    }
+    shutil.rmtree(kit.results_folder(lab.name, language, variant), ignore_errors=True)
+    session = Session(
+        kit, lab, language, variant, folders[variant], effort_for(size, quick=False), node,
+        lambda step: None,
+    )  # fmt: skip
+    start_s = time.monotonic()
+    handed_in.read_files(session)
+    if not session.build():
+        raise KitError(f"the {variant} of {lab.name} does not build")
+    session.take_times()
+    verdict = session.verdict()
+    return {
+        "lab": lab.name,
+        "variant": variant,
+        "size": size,
+        "language": language,
+        "spent_s": time.monotonic() - start_s,
+        "verdicts": {c.name: {"status": c.status, "value": c.value} for c in verdict.criteria},
+    }
+
+
+def tally(lines: Sequence[Json], labs: Sequence[Lab]) -> list[str]:
+    """A table: for each criterion and variant how often which verdict came out."""
+    rows = [
+        f"{'lab':<20}{'criterion':<16}{'variant':<10}{'pass':>6}{'fail':>6}{'open':>6}"
+        f"{'n/a':>6}  wrong, at most  median s"
+    ]
+    for lab in labs:
+        for criterion in lab.criteria:
+            for variant in VARIANTS:
+                mine = [x for x in lines if x["lab"] == lab.name and x["variant"] == variant]
+                found = Counter(x["verdicts"][criterion.name]["status"] for x in mine)
+                if not mine:
+                    continue
+                seconds = sorted(x["spent_s"] for x in mine)[len(mine) // 2]
+                wrong = "                "
+                if variant == "solution" or criterion.rule == "speedup":
+                    most = upper_bound(found[WRONG[variant]], len(mine))
+                    wrong = f"{found[WRONG[variant]]:>5}, {most:>7.1%} "
+                rows.append(
+                    f"{lab.name:<20}{criterion.name:<16}{variant:<10}{found['pass']:>6}"
+                    f"{found['fail']:>6}{found['inconclusive']:>6}{found['not_gradable']:>6}"
+                    f" {wrong}{seconds:>9.1f}"
+                )
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("labs", nargs="*", metavar="LAB", help="such as 03 (all that are timed)")
+    parser.add_argument("--times", type=int, default=50, help="gradings of each variant (50)")
+    parser.add_argument("--size", choices=("quick", "default"), default="default")
+    parser.add_argument("--lang", choices=("c", "fortran"), default="c")
+    parser.add_argument("--out", type=Path, required=True, help="a line for each grading; goes on")
+    options = parser.parse_args(arguments)
+    kit = find_kit("gnu")
+    labs = [only_timed(lab) for lab in choose_labs(load_labs(kit.root), options.labs)]
+    labs = [lab for lab in labs if lab.criteria]
+    node = describe_node(kit)
+    lines = [
+        line
+        for line in (list(lines_of(options.out)) if options.out.is_file() else [])
+        if line["size"] == options.size and line["language"] == options.lang
+    ]
+    done = Counter((line["lab"], line["variant"]) for line in lines)
+    wanted = options.times * len(labs) * len(VARIANTS)
+    progress = Progress("gradings", sum(done.values()), wanted)
+    file = Appender(options.out)
+    try:
+        with kit.lock():
+            for _ in range(options.times):
+                for lab in labs:
+                    for variant in VARIANTS:
+                        if done[lab.name, variant] >= options.times:
+                            continue
+                        found = grade_once(kit, lab, variant, options.size, node, options.lang)
+                        file.append(found)
+                        lines.append(found)
+                        done[lab.name, variant] += 1
+                        progress.step(sum(done.values()))
+    except (KeyboardInterrupt, Interrupted):
+        print("interrupted; the same command goes on", file=sys.stderr)
+    finally:
+        file.close()
+    print("\n".join(tally(lines, labs)))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (KitError, UserError) as error:
+        sys.exit(f"grade_often: {error}")
