@@ -106,7 +106,7 @@ def test_a_second_process_of_the_solution_never_fails_by_chance() -> None:
 @pytest.mark.parametrize("chance", [0.0, 0.3, 0.5, 0.8, 1.0])
 def test_the_course_is_that_of_the_judge(chance: float) -> None:
     """Against every possible sequence of 12 signs, judged by sequential.decide."""
-    levels, most = Thresholds(to_pass=8.0, to_fail=20.0), 12
+    levels, most = Thresholds(to_pass=8.0, to_fail=20.0, interval=8.0), 12
     passed, failed = [0.0] * (most + 1), [0.0] * (most + 1)
     for signs in itertools.product((True, False), repeat=most):
         weight = math.prod(chance if sign else 1 - chance for sign in signs)
@@ -119,12 +119,12 @@ def test_the_course_is_that_of_the_judge(chance: float) -> None:
     assert got.failed == pytest.approx(failed)
 
 
-def test_signs_that_all_agree_take_nine_generations() -> None:
+def test_signs_that_all_agree_take_eight_generations() -> None:
     sure = forecast(ALWAYS, None, CAREFUL, 60)
-    assert sure.generations == 9
+    assert sure.generations == 8
     assert (sure.share_passed, sure.share_open) == (1, 0)
     against = forecast(NEVER, None, CAREFUL, 60)
-    assert against.generations == 13
+    assert against.generations == 11
     assert against.share_failed == 1
 
 
@@ -138,9 +138,9 @@ def test_a_coin_stays_open() -> None:
 def test_what_a_node_does_not_show_is_not_gradable() -> None:
     not_here = forecast(ALWAYS, NEVER, CAREFUL, 60)
     assert not_here.share_not_gradable == 1
-    assert not_here.generations == 13
+    assert not_here.generations == 11
     shown = forecast(ALWAYS, ALWAYS, CAREFUL, 60)
-    assert shown.generations == 9
+    assert shown.generations == 8
     assert shown.share_passed == 1
 
 

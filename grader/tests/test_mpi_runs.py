@@ -45,7 +45,8 @@ class Asked:
 
 @dataclass
 class FakePlace:
-    """Answers as the monitor does where all is well; changes: what it says else of a kind."""
+    """Answers as the monitor does where all is well; changes: what it says else of a kind,
+    and "wavering" if the submission is too slow in every other generation."""
 
     changes: dict[str, Json] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
@@ -63,6 +64,8 @@ class FakePlace:
         roles = [value.split("=")[0] for value in asked.of("--worker")]
         if asked.run == "generation":
             times = {role: 0.44 if role == "handout" else 0.23 for role in roles}
+            if "wavering" in self.changes and len(self.of("generation")) % 2:
+                times["submission"] = 0.44
             return invented.generation(invented.TWO_NODES, times) | {"part": part}
         made: dict[str, Callable[[], Json]] = {
             "check": lambda: invented.checked(
@@ -184,7 +187,7 @@ def test_a_lab_of_messages(run: Any) -> None:
     assert found.status("predicted") == "pass"
     for asked in place.of("generation"):
         roles = [value.split("=")[0] for value in asked.of("--worker")]
-        assert roles == ["solution", "submission", "control"]
+        assert roles == ["solution", "submission"]
         for role in roles:
             assert asked.of_role("--ranks", role) == ["2"]
             assert asked.of_role("--launch", role) == BY_CORE
@@ -270,11 +273,11 @@ def test_a_hybrid_lab(run: Any) -> None:
     ):
         asked = series[name][0]
         programs = dict(value.split("=") for value in asked.of("--worker"))
-        assert list(programs) == ["handout", "solution", "submission", "control"]
+        assert list(programs) == ["handout", "solution", "submission"]
         assert all(program.endswith("-solution") for program in programs.values())
         assert asked.of_role("--ranks", "handout") == ["32"]
         assert asked.of_role("--set", "handout") == pinned
-        for role in ("solution", "submission", "control"):
+        for role in ("solution", "submission"):
             assert asked.of_role("--ranks", role) == ["2"]
             assert asked.of_role("--set", role) == [f"{k}={v}" for k, v in wanted.items()]
         # Only what a role is told places its threads.
@@ -288,7 +291,19 @@ def test_the_students_launch_is_what_is_timed(run: Any) -> None:
     assert asked.of_role("--ranks", "submission") == ["4"]
     assert asked.of_role("--launch", "submission") == ["-bind-to", "none"]
     assert asked.of_role("--set", "submission") == ["OMP_NUM_THREADS=2", "OMP_PROC_BIND=false"]
-    assert asked.of_role("--ranks", "control") == ["2"]
+
+
+def test_the_control_joins_with_the_solutions_launch(run: Any) -> None:
+    """Where so many generations as can decide have not."""
+    found = run(mpi_labs.HYBRID_LAB, wavering={})
+    slow = [r["slow"] for r in found.session.data["runs"] if r["kind"] == "generation"]
+    asked = [a for a, s in zip(found.place.of("generation"), slow, strict=True) if "newc" in s]
+    least = found.session.effort.least_generations
+    with_control = [bool(one.of_role("--ranks", "control")) for one in asked]
+    assert with_control == [number >= least for number in range(len(asked))]
+    assert len(asked) == found.session.effort.most_generations
+    assert asked[-1].of_role("--ranks", "control") == ["2"]
+    assert asked[-1].of_role("--set", "control") == asked[-1].of_role("--set", "solution")
 
 
 def test_another_launch_file_makes_earlier_generations_void(run: Any) -> None:

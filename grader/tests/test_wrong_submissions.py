@@ -46,6 +46,7 @@ def cases() -> list[Any]:
 CASES = cases()
 # What does not return need not be waited for that long; what does takes milliseconds.
 EFFORT = replace(effort_for("default", True), check_limit_s=3.0)
+COSTLY = {"balanced", "race_free"}  # criteria that take runs of their own
 TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 
 
@@ -92,8 +93,9 @@ def file_of(lab: Lab, criterion: Criterion) -> str | None:
 def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
     its kernel. What is the solution's is not graded once more each time, nor on all of several
-    virtual nodes what shows on one (`on`), or on none. Pages that are not where they are used
-    show here, too, so of a kernel they are looked at there in the first language only."""
+    virtual nodes what shows on one (`on`), or on none. In its second language its
+    pages are looked at here where they show here, and what takes further runs, or jobs of
+    ranks, only if it fails."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
@@ -104,8 +106,9 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
     pages_only = not any(c.on_machines for c in criteria)
     is_second = not folder.is_dir() and language != entry["languages"][0]
-    if is_second and lab.mpi:  # jobs take their time; nothing else of it fails
-        criteria = tuple(c for c in criteria if c.name in can_fail | {"correct"})
+    if is_second:
+        left_out = {c.name for c in criteria if lab.mpi} - {"correct"} or COSTLY
+        criteria = tuple(c for c in criteria if c.name not in left_out - can_fail)
     is_seen_here = is_second and bool(set(entry["fails"]) - shown_there)
     if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
         machines = ()

@@ -191,9 +191,7 @@ class Session:
             *(virtual if self.machine is not None else []),
             *more,
         ]
-        # Ranks that share cores get on faster where their threads need not take the same ones;
-        # but threads that meet no other show no race, so results are checked with all in place.
-        is_shared = run == "thread_level" or "--synchronous-sends" in more
+        is_shared = run == "thread_level"  # by ranks, whose threads need not take the same cores
         environment = measure.worker_environment(
             self.lab, threads, passive=True, placement={} if is_shared else None
         )
