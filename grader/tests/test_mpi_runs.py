@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +311,26 @@ def test_another_launch_file_makes_earlier_generations_void(run: Any) -> None:
     assert run(mpi_labs.HYBRID_LAB).session.data["fingerprint"] == first
     other = {"launch.toml": 'ranks = 4\nbind_to = "core"'}
     assert run(mpi_labs.HYBRID_LAB, other).session.data["fingerprint"] != first
+
+
+def test_on_a_virtual_node_a_file_is_looked_at_once_for_both_languages(run: Any) -> None:
+    first = run(mpi_labs.HYBRID_LAB).session
+    place = FakePlace()
+    there = [
+        replace(first, place=place, machine={}, language=language, data={}, spent_s={})
+        for language in ("c", "fortran")
+    ]
+    for session in there:
+        session.data |= {"build": first.data["build"], "handed_in": first.data["handed_in"]}
+        handed_in.gather_placements(session)
+    assert len(place.of("ranks")) == 1
+    found = [[r for r in session.data["runs"] if r["kind"] == "ranks"] for session in there]
+    assert len(found[0]) == 1 and found[0] == found[1]
+    changed = [one | {"text": "ranks = 1\n"} for one in first.data["handed_in"]]
+    other = replace(there[1], data={}, spent_s={})
+    other.data |= {"build": first.data["build"], "handed_in": changed}
+    handed_in.gather_placements(other)
+    assert len(place.of("ranks")) == 3  # and the solution, since it misses its goal
 
 
 def test_a_launch_without_meaning_is_not_timed(run: Any) -> None:

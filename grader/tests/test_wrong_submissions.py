@@ -45,7 +45,7 @@ def cases() -> list[Any]:
 
 CASES = cases()
 # What does not return need not be waited for that long; what does takes milliseconds.
-EFFORT = replace(effort_for("default", True), check_limit_s=3.0)
+EFFORT = replace(effort_for("default", True), check_limit_s=1.5)
 COSTLY = {"balanced", "race_free"}  # criteria that take runs of their own
 TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 

@@ -86,7 +86,7 @@ class Session:
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: measure.Place = measure.HERE
     machine: Json | None = None  # what stands behind a virtual node
-    # Runs of the solution on a virtual node, which are the same for all kernels of a call.
+    # Runs of the kit's own on a virtual node, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
     spent_s: dict[str, float] = field(default_factory=dict)
