@@ -245,7 +245,7 @@ static json_t *chosen_word(const char *path)
 
 json_t *numalab_node_describe(const struct numalab_node *node)
 {
-    char host[256] = "", line[256], path[768], group[512];
+    char host[256] = "", line[256];
     struct utsname system;
     double load[3] = {0};
     json_t *object = json_object();
@@ -288,8 +288,5 @@ json_t *numalab_node_describe(const struct numalab_node *node)
     json_object_set_new(object, "cgroup_memory_max_bytes",
                         allowed < (uint64_t)1 << 60 ? json_integer((json_int_t)allowed)
                                                     : json_null());
-    cgroup_of_process("::", group, sizeof group);
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    set_line(object, "cgroup_cpu_max", path);
     return object;
 }

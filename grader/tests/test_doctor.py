@@ -102,7 +102,7 @@ FROM_FILES = [
     ({f"{CPU}/smt/active": "1\n"}, "SMT", "good", ""),
     ({f"{CPU}/smt/active": None}, "SMT", "unknown", ""),
     ({f"{CPU}/isolated": "2-3\n", "proc/self/status": "Cpus_allowed_list:\t0-1\n"},
-     "isolated PUs", "note", "taskset -c 2-3 ./numalab grade"),
+     "isolated PUs", "note", "taskset -c 2,3 ./numalab grade"),
     ({f"{CPU}/nohz_full": "2-3\n"}, "isolated PUs", "good", ""),
     ({f"{CPU}/isolated": None}, "isolated PUs", "unknown", ""),
     ({f"{CPU}/isolated": "x\n"}, "isolated PUs", "unknown", ""),
@@ -141,7 +141,7 @@ def test_who_narrows_the_cpu_set(tmp_path: Path, labs: dict[str, Lab]) -> None:
     job = {f"{JOB}/cpuset.cpus.effective": "0-1\n", "proc/self/status": "Cpus_allowed_list:\t0-1\n"}
     by_job = examine(tmp_path / "job", labs, two, **job)["CPU set"]
     assert f"/{JOB}/cpuset.cpus.effective" in by_job.remedy
-    assert by_job.found == "2 of 4 PUs may be used (0-1)"
+    assert by_job.found == "2 of 4 PUs may be used (0,1)"
     affinity = {"proc/self/status": "Cpus_allowed_list:\t0,2\n"}
     by_shell = examine(tmp_path / "shell", labs, two, **affinity)["CPU set"]
     assert "taskset" in by_shell.remedy

@@ -11,7 +11,7 @@ from node_trees import JOB, MOUNT_V2, stat_text, write_process, write_tree
 from numalab.cgroups import Limit, read_groups
 from numalab.load_sample import sample_load
 from numalab.node_facts import read_facts
-from numalab.pu_lists import BadList, list_pus, parse_pus
+from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 
 @pytest.mark.parametrize(
@@ -25,14 +25,14 @@ from numalab.pu_lists import BadList, list_pus, parse_pus
     ],
 )
 def test_lists_of_pus(text: str, pus: set[int], again: str) -> None:
-    assert parse_pus(text) == pus
-    assert list_pus(pus) == again
+    assert kernel_pus(text) == pus
+    assert format_pus(sorted(pus)) == again
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "0-3;5"])
 def test_what_is_no_list_of_pus(text: str) -> None:
     with pytest.raises(BadList):
-        parse_pus(text)
+        kernel_pus(text)
 
 
 def test_facts_of_the_quiet_node(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def timed_here(kit: Kit, lab: Lab, name: str, *generations: Generation) -> Timed
     session = noise_run._session(kit, lab, NODE, effort_for("default", False), lambda step: None)
     criterion = next(c for c in lab.criteria if c.name == name)
     seconds = [10.0] * len(generations)
-    return TimedHere(session, Timed(None), (criterion,), 3, list(generations), seconds)
+    return TimedHere(session, Timed(None), (criterion,), list(generations), seconds)
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,6 @@ def test_a_forecast_in_words(
     got = forecast_in_words(timing, replace(STEADY, **changes))
     assert got[0] == level
     assert words in got[1]
-
-
-def test_a_submission_makes_a_generation_longer(kit: Kit, first_touch: Lab) -> None:
-    """Three processes where two were measured: 0.5 s of initialisation and 1 + 2 + 3 + 2 s of
-    repetitions each take 17 of the 20 s, so that the third costs 8.5 + 1.5 s."""
-    timing = timed_here(kit, first_touch, "efficiency", generation(1.0, 1.0))
-    timing.seconds = [20.0]
-    assert timing.generation_s == pytest.approx(20 + 8.5 + 1.5)
 
 
 # ---- what is run ---------------------------------------------------------------------------

@@ -14,18 +14,17 @@ from commands import numalab_command
 
 from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
+from numalab.pu_lists import format_pus, parse_pus
 from numalab.virtual import picture
 from numalab.virtual.hwloc_xml import import_xml
 from numalab.virtual.machine import (
     Core,
     Machine,
     find_machine,
-    format_pus,
     gallery_folder,
     load_gallery,
     load_machine,
     parse_machine,
-    parse_pus,
 )
 
 FOLDER = gallery_folder(find_kit("gnu"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from numalab.kit import Kit
+from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
 from numalab.virtual.guest import Guest, Share
 from numalab.virtual.hwloc_xml import import_xml
@@ -119,7 +120,7 @@ def test_l3_caches_are_shared_as_described(kit: Kit) -> None:
     groups = [group for one in node.plan.machine.numa_nodes for group in one.core_groups]
     wanted = {frozenset(pu for core in group for pu in core.pus) for group in groups}
     assert len(wanted) == 16
-    assert {frozenset(guest.numbers(shared)) for shared in shown.splitlines()} == wanted
+    assert {kernel_pus(shared) for shared in shown.splitlines()} == wanted
 
 
 # ---- placement, as programs get it -------------------------------------------------------------
@@ -261,7 +262,7 @@ def test_mpiexec_binds_ranks_to_packages(two_packages: tuple[Guest, Path]) -> No
         node, "mpiexec", "-bind-to", "socket", "-n", "2",
         "grep", "Cpus_allowed_list", "/proc/self/status",
     )  # fmt: skip
-    masks = [guest.numbers(line.split()[1]) for line in shown.splitlines()]
+    masks = [kernel_pus(line.split()[1]) for line in shown.splitlines()]
     table = node.plan.machine.pu_table
     packages = [{table[pu].package for pu in mask} for mask in masks]
     assert sorted(map(sorted, packages)) == [[0], [1]], shown

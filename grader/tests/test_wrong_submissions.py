@@ -46,7 +46,6 @@ def cases() -> list[Any]:
 CASES = cases()
 # What does not return need not be waited for that long; what does takes milliseconds.
 EFFORT = replace(effort_for("default", True), check_limit_s=1.5)
-COSTLY = {"balanced", "race_free"}  # criteria that take runs of their own
 TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
 
 
@@ -93,9 +92,8 @@ def file_of(lab: Lab, criterion: Criterion) -> str | None:
 def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
     its kernel. What is the solution's is not graded once more each time, nor on all of several
-    virtual nodes what shows on one (`on`), or on none. In its second language its
-    pages are looked at here where they show here, and what takes further runs, or jobs of
-    ranks, only if it fails."""
+    virtual nodes what shows on one (`on`), or on none. In its second language it is held
+    against what it fails, and its pages are looked at here where they show here."""
     folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
@@ -107,8 +105,7 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     pages_only = not any(c.on_machines for c in criteria)
     is_second = not folder.is_dir() and language != entry["languages"][0]
     if is_second:
-        left_out = {c.name for c in criteria if lab.mpi} - {"correct"} or COSTLY
-        criteria = tuple(c for c in criteria if c.name not in left_out - can_fail)
+        criteria = tuple(c for c in criteria if c.name in can_fail | {"correct"})
     is_seen_here = is_second and bool(set(entry["fails"]) - shown_there)
     if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
         machines = ()

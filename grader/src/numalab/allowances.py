@@ -8,7 +8,7 @@ from numalab.explain import amount, count
 from numalab.findings import Finding, by_cores, by_time, concerned
 from numalab.lab import Lab
 from numalab.node_facts import NodeFacts
-from numalab.pu_lists import list_pus
+from numalab.pu_lists import format_pus
 from numalab.record import Json
 
 SMALL_MEMORY_BYTES = 4 * 2**30
@@ -28,7 +28,7 @@ def cpu_set(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     by_affinity = level is None or (
         facts.allowed is not None and len(facts.allowed) < len(level.pus)
     )
-    which = "" if facts.allowed is None else f" ({list_pus(facts.allowed)})"
+    which = "" if facts.allowed is None else f" ({format_pus(sorted(facts.allowed))})"
     return Finding(
         topic, "note", f"{usable} of {online} PUs may be used{which}",
         "the kit uses only these; a node of which others use a part is noisy",
@@ -109,7 +109,7 @@ def isolated(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     if not facts.isolated and not facts.nohz_full:
         return Finding(topic, "good", "none", "the kernel spreads processes over all PUs")
     found = [
-        f"{what} {list_pus(pus)}"
+        f"{what} {format_pus(sorted(pus))}"
         for what, pus in (("isolated", facts.isolated), ("without ticks", facts.nohz_full))
         if pus
     ]
@@ -124,5 +124,5 @@ def isolated(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         + (": the kit does not use these quiet PUs" if outside else "")
         + "; threads that are not bound stay on one of them",
         "to grade on the isolated PUs only:",
-        f"taskset -c {list_pus(facts.isolated)} ./numalab grade", concerns,
+        f"taskset -c {format_pus(sorted(facts.isolated))} ./numalab grade", concerns,
     )  # fmt: skip

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from numalab.pu_lists import BadList, parse_pus
+from numalab.files import read_text
+from numalab.pu_lists import BadList, kernel_pus
 
 T = TypeVar("T")
 
@@ -66,17 +67,10 @@ class _Tree:
     is_part: bool  # only what belongs to a container is mounted
 
 
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-
-
 def _own_groups(root: Path) -> dict[str, str]:
     """The path of this process's group by controller; "" is version 2."""
     found: dict[str, str] = {}
-    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
+    for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")
         controllers, separator, path = rest.partition(":")
         if separator:
@@ -96,7 +90,7 @@ def _levels(root: Path, mounted_at: str, mount_root: str, group: str) -> tuple[P
 
 def _trees(root: Path, controller: str) -> Iterator[_Tree]:
     groups = _own_groups(root)
-    for line in (_text(root / "proc/self/mountinfo") or "").splitlines():
+    for line in (read_text(root / "proc/self/mountinfo") or "").splitlines():
         left, separator, right = line.partition(" - ")
         where, kind = left.split(), right.split()
         if not separator or len(where) < 5 or len(kind) < 3:
@@ -120,9 +114,9 @@ def _named(root: Path, file: Path) -> str:
 
 def _cpu_limit(root: Path, version: int, folder: Path) -> Limit | None:
     file = folder / ("cpu.max" if version == 2 else "cpu.cfs_quota_us")
-    words = (_text(file) or "").split()
+    words = (read_text(file) or "").split()
     if version == 1:
-        words += (_text(folder / "cpu.cfs_period_us") or "").split()
+        words += (read_text(folder / "cpu.cfs_period_us") or "").split()
     try:
         quota_us, period_us = map(int, words)
     except ValueError:  # no such file, or "max"
@@ -132,7 +126,7 @@ def _cpu_limit(root: Path, version: int, folder: Path) -> Limit | None:
 
 def _memory_limit(root: Path, version: int, folder: Path) -> Limit | None:
     file = folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")
-    text = _text(file) or ""
+    text = read_text(file) or ""
     if not text.isdigit() or int(text) >= NO_LIMIT_BYTES:
         return None
     return Limit(_named(root, file), int(text))
@@ -140,11 +134,11 @@ def _memory_limit(root: Path, version: int, folder: Path) -> Limit | None:
 
 def _cpuset(root: Path, version: int, folder: Path) -> CpuSet | None:
     file = folder / ("cpuset.cpus.effective" if version == 2 else "cpuset.effective_cpus")
-    text = _text(file)
+    text = read_text(file)
     if not text:
         return None
     try:
-        return CpuSet(_named(root, file), parse_pus(text))
+        return CpuSet(_named(root, file), kernel_pus(text))
     except BadList:
         return None
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab.doctor import gradable, gradable_virtually
+from numalab.explain import first_upper
 from numalab.findings import Finding, in_words
 from numalab.lab import Lab
 from numalab.load_sample import LoadSample
@@ -39,16 +40,12 @@ def command_lines(command: str, width: int) -> list[str]:
     return lines
 
 
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> None:
     """The finding itself and, unless all is well, whom it concerns and what changes it."""
     word, style = STYLES[finding.level]
     text = Text(f"{finding.topic}: ")
     text.append(finding.found, style="bold")
-    text.append(f". {_first_upper(finding.means)}.")
+    text.append(f". {first_upper(finding.means)}.")
     table = Table.grid(padding=(0, 1))
     table.add_column(width=4)
     table.add_column(ratio=1)
@@ -58,7 +55,7 @@ def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> No
     if concerns:
         table.add_row("", Text(f"Concerns: {concerns}.", style="dim"))
     if finding.remedy and not is_good:
-        told = _first_upper(finding.remedy)
+        told = first_upper(finding.remedy)
         table.add_row("", Text(told if finding.command else f"{told}.", style="dim"))
     console.print(Padding(table, (0, 0, 0, 2)))
     if finding.command and not is_good:

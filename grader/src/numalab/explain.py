@@ -23,6 +23,11 @@ def ratio(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
+def first_upper(text: str) -> str:
+    """As str.capitalize, which would make the rest small."""
+    return text[:1].upper() + text[1:]
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 

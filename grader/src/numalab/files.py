@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and such as may not be there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import contextlib
 import json
 from pathlib import Path
 from typing import Any
+
+
+def read_text(path: Path) -> str | None:
+    """Without white space around it; None where it can't be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
 
 
 def partial_path(path: Path) -> Path:

@@ -383,12 +383,12 @@ class Session:
         effort = self.effort
         what = " against ".join(name for name in (timed.part, timed.slow) if name)
         start = time.monotonic()
+        evidence = self.evidence
         for number in range(1, effort.most_generations + 1):
             self.progress(
                 f"{what}{': ' if what else ''}timing, generation {number} of "
                 f"{effort.least_generations} or more"
             )
-            evidence = self.evidence
             is_open = judge.timed_generations(self.lab, evidence, timed) >= effort.least_generations
             self._generation(
                 timed,
@@ -397,7 +397,8 @@ class Session:
                 judge.timing_cut_s(self.lab, evidence, timed),
             )
             spent_s = time.monotonic() - start
-            if judge.timing_is_decided(self.lab, self.evidence, timed):
+            evidence = self.evidence
+            if judge.timing_is_decided(self.lab, evidence, timed):
                 return
             enough = number >= effort.least_generations
             if spent_s > effort.budget_s * (1 if enough else 3):

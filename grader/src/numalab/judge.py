@@ -288,16 +288,21 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     """The processes that a generation needs; none when none of the criteria is gradable on
     this node, the kernel is not sound or the launch file can't be read."""
-    criteria = _gradable_timing(lab, evidence, timed)
-    own = _of_part(lab, evidence, timed.part)
-    if not criteria or not is_sound(_of_timing(own, timed.slow)):
+    criteria = gradable_timing(lab, evidence, timed)
+    own = _of_timed(lab, evidence, timed)
+    if not criteria or not is_sound(own):
         return ()
     if timed.slow is not None and _refused_file(lab, criteria[0], own):
         return ()
     return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
 
 
-def _gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
+def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
+    return _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
+
+
+def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
+    """The criteria that a node allows to be decided by what is timed together."""
     return [
         c
         for c in lab.criteria
@@ -310,23 +315,23 @@ def _gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criteri
 
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Whether further generations would change no timing criterion."""
-    own = _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
+    own = _of_timed(lab, evidence, timed)
     if not is_sound(own) or any(map(timed_out, own.generations)):
         return True
-    criteria = _gradable_timing(lab, evidence, timed)
+    criteria = gradable_timing(lab, evidence, timed)
     return all(timing_state(c, own).decided for c in criteria)
 
 
 def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
     """How many there are."""
-    return len(_of_timing(_of_part(lab, evidence, timed.part), timed.slow).generations)
+    return len(_of_timed(lab, evidence, timed).generations)
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
     """After how many seconds a repetition of the submission is far too slow, whatever the
     claim, if that is sure enough to stop it there."""
-    own = _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
-    return cut_s(_gradable_timing(lab, evidence, timed), own)
+    own = _of_timed(lab, evidence, timed)
+    return cut_s(gradable_timing(lab, evidence, timed), own)
 
 
 TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {

@@ -19,8 +19,8 @@ from typing import Any
 
 from numalab.errors import UserError
 from numalab.explain import count as _many
+from numalab.pu_lists import format_pus
 from numalab.topology import Pus, Topology, units_of
-from numalab.virtual.machine import format_pus
 
 UNITS = ("machine", "package", "numa_node", "core", "pu")
 THREAD_UNITS = ("core", "pu")

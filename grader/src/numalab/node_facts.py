@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.cgroups import Groups, read_groups
-from numalab.pu_lists import BadList, list_pus, parse_pus
+from numalab.files import read_text
+from numalab.pu_lists import BadList, format_pus, kernel_pus
 from numalab.record import Json
 
 _CPU = "sys/devices/system/cpu"
@@ -52,7 +53,7 @@ class NodeFacts:
 
     def to_json(self) -> Json:
         def pus(found: frozenset[int] | None) -> str | None:
-            return None if found is None else list_pus(found)
+            return None if found is None else format_pus(sorted(found))
 
         def limits(name: str) -> list[Json] | None:
             found = getattr(self.groups, name)
@@ -80,24 +81,17 @@ class NodeFacts:
         }
 
 
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-
-
 def _pus(path: Path) -> frozenset[int] | None:
-    text = _text(path)
+    text = read_text(path)
     try:
-        return None if text is None else parse_pus(text)
+        return None if text is None else kernel_pus(text)
     except BadList:
         return None
 
 
 def _turbo(root: Path) -> Switch | None:
     for name, on_text in _TURBO:
-        text = _text(root / name)
+        text = read_text(root / name)
         if text in ("0", "1"):
             return Switch(text == on_text, f"/{name}", "1" if on_text == "0" else "0")
     return None
@@ -111,7 +105,7 @@ def _chosen_word(text: str | None) -> str | None:
 
 def _field(root: Path, file: str, key: str) -> str | None:
     """The first value of a key in a file of lines `key: value`."""
-    for line in (_text(root / file) or "").splitlines():
+    for line in (read_text(root / file) or "").splitlines():
         name, separator, value = line.partition(":")
         if separator and name.strip() == key:
             return value.strip()
@@ -119,7 +113,7 @@ def _field(root: Path, file: str, key: str) -> str | None:
 
 
 def _product(root: Path) -> str | None:
-    found = (_text(root / _DMI / name) for name in ("sys_vendor", "product_name"))
+    found = (read_text(root / _DMI / name) for name in ("sys_vendor", "product_name"))
     return " ".join(word for word in found if word) or None
 
 
@@ -136,14 +130,14 @@ def _is_virtual(root: Path, product: str | None) -> bool | None:
 def _allowed(root: Path) -> frozenset[int] | None:
     text = _field(root, "proc/self/status", "Cpus_allowed_list")
     try:
-        return None if text is None else parse_pus(text)
+        return None if text is None else kernel_pus(text)
     except BadList:
         return None
 
 
 def read_facts(root: Path = Path("/")) -> NodeFacts:
     """root: the folder that holds proc and sys."""
-    smt = _text(root / _CPU / "smt/active")
+    smt = read_text(root / _CPU / "smt/active")
     isolated = _pus(root / _CPU / "isolated")
     nohz_full = _pus(root / _CPU / "nohz_full")
     if nohz_full is None and isolated is not None:
@@ -151,12 +145,12 @@ def read_facts(root: Path = Path("/")) -> NodeFacts:
     product = _product(root)
     return NodeFacts(
         turbo=_turbo(root),
-        defrag=_chosen_word(_text(root / _DEFRAG)),
+        defrag=_chosen_word(read_text(root / _DEFRAG)),
         smt={"0": False, "1": True}.get(smt or ""),
         allowed=_allowed(root),
         isolated=isolated,
         nohz_full=nohz_full,
-        clock_sources=tuple((_text(root / _CLOCK_SOURCES) or "").split()),
+        clock_sources=tuple((read_text(root / _CLOCK_SOURCES) or "").split()),
         is_virtual=_is_virtual(root, product),
         product=product,
         groups=read_groups(root),

@@ -17,6 +17,7 @@ from numalab.lab import Criterion
 from numalab.noise import Forecast, difference, effect_margins, margins, quantile
 from numalab.noise_run import Noise, NotTimed, TimedHere
 from numalab.record import HANDOUT, SOLUTION
+from numalab.sequential import CAREFUL, least_signs
 from numalab.timing_rules import LEAST_HANDOUT_RATIO, best_s
 
 SELDOM = 0.05  # below this share of gradings, an open verdict is not worth a warning
@@ -74,7 +75,8 @@ def _summary(noise: Noise) -> list[str]:
         f"Two runs of the same program differ by {differ_in_words(differences)}: {pairs} of "
         f"processes in {noise.measured_s:.0f} s.",
         "A time is graded by comparing fresh processes again and again, until chance can no "
-        "longer explain the outcome: 9 times where all agree, more where noise turns some "
+        "longer explain the outcome: "
+        f"{least_signs(CAREFUL.to_pass)} times where all agree, more where noise turns some "
         "round. What is still undecided at the end stays open, and costs no points. Just now "
         "that takes, for the kit's own solution in C, without --quick, and beside building "
         "and evidence:",
@@ -155,7 +157,6 @@ def noise_json(noise: Noise) -> dict[str, Any]:
                 "part": timing.timed.part,
                 "slow": timing.timed.slow,
                 "roles": list(timing.roles),
-                "graded_roles": timing.graded_roles,
                 "generations": [
                     {
                         "seconds": seconds,

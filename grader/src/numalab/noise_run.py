@@ -25,7 +25,6 @@ from numalab.noise import (
 )
 from numalab.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
 from numalab.sequential import CAREFUL
-from numalab.timing_rules import TIMING_RULES
 
 NOISE_S = 30.0
 LANGUAGE = "c"
@@ -36,13 +35,11 @@ Progress = Callable[[str], None]
 @dataclass
 class TimedHere:
     """What is timed together: its criteria that are gradable here, and its generations.
-    graded_roles: processes of a generation when a submission is graded; seconds: of each
-    generation, from its start to its end; error: why there are no more."""
+    seconds: of each generation, from its start to its end; error: why there are no more."""
 
     session: Session
     timed: judge.Timed
     criteria: tuple[Criterion, ...]
-    graded_roles: int
     generations: list[Generation] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     error: str | None = None
@@ -67,13 +64,9 @@ class TimedHere:
 
     @property
     def generation_s(self) -> float:
-        """The seconds of a generation in which a submission takes part too; it is taken to
-        cost what the second process of the solution does."""
-        missing = self.graded_roles - len(self.roles)
-        return statistics.fmean(
-            seconds + missing * _seconds_of_second(one, seconds)
-            for one, seconds in zip(self.generations, self.seconds, strict=True)
-        )
+        """The mean. The solution's second process stands for a submission, so that no
+        process more takes part when one is graded."""
+        return statistics.fmean(self.seconds)
 
     def forecast(self, criterion: Criterion) -> Forecast | None:
         """None: there are too few generations to tell."""
@@ -116,20 +109,6 @@ class Noise:
         return [difference(one) for timing in self.timings for one in timing.generations]
 
 
-def _seconds_of(generation: Generation, role: str) -> float:
-    """Of one process in its phases, the warm-up being like the others."""
-    times = generation.elapsed_s[role]
-    return generation.roles[role].initialize_s + sum(times) + statistics.fmean(times)
-
-
-def _seconds_of_second(generation: Generation, seconds: float) -> float:
-    """Of the solution's second process, with its part of what is spent outside of phases:
-    starting processes, and looking at results."""
-    roles = generation.roles
-    phases_s = sum(_seconds_of(generation, role) for role in roles)
-    return _seconds_of(generation, CONTROL) + max(0.0, seconds - phases_s) / len(roles)
-
-
 def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: Progress) -> Session:
     session = Session(
         kit, lab, LANGUAGE, SOLUTION, kit.solution_folder(lab.name), effort, node, progress
@@ -150,17 +129,9 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     gates = {one.name: one for one in judge.judge(lab, evidence).criteria}
     here: list[TimedHere] = []
     for timed in judge.timings(lab):
-        roles = judge.timing_roles(lab, evidence, timed)
-        criteria = tuple(
-            c
-            for c in lab.criteria
-            if c.rule in TIMING_RULES
-            and c.part in (None, timed.part)
-            and c.slow == timed.slow
-            and gates[c.name].status != "not_gradable"
-        )
-        if roles and criteria:
-            here.append(TimedHere(session, timed, criteria, len(roles)))
+        criteria = judge.gradable_timing(lab, evidence, timed)
+        if judge.timing_roles(lab, evidence, timed):
+            here.append(TimedHere(session, timed, tuple(criteria)))
     covered = {c.name for timing in here for c in timing.criteria}
     others = [
         NotTimed(lab, c, _why_not(session, c))

@@ -1,34 +1,66 @@
-"""Lists of PU numbers as the kernel writes them: 0-3,8."""
+"""Lists of PU numbers: 0-3,8 as the kernel writes them; with strides, 0-30:2, as taskset and
+machine descriptions do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+
+LINUX_PUS = 8192  # the most that x86 kernels are built for
 
 
 class BadList(ValueError):
-    """A text that is no list of PUs."""
+    """A text that is no list of PUs, and why."""
 
 
-def parse_pus(text: str) -> frozenset[int]:
+def kernel_pus(text: str) -> frozenset[int]:
     """Nothing, and "(null)" of older kernels, is no PU. Raises BadList."""
-    found: set[int] = set()
-    for item in text.replace("(null)", "").strip().split(","):
-        first, is_range, last = item.partition("-")
-        if not item:
+    text = text.replace("(null)", "").strip()
+    return frozenset(parse_pus(text)) if text else frozenset()
+
+
+def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
+    """The numbers of a list such as "0-12:4,64,68", in its order. most: of PUs in a machine.
+    Raises BadList."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+)(?:\s*:\s*(\d+))?)?\s*", part, re.ASCII)
+        if match is None:
+            raise BadList(
+                f"'{part.strip()}' is no PU list; write numbers, ranges (0-7) and ranges with a "
+                'stride (0-30:2), separated by commas: "0-28:4,64,68"'
+            )
+        first, last, stride = (int(digits) if digits else None for digits in match.groups())
+        assert first is not None
+        last = first if last is None else last
+        stride = 1 if stride is None else stride
+        if last < first or stride < 1:
+            raise BadList(
+                f"'{part.strip()}' names no PU; a range goes upwards, its stride is 1 or more"
+            )
+        if last >= most:
+            raise BadList(
+                f"PU {last}: a machine has at most {most} PUs here, numbered 0 to "
+                f"{most - 1}; describe a part of it"
+            )
+        numbers.extend(range(first, last + 1, stride))
+    return tuple(numbers)
+
+
+def format_pus(numbers: Sequence[int]) -> str:
+    """The list that parse_pus reads back, in the same order; ranges from three numbers on."""
+    parts = []
+    at = 0
+    while at < len(numbers):
+        end = at + 1
+        stride = numbers[end] - numbers[at] if end < len(numbers) else 0
+        while stride > 0 and end < len(numbers) and numbers[end] - numbers[end - 1] == stride:
+            end += 1
+        if end - at < 3:
+            parts.append(str(numbers[at]))
+            at += 1
             continue
-        try:
-            found |= set(range(int(first), int(last if is_range else first) + 1))
-        except ValueError as error:
-            raise BadList(f"no list of PUs: {text!r}") from error
-    return frozenset(found)
-
-
-def list_pus(pus: Iterable[int]) -> str:
-    """The shortest such list."""
-    runs: list[list[int]] = []
-    for pu in sorted(pus):
-        if runs and runs[-1][1] == pu - 1:
-            runs[-1][1] = pu
-        else:
-            runs.append([pu, pu])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+        step = "" if stride == 1 else f":{stride}"
+        parts.append(f"{numbers[at]}-{numbers[end - 1]}{step}")
+        at = end
+    return ",".join(parts)

@@ -47,6 +47,7 @@ estimation of quantiles with applications to A/B testing and best-arm identifica
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,6 +91,11 @@ class Thresholds:
 
 CAREFUL = Thresholds(to_pass=100.0, to_fail=1000.0, interval=40.0)  # alpha 0.01, 0.001, 2 x 0.025
 QUICK = Thresholds(to_pass=20.0, to_fail=20.0, interval=20.0)  # alpha 0.05 each
+
+
+def least_signs(threshold: float) -> int:
+    """How many signs that agree reach an e-value."""
+    return next(count for count in itertools.count(1) if e_value(count, count) >= threshold)
 
 
 @dataclass(frozen=True)

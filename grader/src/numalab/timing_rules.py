@@ -218,9 +218,9 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             )
         return verdict_on(criterion, "inconclusive", _open(measured, state.gradable), **facts)
     if state.claim.status == "pass":
-        return verdict_on(criterion, "pass", f"{_first_upper(measured)}.", **facts)
+        return verdict_on(criterion, "pass", f"{explain.first_upper(measured)}.", **facts)
     if state.claim.status == "fail":
-        return verdict_on(criterion, "fail", f"{_first_upper(measured)}.", **facts)
+        return verdict_on(criterion, "fail", f"{explain.first_upper(measured)}.", **facts)
     if state.is_unstable:
         return verdict_on(
             criterion,
@@ -239,10 +239,6 @@ def _too_slow(generation: Generation) -> str:
         f"Far too slow: one call of {detail['doing']} took more than {detail['limit_s']:g} s "
         f"(n = {detail['n']:,}){beside}; it was stopped."
     )
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _open(measured: str, decision: Decision) -> str:

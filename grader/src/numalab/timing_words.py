@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from numalab.explain import count, ratio
+from numalab.explain import count, first_upper, ratio
 from numalab.grade import effort_for
 from numalab.lab import Lab
 from numalab.record import Evidence
@@ -131,10 +131,6 @@ def _decided(account: TimingAccount, evidence: Evidence) -> str:
     return f"{text} ({other if passed else f'a pass takes {levels.to_pass:,.0f}'})."
 
 
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _shows(account: TimingAccount) -> str:
     assert account.state.gradable is not None
     found = account.state.gradable
@@ -181,7 +177,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
             return _decided(account, evidence)
         case "not_gradable":
             return (
-                f"there is no speedup to earn on this node. {_first_upper(named.slow)} "
+                f"there is no speedup to earn on this node. {first_upper(named.slow)} "
                 f"{_shows(account)}. The evidence that it does not came to "
                 f"{evidence_words(state.gradable.e_against if state.gradable else 0)}, and "
                 f"{state.thresholds.to_fail:,.0f} decides."

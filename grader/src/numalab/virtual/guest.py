@@ -26,12 +26,13 @@ from typing import Any, BinaryIO
 
 from numalab import __version__
 from numalab.errors import KitError, UserError, reason_of
+from numalab.pu_lists import kernel_pus
 from numalab.record import Json
 from numalab.virtual import channel as line
 from numalab.virtual import initramfs, qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.kernel import GuestKernel, Progress
-from numalab.virtual.machine import Machine, parse_pus
+from numalab.virtual.machine import Machine
 
 RESTORE_LIMIT_S = 20.0
 STEP_LIMIT_S = 60.0
@@ -279,7 +280,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         found = {}
         for text in said.splitlines():
             node, _, pus = text.partition(":")
-            found[int(node)] = numbers(pus)
+            found[int(node)] = set(kernel_pus(pus))
         wanted = {node.number: set(node.pus) for node in self.plan.machine.numa_nodes}
         if found != wanted:
             raise self.failure(
@@ -464,11 +465,6 @@ class Input:
 
     def consumed(self) -> None:
         """The guest has taken what it was sent last."""
-
-
-def numbers(text: str) -> set[int]:
-    """Of Linux's list format, 0-3,8, in which a list of none is empty."""
-    return set(parse_pus(text)) if text.strip() else set()
 
 
 def find_qemu() -> str:

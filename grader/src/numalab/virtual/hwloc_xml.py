@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
+from numalab.pu_lists import format_pus
 from numalab.virtual.machine import (
     LOCAL_DISTANCE,
     MAX_DISTANCE,
     MAX_PUS,
     NAME,
     Matrix,
-    format_pus,
     parse_machine,
 )
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from numalab.errors import UserError
 from numalab.kit import Kit
+from numalab.pu_lists import parse_pus
 
 LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives none
 MAX_DISTANCE = 254  # 255 is ACPI's "unreachable"
@@ -191,52 +192,6 @@ class Machine:
 # ---- lists of PUs ------------------------------------------------------------
 
 
-def parse_pus(text: str) -> tuple[int, ...]:
-    """The numbers of a list such as "0-12:4,64,68", in its order. Raises ValueError."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+)(?:\s*:\s*(\d+))?)?\s*", part, re.ASCII)
-        if match is None:
-            raise ValueError(
-                f"'{part.strip()}' is no PU list; write numbers, ranges (0-7) and ranges with a "
-                'stride (0-30:2), separated by commas: "0-28:4,64,68"'
-            )
-        first, last, stride = (int(digits) if digits else None for digits in match.groups())
-        assert first is not None
-        last = first if last is None else last
-        stride = 1 if stride is None else stride
-        if last < first or stride < 1:
-            raise ValueError(
-                f"'{part.strip()}' names no PU; a range goes upwards, its stride is 1 or more"
-            )
-        if last >= MAX_PUS:
-            raise ValueError(
-                f"PU {last}: a machine has at most {MAX_PUS} PUs here, numbered 0 to "
-                f"{MAX_PUS - 1}; describe a part of it"
-            )
-        numbers.extend(range(first, last + 1, stride))
-    return tuple(numbers)
-
-
-def format_pus(numbers: Sequence[int]) -> str:
-    """The list that parse_pus reads back, in the same order; ranges from three numbers on."""
-    parts = []
-    at = 0
-    while at < len(numbers):
-        end = at + 1
-        stride = numbers[end] - numbers[at] if end < len(numbers) else 0
-        while stride > 0 and end < len(numbers) and numbers[end] - numbers[end - 1] == stride:
-            end += 1
-        if end - at < 3:
-            parts.append(str(numbers[at]))
-            at += 1
-            continue
-        step = "" if stride == 1 else f":{stride}"
-        parts.append(f"{numbers[at]}-{numbers[end - 1]}{step}")
-        at = end
-    return ",".join(parts)
-
-
 # ---- lines of a TOML file ------------------------------------------------------
 
 Place = tuple[str | int, ...]  # such as ("numa_node", 1, "pus") or ("distances", 0)
@@ -374,7 +329,7 @@ def _numa_node(file: _File, table: dict[str, Any], number: int) -> NumaNode:
     threads = []
     for index, text in enumerate(file.strings(table, here, "pus")):
         try:
-            threads.append(parse_pus(text))
+            threads.append(parse_pus(text, MAX_PUS))
         except ValueError as error:
             file.fail((*here, "pus", index), str(error))
         if len(threads[index]) != len(threads[0]):

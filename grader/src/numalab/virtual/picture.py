@@ -8,8 +8,9 @@ from html import escape
 
 from rich.text import Text
 
+from numalab.pu_lists import format_pus
 from numalab.report import THREAD_COLOURS
-from numalab.virtual.machine import LOCAL_DISTANCE, Core, Machine, Matrix, NumaNode, format_pus
+from numalab.virtual.machine import LOCAL_DISTANCE, Core, Machine, Matrix, NumaNode
 
 MAX_COLUMNS = 4  # packages side by side
 MAX_PU_ROWS = 6  # of a NUMA node; more are hard to take in
