@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from numalab.kit import Kit
 
 Json = dict[str, Any]
+STARTED_BY = "PYTEST_PROCESS"  # which process of pytest a command comes from
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,20 @@ def worker_processes(kit: Kit) -> list[str]:
     return found
 
 
+@contextmanager
+def command_under_way(kit: Kit, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that ends with the test at the latest: else one that fails would leave the
+    build folder locked to those after it."""
+    with subprocess.Popen(
+        [str(kit.root / "numalab"), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def wait_for(text: str, process: subprocess.Popen[str]) -> None:
     """Reads on in what the command says, up to a text."""
     assert process.stderr is not None
@@ -87,9 +104,42 @@ def wait_for(text: str, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"the command ended without saying {text!r}")
 
 
+def wait_for_workers(kit: Kit) -> None:
+    """Between two of them there are none for a moment."""
+    deadline = time.monotonic() + 30
+    while not worker_processes(kit) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker_processes(kit)
+
+
 def assert_all_gone(kit: Kit) -> None:
     for _ in range(100):
         if not worker_processes(kit):
             break
         time.sleep(0.1)
     assert worker_processes(kit) == []
+
+
+def virtual_machines(name: str) -> list[int]:
+    """Processes of QEMU that show the machine of this name, and that this process of pytest
+    started, if only through others."""
+    found = []
+    ours = f"{STARTED_BY}={os.environ[STARTED_BY]}".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                is_ours = ours in (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            is_named = name.encode() in words
+            if is_ours and is_named and any(b"qemu-system" in word for word in words[:8]):
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until_gone(name: str) -> list[int]:
+    deadline = time.monotonic() + 10
+    while virtual_machines(name) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return virtual_machines(name)

@@ -1,4 +1,4 @@
-"""What the tests share: the kit, its labs, and one grading at a time."""
+"""What the tests share: the kit, its labs, and who runs beside whom."""
 
 from __future__ import annotations
 
@@ -6,11 +6,45 @@ import os
 from pathlib import Path
 
 import pytest
+from commands import STARTED_BY
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from numalab.kit import Kit, find_kit
 from numalab.lab import Lab, load_labs
 
 os.environ.pop("NUMALAB_STARTED", None)
+os.environ[STARTED_BY] = str(os.getpid())
+
+# These files build nothing in the kit's own build folder, and measure nothing in it. In a suite
+# of two processes they run beside those that do, which stay in one process.
+BESIDE = frozenset(
+    f"test_{name}"
+    for name in (
+        "bench", "doctor", "doctor_facts", "golden", "judge", "kit_copy", "launch", "machine_run",
+        "machines", "mpi_rules", "mpi_runs", "placement", "rules", "sequential", "style",
+        "timing_account", "timing_plot", "virtual_nodes", "virtual_parts", "words",
+    )
+)  # fmt: skip
+# Both boot machines of the same name and look whether they are gone.
+SHARED = {"test_virtual_nodes": "test_machine_run"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is timed comes last, when the other process is likely to have come to its end."""
+    items.sort(key=lambda item: item.get_closest_marker("timed") is not None)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Gives a process a file's tests together, and what is not beside to one and the same."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(nodeid.split("::", 1)[0]).stem
+        return SHARED.get(file, file) if file in BESIDE else "kit"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -7,18 +7,21 @@ import os
 import shutil
 import signal
 import subprocess
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import (
     assert_all_gone,
+    command_under_way,
     environment,
     grade_json,
     numalab_command,
     statuses,
     wait_for,
+    wait_for_workers,
     worker_processes,
 )  # fmt: skip
 
@@ -28,6 +31,9 @@ from numalab.read_record import load
 
 Json = dict[str, Any]
 LANGUAGES = ("c", "fortran")
+
+
+pytestmark = pytest.mark.timed
 
 
 @pytest.fixture(scope="module")
@@ -234,16 +240,12 @@ def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
     kit: Kit, tmp_path: Path, sent: signal.Signals, moment: str
 ) -> None:
     path = tmp_path / "out.json"
-    process = subprocess.Popen(
-        [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c",
-         "--json", str(path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
-    )  # fmt: skip
-    wait_for(moment, process)
-    time.sleep(0.3)
-    assert worker_processes(kit)
-    process.send_signal(sent)
-    out, err = process.communicate(timeout=60)
+    arguments = ("01", "--solutions", "--lang", "c", "--json", str(path))
+    with command_under_way(kit, "grade", *arguments) as process:
+        wait_for(moment, process)
+        wait_for_workers(kit)
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Traceback" not in err
@@ -256,28 +258,26 @@ def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
     assert found["efficiency"] == "error"
 
 
-def grading_in_the_middle(kit: Kit) -> subprocess.Popen[str]:
+@contextmanager
+def grading_in_the_middle(kit: Kit) -> Iterator[subprocess.Popen[str]]:
     """A command that is timing right now."""
-    process = subprocess.Popen(
-        [str(kit.root / "numalab"), "grade", "01", "--solutions", "--lang", "c"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(kit),
-    )  # fmt: skip
-    wait_for("timing", process)
-    time.sleep(0.5)
-    return process
+    with command_under_way(kit, "grade", "01", "--solutions", "--lang", "c") as process:
+        wait_for("timing", process)
+        wait_for_workers(kit)
+        yield process
 
 
 def test_nothing_survives_a_killed_command(kit: Kit) -> None:
-    process = grading_in_the_middle(kit)
-    process.kill()
-    process.communicate(timeout=60)
+    with grading_in_the_middle(kit) as process:
+        process.kill()
+        process.communicate(timeout=60)
     assert_all_gone(kit)
 
 
 def test_nothing_survives_a_killed_monitor(kit: Kit) -> None:
-    process = grading_in_the_middle(kit)
-    subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor("01_first_touch"))], check=True)
-    _, err = process.communicate(timeout=60)
+    with grading_in_the_middle(kit) as process:
+        subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor("01_first_touch"))], check=True)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "the monitor gave no record" in err
     assert_all_gone(kit)

@@ -35,8 +35,9 @@ from numalab.launch import (
     with_srun,
 )
 from numalab.measure import describe_node
+from numalab.pu_lists import kernel_pus
 from numalab.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
-from numalab.virtual.guest import Guest, Share, numbers
+from numalab.virtual.guest import Guest, Share
 from numalab.virtual.machine import find_machine
 
 Json = dict[str, Any]
@@ -403,7 +404,7 @@ def test_two_ranks_run_here_as_planned(kit: Kit, tmp_path: Path) -> None:
     found = {}
     for line in done.out.splitlines():
         rank, _, pus, threads = line.split()
-        found[int(rank)] = sorted(numbers(pus))
+        found[int(rank)] = sorted(kernel_pus(pus))
         assert threads == "1"
     topology = topology_of_node(node)
     planned = plan(parse_policy(file.read_text(), "two.toml"), topology)
@@ -549,7 +550,7 @@ def test_mpiexecs_units_mean_what_the_policys_do(
         found = {}
         for line in run_there(node, command).splitlines():
             rank, _, pus = line.split()
-            found[int(rank)] = sorted(numbers(pus))
+            found[int(rank)] = sorted(kernel_pus(pus))
         assert found == {r: sorted(pus) for r, pus in enumerate(planned.ranks)}, command.arguments
 
 
@@ -564,5 +565,5 @@ def test_pu_lists_are_obeyed(node: Guest, described: Json) -> None:
     found = {}
     for line in run_there(node, command).splitlines():
         rank, _, pus = line.split()
-        found[int(rank)] = sorted(numbers(pus))
+        found[int(rank)] = sorted(kernel_pus(pus))
     assert found == {r: sorted(pus) for r, pus in enumerate(planned.ranks)}

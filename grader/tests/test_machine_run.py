@@ -1,8 +1,7 @@
-"""`numalab machine run` and `grade --on` as a user calls them."""
+"""`numalab machine run` as a user calls it."""
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import random
@@ -11,49 +10,24 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Done, environment, grade_json, numalab_command
+from commands import (
+    Done,
+    environment,
+    numalab_command,
+    virtual_machines,
+    wait_until_gone,
+)
 
-from numalab.errors import Interrupted, UserError
-from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
-from numalab.lab import Lab
-from numalab.measure import describe_node
 from numalab.virtual import host
-from numalab.virtual.grading import grade_elsewhere
 from numalab.virtual.kernel import find_kernel
-from numalab.virtual.machine import find_machine, gallery_folder
-from numalab.virtual.place import VirtualPlaces
-from numalab.virtual.plan import Wish
+from numalab.virtual.machine import gallery_folder
 
 Json = dict[str, Any]
-
-
-def virtual_machines(kit: Kit, name: str) -> list[int]:
-    """Processes of QEMU that show the machine of this name and see this copy of the kit."""
-    found = []
-    root = str(kit.root).encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            is_ours = any(root in word for word in words) and name.encode() in words
-            if is_ours and any(b"qemu-system" in word for word in words[:8]):
-                found.append(int(entry.name))
-    return found
-
-
-def wait_until_gone(kit: Kit, name: str) -> list[int]:
-    deadline = time.monotonic() + 10
-    while virtual_machines(kit, name) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return virtual_machines(kit, name)
 
 
 def machine_run(kit: Kit, *arguments: str, **env: str) -> Done:
@@ -110,11 +84,11 @@ def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
     process = start_command(kit, "laptop", "--", "sh", "-c", script)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    assert virtual_machines(kit, "laptop")
+    assert virtual_machines("laptop")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, "caught\n"), err
-    assert wait_until_gone(kit, "laptop") == []
+    assert wait_until_gone("laptop") == []
     assert "Traceback" not in err
 
 
@@ -179,7 +153,7 @@ def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
     done = machine_run(kit, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
     assert done.code == 3
     assert "laptop did not come up within 1 s" in done.err and "console" in done.err
-    assert wait_until_gone(kit, "laptop") == []
+    assert wait_until_gone("laptop") == []
 
 
 def test_the_least_memory_is_enough(kit: Kit) -> None:
@@ -299,208 +273,6 @@ def test_killing_it_at_any_time_leaves_nothing_behind(
         process.send_signal(number_of_signal)
         process.communicate(timeout=30)
         assert process.returncode != 0
-        assert wait_until_gone(kit, marked.stem) == []
+        assert wait_until_gone(marked.stem) == []
         assert leftovers() == set()
     assert list(top.rglob("*.state"))  # it was killed late enough to have come that far
-
-
-# ---- grading on machines -------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
-    return grade_json(
-        kit, tmp_path_factory.mktemp("out"), "01", "--solutions", "--quick", "--lang", "fortran",
-        "--on", "hydra", "--on", "nebula", "--on", "hydra",
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
-    return grade_json(
-        kit, tmp_path_factory.mktemp("out"), "01", "--handouts", "--quick", "--lang", "c",
-        "--on", "hydra", "--on", "nebula",
-    )  # fmt: skip
-
-
-def on(result: Json, where: str) -> dict[str, Json]:
-    return {c["name"]: c for c in result["criteria"] if c["where"] == where}
-
-
-def test_solutions_pass_on_machines(solutions: tuple[Done, Json]) -> None:
-    done, data = solutions
-    assert done.code == 0, done.err
-    assert [result["language"] for result in data["results"]] == ["fortran"]
-    for result in data["results"]:
-        for machine in ("hydra", "nebula"):
-            found = on(result, machine)
-            assert found.keys() == {"shared_out", "touched_where_used", "local_pages"}
-            assert {c["status"] for c in found.values()} == {"pass"}
-            assert found["local_pages"]["value"] == 1
-        assert "local_pages" not in on(result, "here")
-        # The one for its time may stay open on a busy node.
-        open_points = sum(
-            c["max_points"] for c in result["criteria"] if c["status"] == "inconclusive"
-        )
-        assert result["points"] + open_points == 8 and result["max_points"] == 10
-    assert [machine["name"] for machine in data["machines"]] == ["hydra", "nebula"]
-
-
-def test_one_boot_serves_all(solutions: tuple[Done, Json]) -> None:
-    done, _ = solutions
-    assert len(re.findall(r": (?:booting|waking) hydra", done.err)) == 1
-    assert len(re.findall(r": (?:booting|waking) nebula", done.err)) == 1
-
-
-def test_handouts_fail_on_machines_with_the_share_of_one_node(
-    kit: Kit, handouts: tuple[Done, Json]
-) -> None:
-    done, data = handouts
-    assert done.code == 1
-    for result in data["results"]:
-        for machine, nodes in (("hydra", 2), ("nebula", 8)):
-            for name in ("local_pages", "touched_where_used"):
-                found = on(result, machine)[name]
-                assert found["status"] == "fail"
-                assert found["value"] == pytest.approx(1 / nodes, abs=0.01)
-            assert on(result, machine)["shared_out"]["status"] == "pass"
-    assert wait_until_gone(kit, "hydra") == wait_until_gone(kit, "nebula") == []
-
-
-def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]) -> None:
-    _, data = handouts
-    for result in data["results"]:
-        for criterion in result["criteria"]:
-            assert criterion["kind"] != "timing" or criterion["where"] == "here"
-    folder = kit.results_folder("01_first_touch", "c", "handout") / "on_hydra"
-    evidence = json.loads((folder / "evidence.json").read_text())
-    assert {run["kind"] for run in evidence["runs"]} == {"trace", "placement"}
-    assert evidence["machine"]["name"] == "hydra" and evidence["node"]["numa_nodes"] == 2
-
-
-def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
-    kit: Kit, tmp_path: Path
-) -> None:
-    done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--anywhere"
-    )
-    (result,) = data["results"]
-    if data["node"]["numa_nodes"] > 1:
-        assert data["machines"] == []
-        return
-    assert done.code == 0
-    assert on(result, "hydra").keys() == {"local_pages"}
-    assert on(result, "hydra")["local_pages"]["status"] == "pass"
-    assert "On hydra:" in done.out and "scaled down" in done.out
-
-
-def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
-    done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--here-only"
-    )
-    (result,) = data["results"]
-    assert {c["where"] for c in result["criteria"]} == {"here"}
-    assert "hydra" not in done.err
-    done = numalab_command(kit, "grade", "--here-only", "--on", "hydra")
-    assert done.code == 2
-    done = numalab_command(kit, "grade", "--on", "hidra")
-    assert done.code == 2 and "Did you mean hydra?" in done.err
-
-
-# ---- where no virtual node can be had ----------------------------------------------------------
-
-
-@pytest.fixture
-def graded(kit: Kit, first_touch: Lab) -> Iterator[Session]:
-    node = describe_node(kit) | {"numa_nodes": 1}
-    with kit.lock():
-        session = Session(
-            kit, first_touch, "c", "solution", kit.solution_folder(first_touch.name),
-            effort_for("default", True), node, lambda step: None, timing_refused="Not now.",
-        )  # fmt: skip
-        grade(session)
-        yield session
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_without_qemu_the_rest_is_graded(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch, named: bool
-) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("numalab.virtual.place.build_programs", lambda kit: None)
-    machines = [find_machine(kit, "hydra")] if named else []
-    with VirtualPlaces(kit, Wish()) as places:
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), machines, places)
-    found = {(c.name, c.where): c for c in verdict.criteria}
-    assert found["correct", "here"].status == "pass"
-    place, status = ("hydra", "error") if named else ("here", "not_gradable")
-    assert found["local_pages", place].status == status
-    assert "apt-get install qemu-system-x86" in found["local_pages", place].why
-
-
-def test_a_guest_that_dies_is_booted_once_more(kit: Kit, graded: Session) -> None:
-    machine = find_machine(kit, "hydra")
-    with VirtualPlaces(kit, Wish()) as places:
-        program = kit.worker(graded.lab.name, "c", "submission")
-        first = places.get(machine, [program], lambda step: None)
-        first._guest.process.kill()
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), [machine], places)
-        assert places.get(machine, [program], lambda step: None) is not first
-    there = [c for c in verdict.criteria if c.where == "hydra"]
-    assert there and {c.status for c in there} == {"pass"}
-
-
-def test_a_guest_that_is_lost_at_once_is_booted_once_more(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from numalab.virtual import place
-
-    lost = [1]
-    describe = place.describe_node
-
-    def once_lost(kit: Kit, where: Any) -> Json:
-        if lost:
-            lost.pop()
-            raise place.PlaceLost("gone")
-        return describe(kit, where)
-
-    monkeypatch.setattr(place, "describe_node", once_lost)
-    with VirtualPlaces(kit, Wish()) as places:
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), [find_machine(kit, "hydra")], places)
-        assert places.numa_nodes() == {"hydra": 2}
-        places.drop("hydra")
-        assert "scaled down" in places.note("hydra")
-    assert {c.status for c in verdict.criteria if c.where == "hydra"} == {"pass"}
-
-
-def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*arguments: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("numalab.virtual.place.make_plan", interrupted)
-    here = graded.verdict()
-    with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
-        grade_elsewhere(graded, here, [find_machine(kit, "hydra")], places)
-    assert stopped.value.args == (here, [])
-
-
-def test_limits_on_a_machine_are_no_failure(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
-    with VirtualPlaces(kit, Wish()) as places:
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), [find_machine(kit, "hydra")], places)
-    there = [c for c in verdict.criteria if c.where == "hydra"]
-    assert {c.status for c in there} == {"error"}
-    assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
-
-
-def test_what_keeps_a_node_from_booting_is_told_once_and_again(kit: Kit) -> None:
-    said: list[str] = []
-    with kit.lock(), VirtualPlaces(kit, Wish(guest_kernel=Path("/no/such"))) as places:
-        for _ in range(2):
-            with pytest.raises(UserError, match="/no/such"):
-                places.get(find_machine(kit, "hydra"), [], said.append)
-    assert said == []

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commands import assert_all_gone, environment, grade_json, wait_for, worker_processes
+from commands import assert_all_gone, command_under_way, grade_json, wait_for, worker_processes
 
 from numalab.kit import Kit
 
@@ -65,30 +66,28 @@ def has_launcher(running: Iterable[str]) -> bool:
     return any(name.startswith("mpiexec") for name in running)
 
 
-def in_a_deadlock(kit: Kit, folder: Path) -> subprocess.Popen[str]:
+@contextmanager
+def in_a_deadlock(kit: Kit, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A command whose ranks wait for each other, for longer than a test takes."""
-    process = subprocess.Popen(
-        [str(kit.root / "numalab"), "grade", "07", "--lang", "c", "--submission",
-         str(submission(kit, folder, "three_wait"))],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
-    )  # fmt: skip
-    wait_for("checking results", process)
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        running = worker_processes(kit)
-        if running.count(f"{LAB}-c-submission") >= 2 and has_launcher(running):
-            break
-        time.sleep(0.05)
-    time.sleep(0.5)  # they have begun to wait
-    assert has_launcher(worker_processes(kit))
-    return process
+    own = str(submission(kit, folder, "three_wait"))
+    with command_under_way(kit, "grade", "07", "--lang", "c", "--submission", own) as process:
+        wait_for("checking results", process)
+        deadline = time.monotonic() + 30
+        looks = 0  # in a row; jobs that come to their end take less
+        while looks < 10 and time.monotonic() < deadline:
+            running = worker_processes(kit)
+            is_there = running.count(f"{LAB}-c-submission") >= 2 and has_launcher(running)
+            looks = looks + 1 if is_there else 0
+            time.sleep(0.05)
+        assert looks == 10
+        yield process
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt(kit: Kit, tmp_path: Path, sent: signal.Signals) -> None:
-    process = in_a_deadlock(kit, tmp_path)
-    process.send_signal(sent)
-    _, err = process.communicate(timeout=60)
+    with in_a_deadlock(kit, tmp_path) as process:
+        process.send_signal(sent)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Traceback" not in err
@@ -96,14 +95,14 @@ def test_an_interrupt(kit: Kit, tmp_path: Path, sent: signal.Signals) -> None:
 
 
 def test_a_killed_command(kit: Kit, tmp_path: Path) -> None:
-    process = in_a_deadlock(kit, tmp_path)
-    process.kill()
-    process.communicate(timeout=60)
+    with in_a_deadlock(kit, tmp_path) as process:
+        process.kill()
+        process.communicate(timeout=60)
 
 
 def test_a_killed_monitor(kit: Kit, tmp_path: Path) -> None:
-    process = in_a_deadlock(kit, tmp_path)
-    subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor(LAB))], check=True)
-    _, err = process.communicate(timeout=60)
+    with in_a_deadlock(kit, tmp_path) as process:
+        subprocess.run(["pkill", "-KILL", "-f", str(kit.monitor(LAB))], check=True)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "the monitor gave no record" in err

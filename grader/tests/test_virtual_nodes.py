@@ -51,8 +51,6 @@ def text(node: Guest, *command: str, **environment: str) -> str:
 
 
 def start(kit: Kit, name: str, *shares: Share, wish: plan.Wish | None = None) -> Guest:
-    with kit.lock():
-        plan.build_programs(kit)
     ready, store = plan.make_plan(kit, find_machine(kit, name), shares, wish or plan.Wish(), print)
     return guest.boot(ready, store, print)
 
@@ -366,8 +364,6 @@ def test_the_clock_is_right(laptop: tuple[Guest, Path]) -> None:
 def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
     kit: Kit, tmp_path: Path
 ) -> None:
-    with kit.lock():
-        plan.build_programs(kit)
     wish = plan.Wish(cores_per_node=1)
     ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
     store = snapshots.Store(tmp_path)

@@ -32,6 +32,12 @@ Json = dict[str, Any]
 ROOT = find_kit("gnu").root
 
 
+def is_timed(entry: Json, language: str) -> bool:
+    """time = false, or in which languages: times cost the suite its time."""
+    time = entry.get("time", True)
+    return language in time if isinstance(time, list) else bool(time)
+
+
 def cases() -> list[Any]:
     found = []
     for table in sorted((ROOT / "solutions").glob("*/wrong/wrong.toml")):
@@ -39,7 +45,8 @@ def cases() -> list[Any]:
         for entry in tomllib.loads(table.read_text())["submission"]:
             for language in entry["languages"]:
                 name = f"{lab}-{language}-{entry['name']}"
-                found.append(pytest.param(lab, language, entry, id=name))
+                marks = [pytest.mark.timed] if is_timed(entry, language) else []
+                found.append(pytest.param(lab, language, entry, id=name, marks=marks))
     return found
 
 
@@ -58,12 +65,6 @@ def places(kit: Kit) -> Iterator[VirtualPlaces]:
 @pytest.fixture(scope="module")
 def node(kit: Kit) -> Json:
     return describe_node(kit)
-
-
-def is_timed(entry: Json, language: str) -> bool:
-    """time = false, or in which languages: times cost the suite its time."""
-    time = entry.get("time", True)
-    return language in time if isinstance(time, list) else bool(time)
 
 
 def as_timed(lab: Lab, entry: Json, language: str) -> Json:
@@ -100,7 +101,9 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
         own = {path.name for path in folder.iterdir()} | set(entry.get("leaves_out", ()))
     criteria = tuple(c for c in lab.criteria if file_of(lab, c) in own)
     machines = tuple(entry.get("on", lab.machines))
-    can_fail = {*entry["fails"], *entry.get("may_fail", ())}
+    can_fail = {
+        name for key in ("fails", "may_fail", "fails_on_machine") for name in entry.get(key, ())
+    }
     shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
     pages_only = not any(c.on_machines for c in criteria)
     is_second = not folder.is_dir() and language != entry["languages"][0]

@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 AUDIT_TRIES = 5  # where times stay open; each goes on where the one before stopped
+# Of pytest: what grades in one, and the rest in the other (grader/tests/conftest.py).
+TWO_PROCESSES = ("--numprocesses=2",)
 EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
 
 
@@ -192,10 +194,11 @@ def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
     from numalab.build import build_kit, configure
     from numalab.suite import count_tests
 
-    with progress_line("test") as progress:
+    with kit.lock(), progress_line("test") as progress:
         configure(kit)
         progress("building")
         build_kit(kit, ["all"])
+        _prepare_virtual_nodes(kit, progress)
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
@@ -205,7 +208,7 @@ def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
         codes.append(
             subprocess.call(
                 [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
-                 f"--junitxml={reports[1]}", *pytest_arguments],
+                 f"--junitxml={reports[1]}", *(pytest_arguments or TWO_PROCESSES)],
                 cwd=kit.root / "grader",
                 env=os.environ | {"NUMALAB_PRESET": kit.preset},
             )
