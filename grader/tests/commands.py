@@ -24,6 +24,11 @@ class Done:
     out: str
     err: str
 
+    @property
+    def said(self) -> str:
+        """Its messages without their line breaks, which come at 80 columns."""
+        return " ".join(self.err.split())
+
     def no_traceback(self) -> Done:
         assert "Traceback" not in self.out + self.err, self.err
         return self

@@ -21,9 +21,10 @@ os.environ[STARTED_BY] = str(os.getpid())
 BESIDE = frozenset(
     f"test_{name}"
     for name in (
-        "bench", "doctor", "doctor_facts", "golden", "judge", "kit_copy", "launch", "machine_run",
-        "machines", "mpi_rules", "mpi_runs", "placement", "rules", "sequential", "style",
-        "timing_account", "timing_plot", "virtual_nodes", "virtual_parts", "words",
+        "bench", "completion", "doctor", "doctor_facts", "golden", "hints", "judge", "kit_copy",
+        "launch", "machine_run", "machines", "mpi_rules", "mpi_runs", "placement",
+        "rules", "sequential", "style", "timing_account", "timing_plot", "virtual_nodes",
+        "virtual_parts", "wording", "words",
     )
 )  # fmt: skip
 # Both boot machines of the same name and look whether they are gone.

@@ -355,5 +355,5 @@ def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
     sinfo.chmod(0o755)
     done = numalab_command(kit, "doctor", "--noise", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.code == 2
-    assert "login node" in done.err
-    assert "./numalab doctor --noise" in done.err
+    assert "login node" in done.said
+    assert "./numalab doctor --noise" in done.said

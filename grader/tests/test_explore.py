@@ -631,7 +631,7 @@ def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = numalab_command(kit, "explore", "03", "--n", "20", "--rounds", "1", PATH=path)
     assert done.code == 2
-    assert "srun --exclusive -N1 ./numalab explore 03_scheduling" in done.err
+    assert "srun --exclusive -N1 ./numalab explore 03_scheduling" in done.said
     forced = numalab_command(
         kit, "explore", "03", "--n", "20", "--rounds", "1", "--force", PATH=path
     )

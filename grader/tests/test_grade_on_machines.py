@@ -129,7 +129,7 @@ def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
     done = numalab_command(kit, "grade", "--here-only", "--on", "hydra")
     assert done.code == 2
     done = numalab_command(kit, "grade", "--on", "hidra")
-    assert done.code == 2 and "Did you mean hydra?" in done.err
+    assert done.code == 2 and "Did you mean hydra?" in done.said
 
 
 # ---- where no virtual node can be had ----------------------------------------------------------

@@ -375,7 +375,7 @@ def test_mistakes_are_told(kit: Kit, policy: Path, tmp_path: Path) -> None:
         ((policy, "--with", "mpirun", "--", "true"), "'mpirun' is not one of"),
     ):
         done = launch(kit, *arguments)
-        assert done.code == 2 and says in done.err, done.err
+        assert done.code == 2 and says in done.said, done.err
 
 
 def test_what_can_not_be_run_is_told_before(kit: Kit, policy: Path, tmp_path: Path) -> None:
@@ -384,12 +384,12 @@ def test_what_can_not_be_run_is_told_before(kit: Kit, policy: Path, tmp_path: Pa
         (str(policy), "it may not be executed: chmod +x"),
     ):
         done = launch(kit, policy, "--", program)
-        assert done.code == 2 and says in done.err, done.err
+        assert done.code == 2 and says in done.said, done.err
     for name in ("sh", "dirname", "date"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     done = launch(kit, policy, "--with", "srun", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin")
     if shutil.which("srun") is None:
-        assert done.code == 2 and "there is no srun here; it is Slurm's" in done.err
+        assert done.code == 2 and "there is no srun here; it is Slurm's" in done.said
 
 
 @needs_mpiexec

@@ -136,7 +136,7 @@ def test_a_command_at_a_terminal_gets_one(kit: Kit) -> None:
 def test_an_unknown_machine_lists_near_names(kit: Kit) -> None:
     done = machine_run(kit, "nebular", "--", "true")
     assert done.code == 2
-    assert "nebula" in done.err and "westmere-ex" in done.err
+    assert "nebula" in done.said and "westmere-ex" in done.said
 
 
 def test_a_command_that_is_not_visible_is_said_to_be(kit: Kit, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_command_that_is_not_visible_is_said_to_be(kit: Kit, tmp_path: Path) -
     program.write_text("#!/bin/sh\necho here\n")
     program.chmod(0o755)
     done = machine_run(kit, "laptop", "--", str(program))
-    assert done.code == 127 and "does not see it" in done.err and "--share DIR" in done.err
+    assert done.code == 127 and "does not see it" in done.said and "--share DIR" in done.said
     done = machine_run(kit, "laptop", "--share", str(tmp_path), "--", str(program))
     assert (done.code, done.out) == (0, "here\n"), done.err
 
@@ -152,7 +152,7 @@ def test_a_command_that_is_not_visible_is_said_to_be(kit: Kit, tmp_path: Path) -
 def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
     done = machine_run(kit, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
     assert done.code == 3
-    assert "laptop did not come up within 1 s" in done.err and "console" in done.err
+    assert "laptop did not come up within 1 s" in done.said and "console" in done.said
     assert wait_until_gone("laptop") == []
 
 
@@ -160,13 +160,13 @@ def test_the_least_memory_is_enough(kit: Kit) -> None:
     done = machine_run(kit, "hydra", "--no-snapshot", "--node-memory", "160", "--", "true")
     assert done.code == 0, done.err
     done = machine_run(kit, "hydra", "--node-memory", "20", "--", "true")
-    assert done.code == 2 and "--node-memory 20" in done.err
+    assert done.code == 2 and "--node-memory 20" in done.said
 
 
 def test_a_guest_that_ends_itself_is_told_with_its_last_words(kit: Kit) -> None:
     done = machine_run(kit, "laptop", "--", "sh", "-c", "echo o >/proc/sysrq-trigger; sleep 60")
     assert done.code == 3
-    assert "QEMU ended, and laptop with it" in done.err and "Power Off" in done.err
+    assert "QEMU ended, and laptop with it" in done.said and "Power Off" in done.said
 
 
 def test_empty_arguments_stay_arguments(kit: Kit) -> None:
@@ -212,7 +212,7 @@ def test_folders_that_a_node_has_of_its_own_are_no_place_to_be(kit: Kit) -> None
 def test_bad_options_are_told(kit: Kit, arguments: tuple[str, ...], says: str) -> None:
     done = machine_run(kit, "laptop", *arguments, "--", "true")
     assert done.code == 2
-    assert says in done.err
+    assert says in done.said
 
 
 def test_a_file_with_a_mistake_is_told_by_line(kit: Kit, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_file_with_a_mistake_is_told_by_line(kit: Kit, tmp_path: Path) -> None
     line = next(i for i, row in enumerate(text.splitlines(), 1) if row.startswith("distances"))
     done = machine_run(kit, str(file), "--", "true")
     assert done.code == 2
-    assert f"{file}:{line}: " in done.err
+    assert f"{file}:{line}: " in done.said
 
 
 # ---- killed ----------------------------------------------------------------------------------

@@ -689,7 +689,7 @@ def test_show(kit: Kit, tmp_path: Path) -> None:
 def test_wrong_use(kit: Kit, arguments: tuple[str, ...], words: str) -> None:
     done = numalab_command(kit, "machine", *arguments)
     assert done.code == 2, done.out
-    assert words in done.err
+    assert words in done.said
 
 
 def test_import_command(kit: Kit, tmp_path: Path) -> None:
@@ -711,4 +711,4 @@ def test_import_command(kit: Kit, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["node.xml", "ours.toml"]
     taken = numalab_command(kit, "machine", "import", str(path), "--name", "hydra")
     assert taken.code == 2
-    assert "hydra.toml exists" in taken.err
+    assert "hydra.toml exists" in taken.said

@@ -19,6 +19,8 @@ from numalab.record import Build, Json
 
 MAX_OUTPUT_LINES = 24
 BUILD_LIMIT_S = 300
+# Of the kit, beside the kernels in labs/.
+KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c")
 
 
 def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -156,7 +158,7 @@ def _missing(lab: Lab, folder: Path, file: str) -> Build:
         path.name
         for path in (folder.iterdir() if folder.is_dir() else ())
         if path.suffix.lower() in (".c", ".f90", ".f", ".f95", ".for")
-        and path.name not in KERNEL_FILES.values()
+        and path.name not in (*KERNEL_FILES.values(), *KIT_SOURCES)
         and (path.suffix.lower()[:2] == Path(file).suffix[:2] or path.stem == stem)
     )
     if near:
@@ -206,7 +208,11 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
         return _missing(lab, folder, file)
     worker = kit.worker(lab.name, language, "submission")
     done = _ninja(kit, [worker.name])
-    rename = {str(staged): file, f"submissions/{lab.name}/{file}": file}
+    rename = {
+        str(staged.resolve()): file,
+        str(staged): file,
+        f"submissions/{lab.name}/{file}": file,
+    }
     text = compiler_output(done.stdout, rename)
     notes = misspelt_directives(staged.read_text(errors="replace"), language)
     object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)

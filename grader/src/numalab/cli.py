@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import numalab
+from numalab.cli_completion import completion as completion_command
+from numalab.cli_hint import hint as hint_command
 from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
-from numalab.errors import Interrupted, KitError, UserError, reason_of
+from numalab.completing import complete_lab, complete_machine
+from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_json
 from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
@@ -53,8 +56,7 @@ def main() -> None:
     try:
         code = cli.main(prog_name="numalab", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        code = EXIT_MISUSE
+        code = _correct(error)
     except UserError as error:
         code = _complain(error, EXIT_MISUSE)
     except KitError as error:
@@ -72,8 +74,18 @@ def main() -> None:
 
 
 def _complain(error: Exception, code: int) -> int:
-    click.echo(f"numalab: {error}", err=True)
+    click.echo(wrapped(f"numalab: {error}"), err=True)
     return code
+
+
+def _correct(error: click.ClickException) -> int:
+    """Says what was wrong with the command line, as click does, in 80 columns."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        click.echo(context.get_usage(), err=True)
+        click.echo(f"Try './{context.command_path} --help' for help and examples.\n", err=True)
+    click.echo(wrapped(f"Error: {error.format_message()}"), err=True)
+    return EXIT_MISUSE
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
@@ -98,7 +110,9 @@ def cli(context: click.Context, preset: str) -> None:
 
 
 def _labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("names", metavar="[LAB]...", nargs=-1)(function)
+    return click.argument("names", metavar="[LAB]...", nargs=-1, shell_complete=complete_lab)(
+        function
+    )
 
 
 # ---- progress ------------------------------------------------------------------
@@ -137,7 +151,14 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
 @click.pass_obj
 def setup(kit: Kit, yes: bool) -> None:
-    """Install what is missing and build the kit; safe to repeat."""
+    """Install what is missing and build the kit; safe to repeat.
+
+    \b
+    Examples:
+      ./numalab setup
+      ./numalab setup --yes                    without asking
+      ./numalab --preset llvm setup            with clang instead of gcc
+    """
     del yes  # the launcher has acted on it before this program could start
     from numalab.build import build_kit, configure
 
@@ -229,7 +250,7 @@ def _source(kit: Kit, lab: Lab, variant: str, submission: Path | None) -> Path:
     return kit.lab_folder(lab.name)
 
 
-def _check_json_target(path: Path | None) -> None:
+def check_json_target(path: Path | None) -> None:
     """Finds out before the measuring whether the result can be written after it."""
     if path is None:
         return
@@ -372,7 +393,7 @@ def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
     return there
 
 
-def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
+def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
     from numalab.timing_account import timing_accounts, with_timing
@@ -468,7 +489,7 @@ def _grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     return Graded(verdicts, interrupted, node)
 
 
-def _machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
+def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
     """The machines of --on, each once. Raises UserError."""
     if not names:
         return []
@@ -485,7 +506,7 @@ def _machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
     return list(found.values())
 
 
-def _places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
+def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import Wish
 
@@ -514,6 +535,7 @@ def _places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     "on",
     multiple=True,
     metavar="MACHINE",
+    shell_complete=complete_machine,
     help="Grade placement on this virtual node too (./numalab machine list); may be repeated.",
 )
 @click.option(
@@ -578,8 +600,8 @@ def grade_command(
         raise UserError("--quick and --size published exclude each other")
     if on and here_only:
         raise UserError("--on and --here-only exclude each other")
-    _check_json_target(json_path)
-    machines = _machines(kit, on)
+    check_json_target(json_path)
+    machines = named_machines(kit, on)
     variant = "solution" if solutions else "handout" if handouts else "submission"
     all_labs = load_labs(kit.root)
     labs = choose_labs(all_labs, names)
@@ -591,8 +613,8 @@ def grade_command(
         labs, language, variant, submission, size, quick, force, json_path,
         on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
     )  # fmt: skip
-    with kit.lock(), _places(kit, guest_kernel) as places:
-        graded = _grade_all(kit, request, places)
+    with kit.lock(), virtual_places(kit, guest_kernel) as places:
+        graded = grade_all(kit, request, places)
     if graded.interrupted:
         return EXIT_INTERRUPTED
     statuses = {verdict.status for verdict in graded.verdicts}
@@ -608,6 +630,7 @@ def grade_command(
     "language",
     type=click.Choice([*LANGUAGES, "all"], case_sensitive=False),
     default="all",
+    help="Prove this language. Left out: both.",
 )
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
@@ -625,12 +648,12 @@ def audit(
     """
     from numalab.audit import complaints
 
-    _check_json_target(json_path)
+    check_json_target(json_path)
     labs = choose_labs(load_labs(kit.root), names)
 
     verdicts: list[Verdict] = []
     node: dict[str, Any] = {}
-    with kit.lock(), _places(kit) as places:
+    with kit.lock(), virtual_places(kit) as places:
         labs = _build_own_programs(kit, labs, bool(names))
         for lab in labs:
             for variant in ("handout", "solution"):
@@ -640,7 +663,7 @@ def audit(
                         here_only=here_only,
                     )  # fmt: skip
                     for _ in range(AUDIT_TRIES):
-                        graded = _grade_all(kit, request, places)
+                        graded = grade_all(kit, request, places)
                         node = graded.node
                         if graded.interrupted:
                             return EXIT_INTERRUPTED
@@ -669,7 +692,7 @@ def audit(
     return EXIT_FAILED if wrong else EXIT_PASSED
 
 
-# ---- doctor and hint --------------------------------------------------------------------
+# ---- doctor and explore --------------------------------------------------------------------
 
 
 def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding:
@@ -722,7 +745,7 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     from numalab.noise_report import noise_json, show_noise
     from numalab.noise_run import measure_noise
 
-    _check_json_target(json_path)
+    check_json_target(json_path)
     if with_noise and _on_login_node() and not force:
         raise UserError(_login_node("doctor --noise"))
     labs = list(load_labs(kit.root).values())
@@ -758,7 +781,7 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
 
 
 @cli.command(name="explore", short_help="Measure what a lab is about, with intervals.")
-@click.argument("name", metavar="LAB")
+@click.argument("name", metavar="LAB", shell_complete=complete_lab)
 @click.option("--quick", is_flag=True, help="Smaller and fewer runs: about ten seconds.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
@@ -801,8 +824,8 @@ def explore_command(
 
     \b
     Examples:
-      ./numalab explore 03_scheduling             schedule and chunk against threads
-      ./numalab explore 04_huge_pages --quick     table sizes, small and huge pages
+      ./numalab explore 03                        schedule and chunk over threads
+      ./numalab explore 04 --quick                table sizes and page sizes
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
     """
@@ -811,7 +834,7 @@ def explore_command(
 
     folder = explore.find_exploration(kit.root, name)
     chosen = explore.resized(explore.load_exploration(folder, quick), rounds, n)
-    _check_json_target(json_path)
+    check_json_target(json_path)
     if plot_path is not None:
         explore_plot.check_target(plot_path)
     if _on_login_node() and not force:
@@ -846,37 +869,6 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-@cli.command()
-@click.argument("name", metavar="LAB")
-@click.option("--level", type=click.IntRange(min=1), help="Show this hint; 1 is the weakest.")
-@click.pass_obj
-def hint(kit: Kit, name: str, level: int | None) -> None:
-    """Show the next hint of a lab, a stronger one each time.
-
-    \b
-    Examples:
-      ./numalab hint 01
-      ./numalab hint 01 --level 1     the first one again
-    """
-    from numalab.hints import next_level, remember
-
-    (lab,) = choose_labs(load_labs(kit.root), [name])
-    if not lab.hints:
-        raise UserError(f"lab {lab.name} has no hints")
-    if level is not None and level > len(lab.hints):
-        raise UserError(f"lab {lab.name} has {len(lab.hints)} hints, there is no number {level}")
-    store = kit.root / "build" / "hints.json"
-    shown = level or next_level(store, lab)
-    remember(store, lab, shown)
-    left = len(lab.hints) - shown
-    click.echo(f"Hint {shown} of {len(lab.hints)} for {lab.name}:\n")
-    click.echo(click.wrap_text(lab.hints[shown - 1], 78, preserve_paragraphs=True))
-    if left:
-        click.echo(f"\n{left} stronger left: ./numalab hint {name} again.")
-    else:
-        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
-
-
 # ---- for CTest ---------------------------------------------------------------------------
 
 
@@ -893,8 +885,8 @@ def measure(kit: Kit, name: str, language: str) -> int:
         [lab], language, "submission", Path(folder).resolve() if folder else None,
         quick=os.environ.get("NUMALAB_QUICK") == "1",
     )  # fmt: skip
-    with kit.lock(), _places(kit) as places:
-        graded = _grade_all(kit, request, places)
+    with kit.lock(), virtual_places(kit) as places:
+        graded = grade_all(kit, request, places)
     return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED
 
 
@@ -922,5 +914,10 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
     return EXIT_SKIPPED
 
 
-cli.add_command(machine_commands)
-cli.add_command(launch_command)
+for command in (
+    completion_command,
+    hint_command,
+    launch_command,
+    machine_commands,
+):
+    cli.add_command(command)

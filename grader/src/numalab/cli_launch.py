@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from numalab.completing import complete_machine
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 
@@ -40,6 +41,7 @@ PACKAGES = {"mpiexec": "MPICH's (Debian: apt-get install mpich)", "srun": "Slurm
     "--machine",
     "machine_name",
     metavar="NAME",
+    shell_complete=complete_machine,
     help="Print what the policy means on a machine of `./numalab machine list`.",
 )
 @click.pass_obj
@@ -60,8 +62,8 @@ def launch(
       threads = { one_per = "core" }     core or pu of what a rank is bound to;
                                          or a number; left out: 1; "default":
                                          as OpenMP does, one a PU in every rank
-      bind_to = "numa_node"              none, package, numa_node, core or pu; left
-                                         out: as ranks, with a number of them none
+      bind_to = "numa_node"              none, package, numa_node, core or pu;
+                                         left out: as ranks, with a number none
       map_by = "numa_node"               the next rank goes to the next of these;
                                          left out: as bind_to
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab.completing import complete_machine
 from numalab.errors import UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
@@ -151,7 +152,7 @@ def _show(one: Machine, console: Console) -> None:
 
 
 @machine.command(short_help="Picture, distances and figures of one machine.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_machine)
 @click.option(
     "--svg",
     "svg_path",
@@ -211,7 +212,7 @@ def _write(path: Path, text: str, option: str) -> None:
     context_settings={"ignore_unknown_options": True},
     short_help="Run a command on a virtual node.",
 )
-@click.argument("name")
+@click.argument("name", shell_complete=complete_machine)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option(
     "--results",
@@ -279,7 +280,7 @@ def run(
     Examples:
       ./numalab machine run hydra -- numactl -H
       ./numalab machine run nebula -- lstopo-no-graphics --no-io
-      ./numalab machine run hydra -- env OMP_PLACES=cores OMP_PROC_BIND=close ./a.out
+      ./numalab machine run hydra -- env OMP_PROC_BIND=close ./a.out
       ./numalab machine run hydra --results out -- sh -c './a.out > out/log'
       ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
       ./numalab machine run hydra -- bash

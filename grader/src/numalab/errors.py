@@ -1,4 +1,10 @@
-"""What can go wrong that is not a student's result."""
+"""What can go wrong that is not a student's result, and how it is told."""
+
+from __future__ import annotations
+
+import textwrap
+
+WIDTH = 80  # columns of all that is told
 
 
 class UserError(Exception):
@@ -20,3 +26,12 @@ def reason_of(error: OSError) -> str:
     """What the system says of it, and the file where it names one."""
     place = f" ({error.filename})" if error.filename else ""
     return f"{error.strerror or error}{place}"
+
+
+def wrapped(message: str) -> str:
+    """A message in lines of at most 80 columns; a path that is longer stays whole, so that it
+    can be copied. What follows a line break is another program's, a compiler's most often, and
+    stays as it is."""
+    first, newline, rest = message.partition("\n")
+    lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return f"{lines}{newline}{rest}"

@@ -355,7 +355,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = f"{under}{worst.why}"
     if worst.misplaced:
         why += explain.runtime_warning(run.outcome)
-    return by_value(criterion, float(worst.misplaced), why, unit="threads misplaced")
+    return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
 
 
 CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {

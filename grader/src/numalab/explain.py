@@ -32,6 +32,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def listed(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
 def threads(numbers: Sequence[int]) -> str:
     """thread 3; threads 0, 1, 2 and 5 more."""
     if len(numbers) == 1:

@@ -16,6 +16,14 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+def read_json(path: Path) -> Any:
+    """None where there is no such file, or no JSON in it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
 def partial_path(path: Path) -> Path:
     """Where a file is written before it is renamed into place."""
     return path.with_name(f".{path.name}.partial")

@@ -41,6 +41,11 @@ class Kit:
     def results_folder(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "results" / lab / language / variant
 
+    @property
+    def hints_file(self) -> Path:
+        """Which hints the learner has seen; outlives a build folder."""
+        return self.root / "build" / "hints.json"
+
     def worker(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
 

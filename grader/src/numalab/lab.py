@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from numalab.errors import KitError, UserError
+from numalab.hint_ladders import BadHints, Ladder, parse_ladders
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
@@ -92,7 +93,8 @@ class Lab:
     """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
     whatever the student's is like. launch: a policy, as a table; how the ranks of the other
-    parts are started where they are timed."""
+    parts are started where they are timed. repetition: what is timed at once, in the lab's
+    words."""
 
     name: str
     title: str
@@ -105,9 +107,15 @@ class Lab:
     mpi: bool
     kit_parts: tuple[str, ...]
     launch: Mapping[str, Any] | None
+    repetition: str
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
-    hints: tuple[str, ...]
+    hints: tuple[Ladder, ...]
+
+    @property
+    def number(self) -> str:
+        """01 of 01_first_touch: enough to name it."""
+        return self.name.split("_")[0]
 
     @property
     def parts(self) -> tuple[str | None, ...]:
@@ -234,8 +242,6 @@ def load_lab(folder: Path) -> Lab:
     except tomllib.TOMLDecodeError as error:
         raise KitError(f"{path}: {error}") from error
     where = str(path)
-    hints_path = folder / "hints.md"
-    hints = hints_path.read_text(encoding="utf-8") if hints_path.is_file() else ""
     criteria = tuple(_criterion(entry, where) for entry in _take(table, "criterion", list, where))
     lab = Lab(
         name=folder.name,
@@ -249,17 +255,27 @@ def load_lab(folder: Path) -> Lab:
         mpi=_take(table, "mpi", bool, where, False),
         kit_parts=tuple(_take(table, "kit_parts", list, where, [])),
         launch=_take(table, "launch", dict, where, None),
+        repetition=_take(table, "repetition", str, where, "a repetition"),
         timed_placements=_timed_placements(
             dict(_take(table, "timed_placements", dict, where, {})),
             [c.file for c in criteria if c.file is not None],
             where,
         ),
         criteria=criteria,
-        hints=tuple(part.strip() for part in hints.split("\n---\n") if part.strip()),
+        hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
     )
     _no_leftovers(table, where)
     _check_parts(lab, where)
     return lab
+
+
+def _hints(path: Path, criteria: Sequence[str]) -> tuple[Ladder, ...]:
+    if not path.is_file():
+        return ()
+    try:
+        return parse_ladders(path.read_text(encoding="utf-8"), criteria)
+    except BadHints as error:
+        raise KitError(f"{path}: {error}") from error
 
 
 def _check_parts(lab: Lab, where: str) -> None:
@@ -277,10 +293,14 @@ def _check_parts(lab: Lab, where: str) -> None:
         lab.launch_of(criterion.part)
 
 
+def lab_names(root: Path) -> list[str]:
+    """Of all labs of the kit, in order."""
+    return sorted(path.parent.name for path in (root / "labs").glob("*/lab.toml"))
+
+
 def load_labs(root: Path) -> dict[str, Lab]:
     """All labs of the kit by name, in order."""
-    folders = sorted(path.parent for path in (root / "labs").glob("*/lab.toml"))
-    return {folder.name: load_lab(folder) for folder in folders}
+    return {name: load_lab(root / "labs" / name) for name in lab_names(root)}
 
 
 def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
@@ -292,7 +312,7 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
             lab
             for lab in labs.values()
             if lab.name == name
-            or (name.isdigit() and lab.name.split("_")[0] == name.zfill(2))
+            or (name.isdigit() and lab.number == name.zfill(2))
             or lab.name.split("_", 1)[-1] == name
         ]
         if not matches:

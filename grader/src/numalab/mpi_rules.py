@@ -174,7 +174,7 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = f"The kit's program under {wanted.name}: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, status, why, value=1.0)
     found = launch_goals.reached(wanted.goal, run.ranks, run.team, evidence.node)
-    return by_value(criterion, float(found.misplaced), found.why, unit="ranks misplaced")
+    return by_value(criterion, float(found.misplaced), found.why, unit="ranks in the wrong place")
 
 
 def _ended(outcome: Outcome, evidence: Evidence) -> str:

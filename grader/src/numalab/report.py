@@ -15,9 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import explain
+from numalab.hints import hint_command
 from numalab.judge import RULES_OF_RUN
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.latency_report import latency_lines
+from numalab.launch_times import launch_times
 from numalab.placement_pictures import legend, placement_pictures
 from numalab.record import (
     HANDOUT,
@@ -217,7 +219,9 @@ def _bound(criterion: CriterionVerdict) -> str:
             unit = unit.replace(f"{noun}s", noun)
     if criterion.at_least is not None:
         return f"{text}, asked for: {criterion.at_least:g} or more"
-    return f"{text} {unit}, at most {criterion.at_most:g}"
+    if criterion.at_most == 0:
+        return f"{text} {unit}"  # that none should be goes without saying
+    return f"{text} {unit}, allowed: {criterion.at_most:g} or less"
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
@@ -249,10 +253,9 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
         text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
         text.append(why, style="not bold")
         if others:
-            names = [one.where for one in others]
-            listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+            where = explain.listed([one.where for one in others])
             verb = {"pass": "Passes", "fail": "Fails"}.get(criterion.status, "The same")
-            text.append(f" {verb} on {listed}, too.", style="not bold")
+            text.append(f" {verb} on {where}, too.", style="not bold")
         fails_somewhere = any(c.name == criterion.name and c.status == "fail" for c in criteria)
         points = (
             f"{criterion.points}/{criterion.max_points}"
@@ -267,7 +270,7 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
     return table
 
 
-def _heading(verdict: Verdict, unchanged: bool) -> Text:
+def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     gradable = verdict.max_points - verdict.ungraded_points
     style = STATUS_STYLE[verdict.status][1]
     text = Text(f"{verdict.lab}  {LANGUAGE_NAMES[verdict.language]}  ", style="bold")
@@ -280,31 +283,49 @@ def _heading(verdict: Verdict, unchanged: bool) -> Text:
     if still_open:
         notes.append(f"{still_open} open")
     if verdict.ungraded_points > still_open:
-        notes.append(f"{verdict.ungraded_points - still_open} not gradable here")
+        why_not = "not graded" if is_untimed else "not gradable here"
+        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
     if notes:
         text.append(f" ({', '.join(notes)})", style="dim")
     return text
 
 
-def _next_step(verdict: Verdict, evidence: Evidence, unchanged: bool, again: str) -> str | None:
+def _to_mend(lab: Lab, verdict: Verdict) -> str:
+    """The first thing to mend, how many there are, and where help is."""
+    failed = [name for name, status in verdict.statuses.items() if status == "fail"]
+    of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
+    first = (of_kernel or failed)[0]
+    told = f"Next: mend {first}"
+    if of_kernel:
+        told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
+    if failed[1:]:
+        told += f" (the first of {len(failed)} criteria that fail)"
+    hint = hint_command(lab, first)
+    return f"{told}. " + (f"A hint: {hint}; the text: " if hint else "The text: ")
+
+
+def _next_step(
+    lab: Lab, verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
+) -> str | None:
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
-    number = verdict.lab.split("_")[0]
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if unchanged and failed:
         kinds = sorted({one.file.rpartition(".")[2] for one in evidence.handed_in})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
-    if evidence.build.status != "ok" or any(c.kind == "correctness" for c in failed):
-        return f"Next: mend {file}, then grade again."
+    if evidence.build.status != "ok":
+        return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
-        return f"Next: mend {failed[0].name}. A hint: ./numalab hint {number}; the text: {text}"
+        return f"{_to_mend(lab, verdict)}{text}"
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
         return f"Next: {again}\n(it goes on where this stopped)"
     if verdict.status == "error":
         return None
+    if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
+        return "Right as far as was looked at: no times were taken."
     return (
         f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
     )
@@ -316,7 +337,8 @@ def _show_compiler(console: Console, build: Build) -> None:
     title = "The compiler warns:" if build.status == "ok" else "The compiler says:"
     console.print(Padding(Text(title, style="bold"), (1, 0, 0, 2)))
     for line in build.output.splitlines():
-        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 4)))
+        # As the compiler wrote it: its marks stand below what they mean.
+        console.print(Text(f"    {line}"), soft_wrap=True)
 
 
 def _show_printed(console: Console, evidence: Evidence) -> None:
@@ -351,10 +373,12 @@ def _touch_maps(
 
 def _show_placements(console: Console, lab: Lab, seen: Sequence[tuple[str, Evidence]]) -> None:
     pictures = placement_pictures(lab, seen, console.width - 4, _symbol)
-    for number, (what, is_reached, lines) in enumerate(pictures):
+    is_explained = False
+    for what, is_reached, lines in pictures:
         console.print()
-        if number == 0:
+        if not is_explained and any("[" in line.plain for line in lines):
             console.print(Padding(Text(legend(lab), style="dim"), (0, 0, 0, 2)))
+            is_explained = True
         word, style = STATUS_STYLE["pass" if is_reached else "fail"]
         title = Text(f"{what}: ", style="bold")
         title.append(word, style=style)
@@ -380,7 +404,7 @@ def show_verdict(
     evidence = seen[0][1]
     with stripped(console):
         console.print()
-        console.print(_heading(verdict, unchanged))
+        console.print(_heading(verdict, unchanged, evidence.timing_refused is not None))
         console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         _show_printed(console, evidence)
@@ -395,13 +419,13 @@ def show_verdict(
             if number == 0:
                 console.print()
             console.print(Padding(Text(row, style="" if number else "bold"), (0, 0, 0, 2)))
-        memory = memory_table(evidence)
-        if memory is not None:
-            console.print()
-            console.print(Padding(memory, (0, 0, 0, 2)))
+        for table in (memory_table(evidence), launch_times(lab, evidence)):
+            if table is not None:
+                console.print()
+                console.print(Padding(table, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
-        step = _next_step(verdict, evidence, unchanged, again)
+        step = _next_step(lab, verdict, evidence, unchanged, again)
         if step:
             console.print()
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))

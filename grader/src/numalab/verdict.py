@@ -92,8 +92,19 @@ class Verdict:
         return sum(
             same[0].max_points
             for same in self._by_name()
-            if _worst(same) in UNGRADED or all(c.status == "not_gradable" for c in same)
+            if self.statuses[same[0].name] in UNGRADED
         )
+
+    @property
+    def statuses(self) -> dict[str, Status]:
+        """Of each criterion over all places where it was graded: not_gradable only where
+        none could show it."""
+        return {
+            same[0].name: "not_gradable"
+            if all(c.status == "not_gradable" for c in same)
+            else _worst(same)
+            for same in self._by_name()
+        }
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")

@@ -545,6 +545,11 @@ def gallery_folder(kit: Kit) -> Path:
     return kit.root / "common" / "machines"
 
 
+def machine_names(kit: Kit) -> list[str]:
+    """Of the gallery, in order."""
+    return sorted(path.stem for path in gallery_folder(kit).glob("*.toml"))
+
+
 def load_gallery(folder: Path) -> dict[str, Machine]:
     """All machines of a folder by name, in the names' order."""
     return {path.stem: load_machine(path) for path in sorted(folder.glob("*.toml"))}
@@ -554,8 +559,7 @@ def find_machine(kit: Kit, name: str) -> Machine:
     """A machine of the gallery by its name, or of any file by its path. Raises UserError."""
     if "/" in name or name.endswith(".toml"):
         return load_machine(Path(name).expanduser())
-    folder = gallery_folder(kit)
-    names = sorted(path.stem for path in folder.glob("*.toml"))
+    folder, names = gallery_folder(kit), machine_names(kit)
     if name not in names:
         near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,68 @@
+"""The hints of a lab: for each of its tasks a ladder, the weakest hint first.
+
+Authors write them into hints.md of the lab's folder. A heading begins a task's ladder,
+`# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one of the
+topic's name); a line of `---` stands between two hints. A file without a heading is one ladder
+for all criteria. Pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+# No preprocessor line of C looks like it.
+_HEADING = re.compile(r"^# +(?P<topic>\w+) *(?:: *(?P<criteria>\w+(?: *, *\w+)*) *)?$")
+_NEXT = re.compile(r"^---\s*$", re.MULTILINE)
+
+
+class BadHints(ValueError):
+    """hints.md is not of the form above; the text says where."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """topic: the task's name, "" where a lab has one ladder for all; criteria: that it helps
+    with; levels: the hints, each stronger than the one before."""
+
+    topic: str
+    criteria: tuple[str, ...]
+    levels: tuple[str, ...]
+
+
+def _ladder(topic: str, criteria: tuple[str, ...], text: str) -> Ladder:
+    levels = tuple(part.strip() for part in _NEXT.split(text))
+    if not all(levels):
+        raise BadHints(f"{topic or 'the ladder'} has an empty hint")
+    return Ladder(topic, criteria, levels)
+
+
+def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
+    """criteria: all names of the lab's. Each of them needs a ladder. Raises BadHints."""
+    if not text.strip():
+        return ()
+    if not re.search(r"^# ", text, re.MULTILINE):
+        return (_ladder("", tuple(criteria), text),)
+    before, *parts = re.split(r"^(?=# )", text, flags=re.MULTILINE)
+    if before.strip():
+        raise BadHints("there is text before the first heading")
+    ladders: dict[str, Ladder] = {}
+    for part in parts:
+        heading, _, hints = part.partition("\n")
+        found = _HEADING.match(heading)
+        if found is None:
+            raise BadHints(f"`{heading}` is not of the form `# TOPIC: CRITERION, CRITERION`")
+        topic = found["topic"]
+        helped = tuple(re.split(r" *, *", found["criteria"] or topic))
+        unknown = [name for name in helped if name not in criteria]
+        if unknown:
+            raise BadHints(f"{topic} is for {unknown[0]}, and the lab has no such criterion")
+        if topic in ladders:
+            raise BadHints(f"there are two ladders for {topic}")
+        ladders[topic] = _ladder(topic, helped, hints)
+    helped_with = {name for ladder in ladders.values() for name in ladder.criteria}
+    left = [name for name in criteria if name not in helped_with]
+    if left:
+        raise BadHints(f"no ladder helps with {left[0]}")
+    return tuple(ladders.values())
