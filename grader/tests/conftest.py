@@ -22,7 +22,7 @@ BESIDE = frozenset(
     f"test_{name}"
     for name in (
         "bench", "completion", "doctor", "doctor_facts", "golden", "hints", "judge", "kit_copy",
-        "launch", "machine_run", "machines", "mpi_rules", "mpi_runs", "placement",
+        "launch", "machine_run", "machines", "mpi_rules", "mpi_runs", "placement", "progress",
         "rules", "sequential", "style", "timing_account", "timing_plot", "virtual_nodes",
         "virtual_parts", "wording", "words",
     )

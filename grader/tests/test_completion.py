@@ -37,13 +37,13 @@ def test_bash_completes(kit: Kit) -> None:
     labs = sorted(path.parent.name for path in (kit.root / "labs").glob("*/lab.toml"))
     program = "./numalab"
     expected = {
-        (program, "gra"): ["grade"],
+        (program, "wat"): ["watch"],
         (program, "machine", "s"): ["show"],
         (program, "grade", ""): labs,
         (program, "grade", labs[0], "0"): labs[1:],
-        (program, "audit", "3"): ["03_scheduling"],
+        (program, "watch", "3"): ["03_scheduling"],
         (program, "grade", "--here"): ["--here-only"],
-        (program, "grade", "01", "--lang", "f"): ["fortran"],
+        (program, "watch", "01", "--lang", "f"): ["fortran"],
         (program, "grade", "01", "--on", "w"): ["westmere-ep", "westmere-ex"],
         (program, "machine", "show", ""): machine_names(kit),
         (program, "hint", "06", ""): ["ping_pong", "near", "far", "predict"],
@@ -54,7 +54,7 @@ def test_bash_completes(kit: Kit) -> None:
 
 def test_hidden_commands_are_not_offered(kit: Kit) -> None:
     (commands,) = completed(kit, ("./numalab", ""))
-    assert {"grade", "hint"} <= set(commands)
+    assert {"grade", "hint", "progress", "watch"} <= set(commands)
     assert not {"measure", "criterion"} & set(commands)
 
 

@@ -151,3 +151,17 @@ def test_hints_grow_stronger_and_end(desk: Kit) -> None:
     assert "2 stronger left: ./numalab hint 01 again" in said[0]
     assert "That was the strongest" in said[2]
     assert "Hint 1 of 3" in numalab_command(desk, "hint", "01", "--level", "1").out
+
+
+def test_without_a_topic_the_hint_is_on_what_failed_first(desk: Kit) -> None:
+    assert (
+        "Hint 1 of 3 for 06_message_latency, ping_pong:" in numalab_command(desk, "hint", "06").out
+    )
+    desk.progress_file.write_text(
+        json.dumps({"schema": 1, "failed": {"06_message_latency": ["far", "predicted"]}})
+    )
+    done = numalab_command(desk, "hint", "06")
+    assert "Hint 1 of 3 for 06_message_latency, far:" in done.out
+    assert "Hints on the rest: ping_pong, near, predict." in done.out
+    again = numalab_command(desk, "hint", "06", "far.toml")
+    assert "Hint 2 of 3 for 06_message_latency, far:" in again.out

@@ -24,6 +24,8 @@ from numalab.cli_completion import completion as completion_command
 from numalab.cli_hint import hint as hint_command
 from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
+from numalab.cli_progress import progress as progress_command
+from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_json
@@ -104,7 +106,9 @@ def cli(context: click.Context, preset: str) -> None:
     Start here:
       ./numalab doctor             what this node can show
       ./numalab grade 01           grade your kernels of lab 01
+      ./numalab watch 01           grade them whenever you save
       ./numalab hint 01            the next hint
+      ./numalab progress           what you have done, and what comes next
     """
     context.obj = find_kit(preset)
 
@@ -304,13 +308,9 @@ def _chosen_languages(lab: Lab, choice: str) -> list[str]:
 
 def _edited_language(kit: Kit, lab: Lab) -> str:
     """The one language whose kernel in labs/ has been edited; "all" if both or none."""
-    from numalab.grade import is_pristine
+    from numalab.progress import edited_languages
 
-    edited = [
-        language
-        for language in lab.languages
-        if not is_pristine(kit, lab, language, kit.lab_folder(lab.name))
-    ]
+    edited = edited_languages(kit, lab)
     return edited[0] if len(edited) == 1 else "all"
 
 
@@ -336,7 +336,10 @@ def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, 
 class Request:
     """What is to be graded, and where. is_chosen: the labs were named, they are not all; on:
     machines that were named; here_only: no virtual node either for what this node can't show;
-    explain: show how the times were decided."""
+    explain: show how the times were decided; no_times: why none are taken, and then nothing is
+    kept of the session, so that a timing that stayed open goes on where it stopped; again: the
+    command that grades once more, this one if left out; before_report: called once, before
+    anything is shown."""
 
     labs: Sequence[Lab]
     language: str
@@ -351,6 +354,19 @@ class Request:
     here_only: bool = False
     is_chosen: bool = True
     explain: bool = False
+    no_times: str | None = None
+    again: str | None = None
+    before_report: Callable[[], None] = lambda: None
+
+    @property
+    def is_own(self) -> bool:
+        """Of the learner's files in labs/."""
+        return self.variant == "submission" and self.submission is None
+
+    @property
+    def machine_names(self) -> list[str] | None:
+        """Of the virtual nodes that were asked for; None: those that the lab has."""
+        return [one.name for one in self.on] if self.on or self.here_only else None
 
 
 @dataclass(frozen=True)
@@ -405,7 +421,9 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     console = report.make_console()
     labs = _build_own_programs(kit, request.labs, request.is_chosen)
     node = measure.describe_node(kit)
-    refused = _login_node("grade") if _on_login_node() and not request.force else None
+    refused = request.no_times
+    if refused is None and _on_login_node() and not request.force:
+        refused = _login_node("grade")
     effort = grade.effort_for(request.size, request.quick)
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     before_s = max(0.0, time.time() - started) if started else 0.0
@@ -414,6 +432,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     machines: dict[str, Any] = {}
     interrupted = False
     not_kept = None
+    is_first = True
     for lab, one in _kernels(kit, labs, request.language):
         folder = _source(kit, lab, request.variant, request.submission)
         title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
@@ -437,9 +456,12 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
                 interrupted = True
                 verdict, elsewhere = error.args
             try:
-                session.keep(verdict)
-                for there in elsewhere:
-                    there.keep(of_machine(there.verdict(), there.place.name))
+                if request.no_times is None:
+                    session.keep(verdict)
+                    for there in elsewhere:
+                        there.keep(of_machine(there.verdict(), there.place.name))
+                if request.is_own and not interrupted:
+                    _keep_progress(kit, lab, verdict, request)
             except KitError as error:  # the report is worth more than its copy
                 not_kept = str(error)
         verdicts.append(verdict)
@@ -450,8 +472,11 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         )
         machines |= {there.place.name: there.machine for there in elsewhere}
         if request.show:
+            if is_first:
+                request.before_report()
+            is_first = False
             unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
-            again = f"./numalab {shlex.join(sys.argv[1:])}"
+            again = request.again or f"./numalab {shlex.join(sys.argv[1:])}"
             seen = [("here", session.evidence)]
             seen += [(there.place.name, there.evidence) for there in elsewhere]
             published = find_machine(kit, "hydra").latencies if lab.mpi else ()
@@ -487,6 +512,17 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     if interrupted and request.show:
         click.echo("numalab: interrupted; what was found so far is above", err=True)
     return Graded(verdicts, interrupted, node)
+
+
+def _keep_progress(kit: Kit, lab: Lab, verdict: Verdict, request: Request) -> None:
+    """Raises KitError."""
+    from numalab import progress
+
+    is_untimed = request.no_times is not None
+    result = progress.result_of(
+        lab, verdict, progress.now(), request.quick, is_untimed, request.machine_names
+    )
+    progress.keep_result(kit, lab, verdict, result)
 
 
 def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
@@ -919,5 +955,7 @@ for command in (
     hint_command,
     launch_command,
     machine_commands,
+    progress_command,
+    watch_command,
 ):
     cli.add_command(command)

@@ -19,7 +19,7 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     """Show the next hint of a lab, a stronger one each time.
 
     In a lab of several tasks TOPIC says which: a function to write or a file beside the
-    kernel. Left out, it is the first of them.
+    kernel. Left out, it is what failed first when the lab was last graded.
 
     \b
     Examples:
@@ -35,9 +35,15 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
         seen_hints,
         topics_of,
     )
+    from numalab.progress import load_progress
 
     (lab,) = choose_labs(load_labs(kit.root), [name])
-    ladder = ladder_for(lab, None) if topic is None else find_ladder(lab, topic)
+    if topic is None:
+        failed = load_progress(kit.progress_file).failed.get(lab.name, ())
+        ladder = next(filter(None, (ladder_for(lab, one) for one in failed)), None)
+        ladder = ladder or ladder_for(lab, None)
+    else:
+        ladder = find_ladder(lab, topic)
     if ladder is None:
         raise UserError(f"lab {lab.name} has no hints")
     there_are = len(ladder.levels)

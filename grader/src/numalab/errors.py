@@ -14,6 +14,10 @@ class UserError(Exception):
     """
 
 
+class BusyError(UserError):
+    """Another command holds this copy of the kit; later it won't."""
+
+
 class KitError(Exception):
     """The kit itself could not do its part; exit code 3."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import KitError, UserError
+from numalab.errors import BusyError, KitError, UserError
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,13 @@ class Kit:
 
     @property
     def hints_file(self) -> Path:
-        """Which hints the learner has seen; outlives a build folder."""
+        """Which hints the learner has seen; outlives a build folder, as does what follows."""
         return self.root / "build" / "hints.json"
+
+    @property
+    def progress_file(self) -> Path:
+        """What the learner has reached."""
+        return self.root / "build" / "progress.json"
 
     def worker(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
@@ -73,7 +78,7 @@ class Kit:
     def lock(self) -> Iterator[None]:
         """Keeps a second command out of the build folder, and off the cores.
 
-        Raises UserError when another one holds it.
+        Raises BusyError when another one holds it, and UserError where there can be none.
         """
         path = self.build / "lock"
         try:
@@ -88,7 +93,7 @@ class Kit:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise UserError(
+                raise BusyError(
                     "another numalab command is measuring with this copy of the kit; two at "
                     "once would disturb each other's times. Wait for it, then try again."
                 ) from error

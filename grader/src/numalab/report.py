@@ -291,7 +291,7 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
 
 
 def _to_mend(lab: Lab, verdict: Verdict) -> str:
-    """The first thing to mend, how many there are, and where help is."""
+    """The first thing to mend, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
     first = (of_kernel or failed)[0]
@@ -301,7 +301,8 @@ def _to_mend(lab: Lab, verdict: Verdict) -> str:
     if failed[1:]:
         told += f" (the first of {len(failed)} criteria that fail)"
     hint = hint_command(lab, first)
-    return f"{told}. " + (f"A hint: {hint}; the text: " if hint else "The text: ")
+    lines = [f"{told}.", *([f"A hint: {hint}"] if hint else [])]
+    return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
 
 
 def _next_step(
@@ -319,7 +320,7 @@ def _next_step(
     if evidence.build.status != "ok":
         return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
-        return f"{_to_mend(lab, verdict)}{text}"
+        return _to_mend(lab, verdict)
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
         return f"Next: {again}\n(it goes on where this stopped)"
     if verdict.status == "error":
