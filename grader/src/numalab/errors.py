@@ -18,6 +18,10 @@ class BusyError(UserError):
     """Another command holds this copy of the kit; later it won't."""
 
 
+class NothingToDraw(UserError):
+    """Evidence lacks what a picture is made of."""
+
+
 class KitError(Exception):
     """The kit itself could not do its part; exit code 3."""
 

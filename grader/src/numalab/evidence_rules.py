@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from numalab import explain, mpi_rules, placement, touch
 from numalab.lab import Criterion, Lab
-from numalab.record import Evidence
+from numalab.record import Evidence, Placement
 from numalab.soundness import (
     all_results,
     by_value,
@@ -210,6 +210,12 @@ def _share(of_all_s: float, longest_s: float, team: int) -> float:
     return of_all_s / team / longest_s if longest_s > 0 else 0.0
 
 
+def work_share(run: Placement) -> float:
+    """By CPU time."""
+    busy_s = sum(one.cpu_s for one in run.cpu_time)
+    return _share(busy_s, sum(one.longest_s for one in run.cpu_time), run.team)
+
+
 def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By CPU time, which tells how the work was shared in each call. Other load takes a core
     from a thread, and a schedule that deals out work on demand then rightly gives it less:
@@ -225,9 +231,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     looks = []
     for run in evidence.placements:
         of_team = run.cpu_time
-        value = _share(
-            sum(one.cpu_s for one in of_team), sum(one.longest_s for one in of_team), run.team
-        )
+        value = work_share(run)
         together = _share(
             sum(one.cpu_s + one.waiting_s for one in of_team),
             sum(one.last_s for one in of_team),

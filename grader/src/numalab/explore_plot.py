@@ -26,30 +26,15 @@ from numalab.explore_report import (
 )
 from numalab.files import partial_path
 from numalab.intervals import Interval, compare, median_interval
+from numalab.palette import BLUE, GREEN, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 FORMATS = (".png", ".svg", ".pdf")
 SIDESTEP = 0.16  # between the points of one place on the x axis
-SETTINGS: Any = {
-    "font.size": 14,
-    "axes.titlesize": 15,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": "#DDDDDD",
-    "lines.linewidth": 2,
-    "lines.markersize": 8,
-    "errorbar.capsize": 4,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-}
 
 
 def check_target(path: Path) -> None:
@@ -204,9 +189,8 @@ def _draw_ratio(axes: Axes, sizes: Sequence[Size], small: str, huge: str) -> Non
 def draw(found: Found, path: Path, scratch: Path) -> None:
     """Writes the picture, whole or not at all. scratch: matplotlib's own files go there.
     Raises KitError."""
-    os.environ.setdefault("MPLCONFIGDIR", str(scratch))
     try:
-        scratch.mkdir(parents=True, exist_ok=True)
+        keep_matplotlib_in(scratch)
         import matplotlib
         from matplotlib.figure import Figure
     except (ImportError, OSError) as error:
@@ -214,7 +198,7 @@ def draw(found: Found, path: Path, scratch: Path) -> None:
             f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
         ) from error
     what = found.exploration.what
-    with matplotlib.rc_context(SETTINGS):
+    with matplotlib.rc_context(PLOT_SETTINGS):
         # A Figure of its own, without pyplot, needs no display.
         figure = Figure(figsize=(12, 7.5), dpi=110, layout="constrained")
         figure.suptitle(_title(found), fontsize=16)

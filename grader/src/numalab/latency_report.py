@@ -14,7 +14,8 @@ PLOT_COLUMNS = 14
 BOTH = "*"
 
 
-def _label(run: Latency) -> str:
+def run_name(run: Latency) -> str:
+    """What ran: the launch file's name, or that it was the kit's."""
     return "2 cores" if run.file is None else run.file.removesuffix(".toml")
 
 
@@ -70,7 +71,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
         [size / us if size and us is not None else None for us in of_size]
         for size, of_size in zip(sizes, times, strict=True)
     ]
-    labels = [_label(run) for run in runs]
+    labels = [run_name(run) for run in runs]
     marks = ["o" if run.file is None else run.file[0] for run in runs]
     meaning = ", ".join(f"{m}: {name}" for m, name in zip(marks, labels, strict=True))
     both = f", {BOTH}: both" if len(runs) > 1 else ""
@@ -107,18 +108,26 @@ def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
     return found
 
 
-def _published_lines(published: Sequence[Figure]) -> list[str]:
-    """Figures whose `what` ends with the sizes of their values."""
-    lines: list[str] = []
+def published_series(published: Sequence[Figure]) -> list[tuple[str, tuple[int, ...], Figure]]:
+    """What each is about and the sizes in bytes that its values are for; of figures whose
+    `what` ends with those sizes."""
+    series = []
     for figure in published:
         words = figure.what.split(", ")
         sizes = words[-len(figure.values) :]
+        series.append((words[1], tuple(int(s.removesuffix(" bytes")) for s in sizes), figure))
+    return series
+
+
+def _published_lines(published: Sequence[Figure]) -> list[str]:
+    lines: list[str] = []
+    for about, sizes, figure in published_series(published):
         if not lines:
-            columns = "".join(f"{size.removesuffix(' bytes'):>6}" for size in sizes)
+            columns = "".join(f"{size:>6}" for size in sizes)
             lines.append(f"Published for hydra ({figure.source}), {figure.unit}, sizes in bytes:")
             lines.append(f"{'':22}{columns}")
         values = "".join(f"{value:6.2f}" for value in figure.values)
-        lines.append(f"  {words[1]:<20}{values}")
+        lines.append(f"  {about:<20}{values}")
     if lines:
         lines.append("(One label of a size is lost in the print; it is read from the others.)")
     return lines

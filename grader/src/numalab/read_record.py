@@ -86,6 +86,7 @@ def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
             core=entry["core"],
             package=entry["package"],
             numa_node=entry["numa_node"],
+            last_pu=entry["last_pu"],
         )
         for entry in data
     )

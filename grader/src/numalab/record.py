@@ -64,13 +64,15 @@ class Results:
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of the worker; core, package, numa_node: -1 when its PUs span several."""
+    """A thread of the worker; core, package, numa_node: -1 when its PUs span several; last_pu:
+    where it was seen last, -1: not known."""
 
     number: int
     allowed_pus: tuple[int, ...]
     core: int
     package: int
     numa_node: int
+    last_pu: int = -1
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from numalab.judge import RULES_OF_RUN
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_times import launch_times
+from numalab.palette import THREAD_COLOURS
 from numalab.placement_pictures import legend, placement_pictures
 from numalab.record import (
     HANDOUT,
@@ -31,7 +32,7 @@ from numalab.record import (
     KernelTable,
 )
 from numalab.timing_rules import best_s
-from numalab.touch import numa_nodes_of, place_of, touch_share, united_users
+from numalab.touch import place_of, shown_trace
 from numalab.verdict import CriterionVerdict, Verdict
 from numalab.virtual.machine import Figure
 
@@ -45,10 +46,6 @@ STATUS_STYLE = {
     "inconclusive": ("open", "yellow"),
     "error": ("error", "magenta"),
 }
-# Okabe and Ito's colours, which the colour-blind can tell apart.
-THREAD_COLOURS = (
-    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#999999",
-)  # fmt: skip
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NOBODY, MIXED, SEVERAL = ".", "~", "*"
 
@@ -104,15 +101,12 @@ def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
 
 def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> list[Text]:
     """The tracing that judges worst, drawn; nothing where there is none."""
-    traces = [trace for trace in evidence.traces if trace.arrays]
-    if not traces:
+    found = shown_trace(evidence)
+    if found is None:
         return []
-    users = united_users(traces)
-    worst = min(traces, key=lambda t: touch_share(t, users, evidence.numa_nodes).share)
+    worst, users = found
     by_node = evidence.numa_nodes > 1
-    show: Callable[[int], int] = (
-        numa_nodes_of(worst.threads) if by_node else place_of(worst, evidence.numa_nodes)
-    )
+    show = place_of(worst, evidence.numa_nodes)
     pages = len(worst.arrays[0].first_writer)
     label = "first written by"
     name_columns = max(3, 1 + max(len(array.name) for array in worst.arrays))
@@ -169,9 +163,9 @@ def _with_medians(table: KernelTable, generations: Sequence[Generation], role: s
     )
 
 
-def memory_table(evidence: Evidence) -> Table | None:
-    """What the large table costs on small pages, on huge pages and as it was handed in; times
-    are medians over the generations where there are any."""
+def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
+    """The large table on small pages, on huge pages and as it was handed in, each with its
+    name; times are medians over the generations where there are any."""
     whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
     columns = [
         (name, _with_medians(runs[-1].tables[-1], evidence.generations, role))
@@ -182,7 +176,13 @@ def memory_table(evidence: Evidence) -> Table | None:
         )
         if runs and runs[-1].outcome.ok
     ]
-    if not columns or not evidence.memories:
+    return columns if evidence.memories else []
+
+
+def memory_table(evidence: Evidence) -> Table | None:
+    """What the large table costs."""
+    columns = memory_columns(evidence)
+    if not columns:
         return None
     table = Table.grid(padding=(0, 3))
     size = explain.amount(columns[-1][1].bytes)

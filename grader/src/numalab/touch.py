@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from numalab.record import Placement, Thread, Trace
+from numalab.record import Evidence, Placement, Thread, Trace
 
 Users = dict[str, tuple[frozenset[int], ...]]
 
@@ -110,6 +110,16 @@ def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
                 if user < team:
                     used[user] += 1 / len(using)
     return tuple(share * team / total for share in used) if total else (0.0,) * team
+
+
+def shown_trace(evidence: Evidence) -> tuple[Trace, Users] | None:
+    """The tracing that judges worst, which is the one to look at, and who used the pages in any
+    of them; None where nothing was traced."""
+    traces = [trace for trace in evidence.traces if trace.arrays]
+    if not traces:
+        return None
+    users = united_users(traces)
+    return min(traces, key=lambda t: touch_share(t, users, evidence.numa_nodes).share), users
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from html import escape
 
 from rich.text import Text
 
+from numalab.palette import THREAD_COLOURS, thinned
 from numalab.pu_lists import format_pus
-from numalab.report import THREAD_COLOURS
 from numalab.virtual.machine import LOCAL_DISTANCE, Core, Machine, Matrix, NumaNode
 
 MAX_COLUMNS = 4  # packages side by side
@@ -39,6 +39,13 @@ def summary(machine: Machine) -> str:
     )
     text += f" = {count(machine.pus, 'PU')}"
     return text + (f", and {count(only, 'NUMA node')} of memory only" if only else "")
+
+
+def heading(machine: Machine) -> str:
+    """The title, and that it has fewer cores if it has."""
+    if machine.scaled_from is None:
+        return machine.title
+    return f"{machine.title} (scaled to {machine.cores_per_node} cores a NUMA node)"
 
 
 # ---- for a terminal ------------------------------------------------------------
@@ -202,12 +209,6 @@ PAGE_W = 1080
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 
 
-def _mix(colour: str, share: float) -> str:
-    """The colour thinned with white; share 1 is the pure colour."""
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in parts)
-
-
 def _near_square(count: int) -> int:
     """Columns for so many boxes, so that the rows are full."""
     return next(n for n in range(1, count + 1) if count % n == 0 and n * n >= count)
@@ -224,7 +225,8 @@ def _box(x: float, y: float, w: float, h: float, fill: str, edge: str, thick: fl
     )
 
 
-def _label(node: NumaNode) -> str:
+def node_label(node: NumaNode) -> str:
+    """Its number, and its memory where that is known."""
     memory = "" if node.memory_mb is None else f", {node.memory_mb} MiB"
     return f"NUMA node {node.number}{memory}"
 
@@ -243,7 +245,7 @@ class _Drawing:
         self.group_w = self.core_columns * (CELL_W + GAP) - GAP + 2 * PAD
         self.group_h = core_rows * (self.core_h + GAP) - GAP + LABEL_H + PAD
         groups_w = self.group_columns * (self.group_w + PAD) - PAD
-        label = max(len(_label(node)) for node in machine.numa_nodes)
+        label = max(len(node_label(node)) for node in machine.numa_nodes)
         self.node_w = max(groups_w, label * 9.4) + 2 * PAD  # bold, on the wide side
         self.node_h = LABEL_H + group_rows * (self.group_h + PAD) + PAD
         most = max(len(machine.nodes_of(package)) for package in range(machine.packages))
@@ -253,7 +255,7 @@ class _Drawing:
         self.package_h = LABEL_H + node_rows * (self.node_h + PAD) + PAD
 
     def core(self, core: Core, x: float, y: float, colour: str) -> list[str]:
-        parts = [_box(x, y, CELL_W, self.core_h, _mix(colour, 0.35), "#333333")]
+        parts = [_box(x, y, CELL_W, self.core_h, thinned(colour, 0.35), "#333333")]
         for thread, pu in enumerate(core.pus):
             top = y + thread * CELL_H
             if thread:
@@ -267,7 +269,7 @@ class _Drawing:
         colour = _colour(node.number)
         parts = [
             _box(x, y, self.node_w, self.node_h, "#ffffff", colour, 3),
-            _text(x + PAD, y + 18, _label(node), 14, " font-weight='bold'"),
+            _text(x + PAD, y + 18, node_label(node), 14, " font-weight='bold'"),
         ]
         if not node.core_groups:
             parts.append(_text(x + PAD, y + LABEL_H + 18, "memory only"))
@@ -313,7 +315,7 @@ def _matrix(distances: Matrix, x: float, y: float) -> list[str]:
         parts.append(_text(x + CELL_W / 2, y + (i + 1) * CELL_H + 17, str(i), 13, middle))
         for j, distance in enumerate(row):
             left, top = x + (j + 1) * CELL_W, y + (i + 1) * CELL_H
-            shade = _mix("#56B4E9", 0.9 * (distance - LOCAL_DISTANCE) / span)
+            shade = thinned("#56B4E9", 0.9 * (distance - LOCAL_DISTANCE) / span)
             parts.append(_box(left, top, CELL_W, CELL_H, shade, "#999999", 0.5))
             parts.append(
                 _text(left + CELL_W / 2, top + 17, str(distance), 13, " text-anchor='middle'")
@@ -330,7 +332,7 @@ def _description(machine: Machine) -> str:
             for index, group in enumerate(node.core_groups)
         )
         cores = f"PUs by core, {groups}" if groups else "memory only"
-        sentences.append(f"{_label(node)}, in package {node.package}: {cores}.")
+        sentences.append(f"{node_label(node)}, in package {node.package}: {cores}.")
     return " ".join(sentences)
 
 
@@ -341,9 +343,7 @@ def svg(machine: Machine) -> str:
     most = min(machine.packages, max(1, int((PAGE_W - PAD) // step_x)))
     rows = -(-machine.packages // most)
     across = -(-machine.packages // rows)  # as even as the rows can be
-    title = machine.title
-    if machine.scaled_from is not None:
-        title += f" (scaled to {machine.cores_per_node} cores a NUMA node)"
+    title = heading(machine)
     parts = []
     for number in range(machine.packages):
         row, column = divmod(number, across)

@@ -1,0 +1,67 @@
+"""Colours and settings that all pictures share. Okabe and Ito's colours, which the colour-blind
+can tell apart. Needs no matplotlib."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+THREAD_COLOURS = (
+    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#999999",
+)  # fmt: skip
+BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+NOBODY_COLOUR, SEVERAL_COLOUR = "#FFFFFF", "#333333"
+
+# Of matplotlib: legible when projected.
+PLOT_SETTINGS: Any = {
+    "font.size": 14,
+    "axes.titlesize": 15,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#DDDDDD",
+    "lines.linewidth": 2,
+    "lines.markersize": 8,
+    "errorbar.capsize": 4,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+}
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return red, green, blue
+
+
+def thinned(colour: str, share: float) -> str:
+    """The colour thinned with white; share 1 is the pure colour."""
+    return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in _rgb(colour))
+
+
+def place_colour(number: int) -> str:
+    """Of a thread, rank or NUMA node. Beyond eight the colours come again, paler each time;
+    there a label has to tell, too."""
+    again, index = divmod(number, len(THREAD_COLOURS))
+    return thinned(THREAD_COLOURS[index], (1.0, 0.6, 0.35)[min(again, 2)])
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is read better on the colour (WCAG's relative luminance)."""
+
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else float(((share + 0.055) / 1.055) ** 2.4)
+
+    red, green, blue = map(linear, _rgb(colour))
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if luminance > 0.18 else "#FFFFFF"
+
+
+def keep_matplotlib_in(folder: Path) -> None:
+    """Matplotlib's own files (its list of fonts) go there and not into the user's home. To be
+    called before it is imported. Raises OSError."""
+    os.environ.setdefault("MPLCONFIGDIR", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
