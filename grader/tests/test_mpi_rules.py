@@ -31,8 +31,8 @@ from numalab.placement_pictures import legend, placement_pictures
 from numalab.prediction import BadPrediction, predict, read_prediction
 from numalab.read_record import parse, validate
 from numalab.record import Outcome, Rank, Thread
-from numalab.report import _symbol
 from numalab.soundness import sound_parts
+from numalab.touch_map import symbol
 from numalab.verdict import CriterionVerdict
 from numalab.virtual.machine import find_machine
 
@@ -572,7 +572,8 @@ def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:
 
 
 def drawn(lab: Lab, record: Json) -> dict[str, tuple[bool, list[str]]]:
-    pictures = placement_pictures(lab, [("here", parse(record))], 76, _symbol)
+    evidence = parse(record)
+    pictures = placement_pictures(lab, judge(lab, evidence), [("here", evidence)], 76, symbol)
     return {
         what: (is_reached, [line.plain for line in lines]) for what, is_reached, lines in pictures
     }

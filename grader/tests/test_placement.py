@@ -9,8 +9,8 @@ import pytest
 
 from numalab.placement import BadPlacement, reached, read_placement, team_of
 from numalab.record import Thread
-from numalab.report import _symbol
 from numalab.thread_map import thread_map
+from numalab.touch_map import symbol
 
 Json = dict[str, Any]
 OMP = ("OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
@@ -129,7 +129,7 @@ def test_what_a_placement_file_can_not_have(text: str, says: str) -> None:
 
 
 def drawn(node: Json, threads: list[Thread], columns: int = 76) -> list[str]:
-    return [line.plain for line in thread_map(node, threads, columns, _symbol)]
+    return [line.plain for line in thread_map(node, threads, columns, symbol)]
 
 
 def test_threads_are_drawn_where_they_sit() -> None:

@@ -15,8 +15,8 @@ from numalab.lab import Lab, choose_labs, load_lab
 from numalab.measure import worker_environment
 from numalab.read_record import parse
 from numalab.record import Mismatch
-from numalab.report import touch_map_picture
 from numalab.suite import count_tests
+from numalab.touch_map import touch_map_picture
 
 
 def test_percentages_are_100_only_when_all() -> None:
@@ -121,19 +121,19 @@ def test_nothing_that_steers_openmp_is_inherited(
 
 
 def test_touch_map_picture() -> None:
-    lines = touch_map_picture(parse(invented.evidence(invented.ONE_NODE)), 60)
+    lines = touch_map_picture(parse(invented.evidence(invented.ONE_NODE)), 65)
     plain = [line.plain for line in lines]
     assert plain[0] == "Touch map: 80 pages an array, 2 a character; digit: thread"
-    assert plain[1] == "a  first written by " + "0" * 19 + "1" * 19
-    assert plain[2] == "   used by          " + "0" * 19 + "1" * 19
-    assert len(lines) == 7
+    assert plain[1] == "a, b, c first written by " + "0" * 19 + "1" * 19
+    assert plain[2] == "        used by          " + "0" * 19 + "1" * 19
+    assert len(lines) == 3
 
 
 def test_touch_map_picture_of_nobody_and_several() -> None:
     record = invented.evidence(
         invented.ONE_NODE, writer=lambda owner, page: -1, users=lambda owner, page: [0, 1]
     )
-    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert plain[1].endswith("." * 38)
     assert plain[2].endswith("*" * 38)
     assert plain[-1].strip() == ". nobody, * each page used by several threads"
@@ -141,7 +141,7 @@ def test_touch_map_picture_of_nobody_and_several() -> None:
 
 def test_touch_map_picture_of_mixed_pages() -> None:
     record = invented.evidence(invented.ONE_NODE, writer=lambda owner, page: page % 2)
-    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert plain[1].endswith("~" * 38)
     assert plain[2].endswith("0" * 19 + "1" * 19)
     assert plain[-1].strip() == "~ pages of several threads"
@@ -156,7 +156,7 @@ def test_openmp_lines_that_are_comments_are_named() -> None:
 
 def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:
     record = invented.evidence(invented.TWO_NODES, writer=invented.master_writes)
-    plain = [line.plain for line in touch_map_picture(parse(record), 60)]
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert plain[0].endswith("digit: NUMA node of the thread")
     assert plain[1].endswith("0" * 38)
     assert plain[2].endswith("0" * 19 + "1" * 19)

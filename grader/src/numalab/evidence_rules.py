@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from numalab import explain, mpi_rules, placement, touch
 from numalab.lab import Criterion, Lab
-from numalab.record import Evidence, Placement
+from numalab.record import Evidence
 from numalab.soundness import (
     all_results,
     by_value,
@@ -19,6 +19,7 @@ from numalab.soundness import (
     unusable,
 )
 from numalab.verdict import CriterionVerdict, verdict_on
+from numalab.work import judged_look
 
 # ---- correctness -----------------------------------------------------------
 
@@ -205,17 +206,6 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, found.share, why + ".", unit="share")
 
 
-def _share(of_all_s: float, longest_s: float, team: int) -> float:
-    """Mean over maximum, call by call; threads that never started count as idle."""
-    return of_all_s / team / longest_s if longest_s > 0 else 0.0
-
-
-def work_share(run: Placement) -> float:
-    """By CPU time."""
-    busy_s = sum(one.cpu_s for one in run.cpu_time)
-    return _share(busy_s, sum(one.longest_s for one in run.cpu_time), run.team)
-
-
 def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By CPU time, which tells how the work was shared in each call. Other load takes a core
     from a thread, and a schedule that deals out work on demand then rightly gives it less:
@@ -228,23 +218,13 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     assert criterion.at_least is not None
     least = criterion.at_least
-    looks = []
-    for run in evidence.placements:
-        of_team = run.cpu_time
-        value = work_share(run)
-        together = _share(
-            sum(one.cpu_s + one.waiting_s for one in of_team),
-            sum(one.last_s for one in of_team),
-            run.team,
-        )
-        busiest = max(range(len(of_team)), key=[one.longest_s for one in of_team].__getitem__)
-        looks.append((value, busiest, together < least))
-    value, busiest, is_late = max(looks, key=lambda look: (look[0] >= least, look[2]))
+    look = judged_look(evidence.placements, least)
+    value = look.share
     average = f"the average thread works {explain.percent(value)} of its time"
-    why = f"Thread {busiest} works longest; {average}"
+    why = f"Thread {look.busiest} works longest; {average}"
     if value >= least:
         return by_value(criterion, value, f"{why}.", unit="share")
-    if is_late:
+    if look.share_together < least:
         return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
     return verdict_on(
         criterion,

@@ -15,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import explain
+from numalab.comparison import Seen, touch_sights, work_sights
 from numalab.hints import hint_command
 from numalab.judge import RULES_OF_RUN
 from numalab.lab import KERNEL_FILES, Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_times import launch_times
-from numalab.palette import THREAD_COLOURS
 from numalab.placement_pictures import legend, placement_pictures
 from numalab.record import (
     HANDOUT,
@@ -32,9 +32,10 @@ from numalab.record import (
     KernelTable,
 )
 from numalab.timing_rules import best_s
-from numalab.touch import place_of, shown_trace
+from numalab.touch_map import symbol, touch_map_picture
 from numalab.verdict import CriterionVerdict, Verdict
 from numalab.virtual.machine import Figure
+from numalab.work_picture import work_picture
 
 WIDTH = 80
 LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
@@ -46,8 +47,6 @@ STATUS_STYLE = {
     "inconclusive": ("open", "yellow"),
     "error": ("error", "magenta"),
 }
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-NOBODY, MIXED, SEVERAL = ".", "~", "*"
 
 
 def make_console(to_stderr: bool = False) -> Console:
@@ -67,86 +66,6 @@ def stripped(console: Console) -> Iterator[None]:
         yield
     console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
     console.file.flush()
-
-
-# ---- the touch map -----------------------------------------------------------
-
-
-def _symbol(place: int) -> tuple[str, str]:
-    if place < 0:
-        return NOBODY, "dim"
-    digit = DIGITS[place] if place < len(DIGITS) else "+"
-    return digit, THREAD_COLOURS[place % len(THREAD_COLOURS)]
-
-
-def _strip(places: Sequence[frozenset[int]], columns: int) -> Text:
-    """One character a stretch of pages: their place; MIXED where the pages differ, SEVERAL
-    where a page has more than one."""
-    text = Text()
-    columns = min(columns, len(places))
-    for column in range(columns):
-        first = column * len(places) // columns
-        last = max(first + 1, (column + 1) * len(places) // columns)
-        found = frozenset().union(*places[first:last])
-        if len(found) == 1:
-            symbol, style = _symbol(next(iter(found)))
-            text.append(symbol, style=f"{style} reverse" if symbol != NOBODY else style)
-        elif not found:
-            text.append(NOBODY, style="dim")
-        else:
-            is_shared = any(len(page) > 1 for page in places[first:last])
-            text.append(SEVERAL if is_shared else MIXED, style="bold")
-    return text
-
-
-def touch_map_picture(evidence: Evidence, columns: int, where: str = "here") -> list[Text]:
-    """The tracing that judges worst, drawn; nothing where there is none."""
-    found = shown_trace(evidence)
-    if found is None:
-        return []
-    worst, users = found
-    by_node = evidence.numa_nodes > 1
-    show = place_of(worst, evidence.numa_nodes)
-    pages = len(worst.arrays[0].first_writer)
-    label = "first written by"
-    name_columns = max(3, 1 + max(len(array.name) for array in worst.arrays))
-    strip_columns = columns - len(label) - name_columns - 3
-    per_symbol = max(1, round(pages / min(strip_columns, pages)))
-    meaning = "NUMA node of the thread" if by_node else "thread"
-    place = "" if where == "here" else f" on {where}"
-    lines = [
-        Text(
-            f"Touch map{place}: {pages} pages an array, {per_symbol} a character; digit: {meaning}",
-            style="bold",
-        )
-    ]
-    for array in worst.arrays:
-        rows = (
-            (
-                "first written by",
-                [frozenset({show(w) if w >= 0 else -1}) for w in array.first_writer],
-            ),
-            ("used by", [frozenset(show(user) for user in using) for using in users[array.name]]),
-        )
-        for number, (name, places) in enumerate(rows):
-            line = Text(
-                f"{array.name if number == 0 else '':<{name_columns}}{name:<{len(label) + 1}}"
-            )
-            line.append_text(_strip(places, strip_columns))
-            lines.append(line)
-    shown = "".join(line.plain[len(label) + name_columns + 1 :] for line in lines[1:])
-    notes = [
-        text
-        for symbol, text in (
-            (NOBODY, f"{NOBODY} nobody"),
-            (MIXED, f"{MIXED} pages of several threads"),
-            (SEVERAL, f"{SEVERAL} each page used by several threads"),
-        )
-        if symbol in shown
-    ]
-    if notes:
-        lines.append(Text(f"   {', '.join(notes)}", style="dim"))
-    return lines
 
 
 # ---- memory --------------------------------------------------------------------
@@ -358,22 +277,18 @@ def _show_printed(console: Console, evidence: Evidence) -> None:
             return
 
 
-def _touch_maps(
-    lab: Lab, verdict: Verdict, seen: Sequence[tuple[str, Evidence]], columns: int
-) -> Iterator[list[Text]]:
-    """This node's, and a virtual node's where something failed there."""
-    if not any(c.rule in RULES_OF_RUN["trace"] for c in lab.criteria):
-        return
-    traced = {c.name for c in lab.criteria if c.rule in RULES_OF_RUN["trace"]}
-    failed = {criterion.where for criterion in verdict.failed() if criterion.name in traced}
-    for where, evidence in seen:
-        picture = touch_map_picture(evidence, columns, where)
-        if picture and (where == "here" or where in failed):
-            yield picture
+def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[list[Text]]:
+    """Of pages and of work; the solution's beside yours where a criterion failed."""
+    for touched in touch_sights(lab, verdict, seen):
+        yield touch_map_picture(
+            touched.yours, columns, touched.where, touched.solution, touched.with_homes
+        )
+    for worked in work_sights(lab, verdict, seen):
+        yield work_picture(worked, columns)
 
 
-def _show_placements(console: Console, lab: Lab, seen: Sequence[tuple[str, Evidence]]) -> None:
-    pictures = placement_pictures(lab, seen, console.width - 4, _symbol)
+def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -> None:
+    pictures = placement_pictures(lab, verdict, seen, console.width - 4, symbol)
     is_explained = False
     for what, is_reached, lines in pictures:
         console.print()
@@ -392,7 +307,7 @@ def show_verdict(
     console: Console,
     lab: Lab,
     verdict: Verdict,
-    seen: Sequence[tuple[str, Evidence]],
+    seen: Seen,
     unchanged: bool,
     again: str,
     published: Sequence[Figure] = (),
@@ -409,11 +324,11 @@ def show_verdict(
         console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         _show_printed(console, evidence)
-        for picture in _touch_maps(lab, verdict, seen, console.width - 2):
+        for picture in _pictures(lab, verdict, seen, console.width - 2):
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
-        _show_placements(console, lab, seen)
+        _show_placements(console, lab, verdict, seen)
         wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
         is_predicted = any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
         for number, row in enumerate(latency_lines(evidence, is_predicted, published)):

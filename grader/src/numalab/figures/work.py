@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
-from numalab.evidence_rules import work_share
 from numalab.figures.canvas import WIDTH_IN, broken, new_figure, place_words, styled
 from numalab.palette import GREY, place_colour
 from numalab.record import Evidence, Placement
+from numalab.work import work_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     """Of a kernel, the look in which the work was shared most evenly: other load takes a core
     from a thread now and then, and the judge is as lenient."""
     looks = [run for run in evidence.placements if run.part == part and run.cpu_time]
-    return max(looks, key=work_share, default=None)
+    return max(looks, key=lambda look: work_share(look).share, default=None)
 
 
 def _draw(axes: Axes, label: str, look: Placement, width: float) -> None:
@@ -44,7 +44,7 @@ def _draw(axes: Axes, label: str, look: Placement, width: float) -> None:
     axes.set_xlabel("CPU time [s]; dashed: mean")
     axes.grid(axis="x")
     axes.grid(visible=False, axis="y")
-    words = f"{label}\nwork share {work_share(look):.2f}"
+    words = f"{label}\nwork share {work_share(look).share:.2f}"
     lines = [line for part in words.splitlines() for line in broken(part, width, 13)]
     axes.set_title("\n".join(lines), loc="left", fontsize=13)
 

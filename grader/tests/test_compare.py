@@ -1,0 +1,274 @@
+"""The solution's evidence beside yours: when it is drawn, and what."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import invented
+import pytest
+from invented import ONE_NODE, TWO_NODES, Machine
+from rich.console import Console
+
+from numalab import report
+from numalab.judge import judge
+from numalab.lab import Lab
+from numalab.read_record import parse
+from numalab.record import Thread
+from numalab.thread_map import thread_maps
+from numalab.touch_map import symbol
+from numalab.verdict import with_machine
+
+Json = dict[str, Any]
+HEADS = ("yours", "solution")
+MANY = Machine(packages=1, nodes=1, cores=40, in_turn=False)
+
+
+def shown(lab: Lab, here: Json, hydra: Json | None = None) -> list[str]:
+    """The pictures of a report, with those of a virtual hydra."""
+    seen = [("here", parse(here))]
+    verdict = judge(lab, seen[0][1])
+    if hydra is not None:
+        seen.append(("hydra", parse(hydra)))
+        verdict = with_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
+    file = io.StringIO()
+    console = Console(file=file, width=80, highlight=False)
+    report.show_verdict(console, lab, verdict, seen, False, "again")
+    lines = file.getvalue().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    # The rows of criteria are the first paragraph.
+    return [line.rstrip() for line in [*lines, ""][[*lines, ""].index("", 1) :]]
+
+
+# ---- pages -----------------------------------------------------------------------------
+
+
+def with_control(record: Json, machine: Machine, solution_writes: Any = None) -> Json:
+    writes = solution_writes or invented.owner_writes
+    record["runs"] += [
+        invented.trace(machine, "natural", writes, invented.owner_uses, "solution"),
+        invented.placement(
+            machine, lambda owner, page: machine.node_of_thread(writes(owner, page)), "solution"
+        ),
+    ]
+    return record
+
+
+def rows(lines: Sequence[str], label: str) -> list[str]:
+    return [line.split(label)[1].strip() for line in lines if label in line]
+
+
+def test_a_failed_touch_map_is_held_against_the_solutions(first_touch: Lab) -> None:
+    record = invented.evidence(ONE_NODE, writer=invented.master_writes)
+    lines = shown(first_touch, with_control(record, ONE_NODE))
+    (head,) = [number for number, line in enumerate(lines) if "Touch map" in line]
+    assert lines[head].strip() == "Touch map: 80 pages an array, 2 a character; digit: thread"
+    assert lines[head + 1].startswith("  a, b, c yours    first written by 000")
+    assert lines[head + 3].startswith("          solution first written by 000")
+    yours, solution = rows(lines, "first written by")
+    assert set(yours) == {"0"} and set(solution) == {"0", "1"}
+    assert len(yours) == len(solution)
+    assert not any("lives on" in line for line in lines)
+
+
+@pytest.mark.parametrize("with_run", [True, False])
+def test_a_touch_map_that_passes_or_has_no_match_stands_alone(
+    first_touch: Lab, with_run: bool
+) -> None:
+    """with_run: the solution was looked at, and nothing failed."""
+    writer = invented.owner_writes if with_run else invented.master_writes
+    record = invented.evidence(ONE_NODE, writer=writer)
+    lines = shown(first_touch, with_control(record, ONE_NODE) if with_run else record)
+    assert len(rows(lines, "first written by")) == 1
+    assert not any("yours" in line or "solution first" in line for line in lines)
+
+
+def test_the_solution_is_no_measure_where_it_fails_too(first_touch: Lab) -> None:
+    record = invented.evidence(ONE_NODE, writer=invented.master_writes)
+    lines = shown(first_touch, with_control(record, ONE_NODE, invented.master_writes))
+    assert len(rows(lines, "first written by")) == 1
+
+
+def test_where_pages_live_is_drawn_where_that_failed(first_touch: Lab) -> None:
+    """Touched rightly, and bound to one NUMA node all the same."""
+    here = invented.evidence(ONE_NODE)
+    there = invented.evidence(TWO_NODES, home=lambda owner, page: 1)
+    lines = shown(first_touch, here, with_control(there, TWO_NODES))
+    assert len(rows(lines, "first written by")) == 3  # one here, two on hydra
+    yours, solution = rows(lines, "lives on ")
+    assert set(yours) == {"1"} and set(solution) == {"0", "1"}
+    assert "Touch map on hydra: 320 pages an array" in "\n".join(lines)
+    there = invented.evidence(TWO_NODES)
+    lines = shown(first_touch, here, with_control(there, TWO_NODES))
+    assert not any("hydra" in line for line in lines)
+
+
+# ---- work ------------------------------------------------------------------------------
+
+
+def worked(machine: Machine, role: str, busy_s: Sequence[float]) -> Json:
+    run = invented.placement(machine, lambda owner, page: 0, role)
+    longest = max(busy_s)
+    run |= {"part": "pair_energy", "lab": "03_scheduling"}
+    run["cpu_time"] = [
+        {"thread": t, "cpu_s": s, "waiting_s": 0.0, "longest_s": s if s == longest else 0.0,
+         "last_s": s if s == longest else 0.0}
+        for t, s in enumerate(busy_s)
+    ]  # fmt: skip
+    return run
+
+
+def session(lab: str, machine: Machine, *runs: Json) -> Json:
+    record = invented.evidence(machine)
+    return record | {"lab": lab, "runs": list(runs)}
+
+
+def test_uneven_work_is_held_against_the_solutions(labs: dict[str, Lab]) -> None:
+    lab = labs["03_scheduling"]
+    yours = worked(ONE_NODE, "submission", [0.1, 0.4])
+    solution = worked(ONE_NODE, "solution", [0.4, 0.39])
+    lines = shown(lab, session(lab.name, ONE_NODE, yours, solution))
+    text = "\n".join(lines)
+    assert "Work in pair_energy" in text
+    (head,) = [number for number, line in enumerate(lines) if "yours" in line]
+    assert "solution" in lines[head]
+    first, second = lines[head + 1 : head + 3]
+    assert first.split()[2:] == ["000000" + "." * 16, "25", "%", "0" * 22, "100", "%"]
+    assert second.split()[2:] == ["1" * 22, "100", "%", "1" * 21 + ".", "98", "%"]
+    even = worked(ONE_NODE, "submission", [0.4, 0.39])
+    text = "\n".join(shown(lab, session(lab.name, ONE_NODE, even, solution)))
+    assert "Work in pair_energy" in text and "yours" not in text
+    text = "\n".join(shown(lab, session(lab.name, ONE_NODE, yours)))
+    assert "Work in pair_energy" in text and "yours" not in text
+
+
+def test_many_threads_share_lines(labs: dict[str, Lab]) -> None:
+    lab = labs["03_scheduling"]
+    yours = worked(MANY, "submission", [0.4] + [0.1] * 38)  # the 40th never started
+    solution = worked(MANY, "solution", [0.4] * 40)
+    lines = shown(lab, session(lab.name, MANY, yours, solution))
+    bars = [line for line in lines if line.startswith("  threads ")]
+    assert len(bars) == 16
+    assert bars[0].split()[1] == "0-1" and "62 %" in bars[0]
+    assert bars[-1].split()[1] == "37-39" and "17 %" in bars[-1]
+
+
+# ---- threads and ranks -----------------------------------------------------------------
+
+
+def bound(file: str, runtime: str, role: str, *allowed: Sequence[int]) -> Json:
+    (job,) = invented.job(allowed)
+    return {
+        "kind": "binding", "lab": "02_affinity", "part": "stream", "team": len(allowed),
+        "role": role, "file": file, "runtime": runtime, "threads": job["threads"],
+        "outcome": invented.OK,
+    }  # fmt: skip
+
+
+def picture(lines: Sequence[str], title: str) -> list[str]:
+    """Of one file."""
+    start = next(number for number, line in enumerate(lines) if title in line)
+    end = next((n for n in range(start, len(lines)) if not lines[n]), len(lines))
+    return [line.strip() for line in lines[start:end]]
+
+
+def test_threads_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
+    lab = labs["02_affinity"]
+    record = session(
+        lab.name, TWO_NODES,
+        bound("kmp_spread.env", "libomp", "submission", [0], [2]),
+        bound("kmp_spread.env", "libomp", "solution", [0], [1]),
+        bound("omp_spread.env", "libomp", "submission", [0], [1]),
+        bound("omp_spread.env", "libgomp", "submission", range(8), range(8)),
+        bound("omp_spread.env", "libomp", "solution", [4], [5]),
+        bound("omp_spread.env", "libgomp", "solution", [2], [3]),
+        bound("kmp_close.env", "libomp", "submission", [0], [2], [4], [6]),
+        bound("kmp_close.env", "libomp", "solution", [1], [3], [5], [7]),
+        bound("kmp_full.env", "libomp", "submission", [0], [0]),
+    )  # fmt: skip
+    lines = shown(lab, record)
+    assert picture(lines, "kmp_spread.env on") == [
+        "kmp_spread.env on this node, libomp: FAIL",
+        "yours         solution",
+        "package 0  node 0  [0][1][.][.]  [0][.][.][.]",
+        "package 1  node 1  [.][.][.][.]  [1][.][.][.]",
+    ]
+    assert picture(lines, "omp_spread.env on") == [
+        "omp_spread.env on this node, libgomp: FAIL",
+        "yours: threads 0 and 1 may run on cores of several packages",
+        "solution:",
+        "package 0  node 0  [.][0][.][.]",
+        "package 1  node 1  [.][1][.][.]",
+    ]
+    for alone in ("kmp_close.env", "kmp_full.env"):  # it passes; there is no match
+        found = picture(lines, alone)
+        assert len(found) == 3 and not any("yours" in line for line in found)
+
+
+def test_maps_that_are_too_wide_go_below_each_other() -> None:
+    node = MANY.describe()
+
+    def drawn(columns: int) -> list[str]:
+        teams = [
+            (head, [Thread(0, (pu,), -1, -1, -1)]) for head, pu in zip(HEADS, (0, 39), strict=True)
+        ]
+        return [line.plain for line in thread_maps(node, teams, columns, symbol)]
+
+    lines = drawn(76)
+    assert lines[0] == "yours:" and "solution:" in lines
+    assert all(len(line) <= 76 for line in lines)
+    assert sum(line.count("[") for line in lines) == 80
+    assert len(drawn(300)) == 2
+
+
+def told(role: str, *rounds: Sequence[tuple[int, int]]) -> Json:
+    """rounds: PU and what was said of it, by thread."""
+    return {
+        "kind": "locate", "lab": "02_affinity", "part": "locate", "team": 2, "role": role,
+        "seed": "0", "outcome": invented.OK,
+        "rounds": [
+            [{"thread": t, "pu": pu, "numa_node": 0, "told_pu": said, "told_numa_node": 0}
+             for t, (pu, said) in enumerate(one)]
+            for one in rounds
+        ],
+    }  # fmt: skip
+
+
+def test_what_locate_said_is_drawn_beside_where_threads_were(labs: dict[str, Lab]) -> None:
+    lab = labs["02_affinity"]
+    wrong = told("submission", [(0, 0), (1, 1)], [(1, 0), (0, 1)])
+    right = told("solution", [(0, 0), (1, 1)], [(0, 0), (1, 1)])
+    assert picture(shown(lab, session(lab.name, ONE_NODE, wrong, right)), "locate on") == [
+        "locate on this node: FAIL",
+        "it said  they were",
+        "package 0  node 0  [0][1]   [1][0]",
+    ]
+    nowhere = told("submission", [(0, -1), (1, -1)])
+    assert picture(shown(lab, session(lab.name, ONE_NODE, nowhere)), "locate on")[1:] == [
+        "it said: threads 0 and 1 on no PU of this node",
+        "they were: package 0  node 0  [0][1]",
+    ]
+    fine = told("submission", [(0, 0), (1, 1)])
+    assert "locate on" not in "\n".join(shown(lab, session(lab.name, ONE_NODE, fine)))
+
+
+def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
+    lab = labs["06_message_latency"]
+
+    def run(file: str, role: str, *pus: int) -> Json:
+        return invented.launched(file, "placement", invented.job(*([[pu]] for pu in pus)), 1, role)
+
+    record = session(
+        lab.name, TWO_NODES,
+        run("near.toml", "submission", 0, 1), run("near.toml", "solution", 0, 2),
+        run("far.toml", "submission", 0, 1), run("far.toml", "solution", 2, 3),
+    )  # fmt: skip
+    lines = shown(lab, record)
+    assert picture(lines, "near.toml on")[1:] == [
+        "yours         solution",
+        "package 0  node 0  [0][.][.][.]  [0][1][.][.]",
+        "package 1  node 1  [1][.][.][.]  [.][.][.][.]",
+    ]
+    assert len(picture(lines, "far.toml on")) == 3
+    assert "yours" not in "\n".join(picture(lines, "far.toml on"))
