@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 from numalab.errors import NothingToDraw
 from numalab.figures import (
+    Sitting,
     latency_figure,
     memory_figure,
     sittings,
@@ -187,6 +188,19 @@ def test_with_several_numa_nodes_places_are_nodes() -> None:
     assert "Colour and number: NUMA node of the thread" in texts(figure)
 
 
+def test_where_pages_live_is_drawn_where_that_is_asked_for() -> None:
+    evidence = parse(invented.evidence(invented.TWO_NODES, home=lambda owner, page: 1))
+    assert {strip.what for strip in strips(evidence)} == {"first written by", "used by"}
+    homes = [one for one in strips(evidence, ["a"], with_homes=True) if one.what == "lives on"]
+    assert [one.places for one in homes] == [(1,) * 320]
+    figure = touch_figure([("a name of $x$", evidence)], with_homes=True, arrays=["a"])
+    assert_legible(figure)
+    assert len(image_colours(figure)) == 3
+    assert any("a name of $x$" in text for text in texts(figure))
+    silent = replace(evidence, placements=(replace(evidence.placements[0], residency=None),))
+    assert len(strips(silent, ["a"], with_homes=True)) == 2
+
+
 def test_pages_of_several_and_of_nobody_look_different() -> None:
     record = invented.evidence(
         invented.ONE_NODE,
@@ -249,6 +263,14 @@ def test_threads_that_may_move_are_named_and_dots_say_where_they_were() -> None:
     assert len(dots) == 2
 
 
+def test_threads_outside_the_node_are_told() -> None:
+    threads = [Thread(0, (77,), -1, -1, -1), Thread(1, (1,), -1, -1, -1)]
+    found = Sitting("yours", invented.TWO_NODES.describe(), tuple(threads), "thread", {})
+    drawn = texts(thread_figure([found]))
+    assert "Thread 0 may run on no PU of the node." in drawn
+    assert "T1" in drawn and "T0" not in drawn
+
+
 def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
     ranks = tuple(
         Rank(r, tuple(Thread(t, tuple(range(r, 8, 2)), -1, -1, -1) for t in range(4)))
@@ -267,18 +289,24 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
 # ---- work, times, messages, memory -------------------------------------------------
 
 
-def test_bars_are_the_threads_cpu_times() -> None:
+def test_bars_are_the_threads_shares_of_the_calls() -> None:
     evidence = parse(invented.evidence(invented.TWO_NODES))
-    busy = tuple(CpuTime(0.1 * (t + 1), 0.05, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
+    busy = tuple(CpuTime(0.1 * (t + 1), 0.04, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
     poor = replace(evidence.placements[0], cpu_time=busy)
     even = replace(poor, cpu_time=(CpuTime(0.3, 0.0, 0.3 / 8, 0.3),) * 8)
     figure = work_figure([("yours", replace(evidence, placements=(poor,)))])
     assert_legible(figure)
     widths = [bar.get_width() for bar in figure.axes[0].patches]
-    assert widths == pytest.approx([one.cpu_s for one in busy] + [0.05] * 8)
+    assert widths == pytest.approx([12.5 * (t + 1) for t in range(8)] + [5.0] * 8)
     best = work_figure([("yours", replace(evidence, placements=(poor, even)))])
-    assert [bar.get_width() for bar in best.axes[0].patches][:8] == pytest.approx([0.3] * 8)
+    assert [bar.get_width() for bar in best.axes[0].patches][:8] == pytest.approx([100] * 8)
     assert any("work share 1.00" in text for text in texts(best))
+    idle = replace(poor, cpu_time=even.cpu_time[:6])  # two threads never started
+    both = work_figure(
+        [(name, replace(evidence, placements=(look,))) for name, look in (("a", idle), ("b", even))]
+    )
+    assert [bar.get_width() for bar in both.axes[0].patches][6:8] == [0, 0]
+    assert both.axes[0].get_xlim() == both.axes[1].get_xlim()
 
 
 def test_points_are_the_generations_and_the_line_what_is_asked_for(first_touch: Lab) -> None:

@@ -22,6 +22,7 @@ SETTINGS = PLOT_SETTINGS | {
     "xtick.labelsize": LEAST_POINTS,
     "ytick.labelsize": LEAST_POINTS,
     "legend.fontsize": LEAST_POINTS,
+    "text.parse_math": False,  # a name with dollar signs is a name
 }
 LETTER_IN = 0.6 / 72  # width of a letter of one point, on the wide side
 

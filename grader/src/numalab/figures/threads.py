@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEGEND = "Above: the {noun} that may run there ({letter}0, {letter}1, ...); below: the PU."
+NO_PU = "no PU of the node"
 SEEN_LEGEND = " Dot: seen there."
 CROWD_LEGEND = " 4 {letter}: four of them."
 
@@ -109,7 +110,9 @@ def _bound(sitting: Sitting) -> tuple[dict[int, list[int]], dict[str, list[int]]
 
 
 def _reach(pus: Sequence[int], of_pu: Mapping[int, Json]) -> str:
-    """The smallest unit that holds PUs of several cores."""
+    """The smallest unit that holds PUs of several cores, or of none."""
+    if not pus:
+        return NO_PU
     for key, name in (("numa_node", "NUMA node"), ("package", "package")):
         units = {of_pu[pu][key] for pu in pus}
         if len(units) == 1 and len({entry[key] for entry in of_pu.values()}) > 1:
@@ -120,8 +123,8 @@ def _reach(pus: Sequence[int], of_pu: Mapping[int, Json]) -> str:
 def _notes(sitting: Sitting, loose: Mapping[str, Sequence[int]]) -> list[str]:
     named = explain.ranks if sitting.noun == "rank" else explain.threads
     return [
-        f"{explain.first_upper(named(numbers))} may run on {where}: nothing binds "
-        + ("it." if len(numbers) == 1 else "them.")
+        f"{explain.first_upper(named(numbers))} may run on {where}"
+        + ("." if where == NO_PU else f": nothing binds {'it' if len(numbers) == 1 else 'them'}.")
         for where, numbers in loose.items()
     ]
 

@@ -32,6 +32,7 @@ from numalab.palette import (
 )
 from numalab.record import Evidence
 from numalab.touch import place_of, shown_trace
+from numalab.touch_map import HOMES, USED, WRITTEN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 NOBODY, SEVERAL = -1, -2  # in the place of a thread or a NUMA node
 STRIP_IN, ARRAY_GAP_IN = 0.34, 0.16
 LABELS_IN = 2.1  # left of the strips
-STRIPS = ("first written by", "used by")
+STRIPS = (WRITTEN, USED)
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,19 @@ def _one(places: frozenset[int]) -> int:
     return next(iter(places)) if len(places) == 1 else SEVERAL
 
 
-def strips(evidence: Evidence, arrays: Sequence[str] | None = None) -> list[Strip]:
+def strips(
+    evidence: Evidence, arrays: Sequence[str] | None = None, with_homes: bool = False
+) -> list[Strip]:
     """Two for each array, of the tracing that judges worst. With several NUMA nodes places are
-    those of the threads, else the threads themselves. arrays: only those."""
+    those of the threads, else the threads themselves. arrays: only those; with_homes: a third,
+    the NUMA nodes on which its pages live, as far as the system told."""
     found = shown_trace(evidence)
     if found is None:
         return []
     trace, users = found
     place = place_of(trace, evidence.numa_nodes)
+    residency = evidence.placements[0].residency if with_homes and evidence.placements else None
+    homes = residency or {}
     rows = []
     for array in trace.arrays:
         if arrays is not None and array.name not in arrays:
@@ -72,6 +78,8 @@ def strips(evidence: Evidence, arrays: Sequence[str] | None = None) -> list[Stri
         writers = tuple(place(w) if w >= 0 else NOBODY for w in array.first_writer)
         using = tuple(_one(frozenset(map(place, page))) for page in users[array.name])
         rows += [Strip(array.name, STRIPS[0], writers), Strip(array.name, STRIPS[1], using)]
+        if array.name in homes:
+            rows.append(Strip(array.name, HOMES, homes[array.name]))
     return rows
 
 
@@ -112,7 +120,7 @@ def _draw(axes: Axes, rows: Sequence[Strip], title: str, width: float) -> float:
     y = 0.0
     ticks: list[tuple[float, str]] = []
     for number, strip in enumerate(rows):
-        if number and number % 2 == 0:
+        if number and strip.what == STRIPS[0]:
             y += ARRAY_GAP_IN
         _draw_strip(axes, strip, y, width)
         name = f"{strip.array}  " if strip.what == STRIPS[0] else ""
@@ -128,7 +136,7 @@ def _draw(axes: Axes, rows: Sequence[Strip], title: str, width: float) -> float:
 
 
 def _height(rows: Sequence[Strip]) -> float:
-    return len(rows) * STRIP_IN + (len(rows) // 2 - 1) * ARRAY_GAP_IN
+    return len(rows) * STRIP_IN + (len({strip.array for strip in rows}) - 1) * ARRAY_GAP_IN
 
 
 def _title(label: str, evidence: Evidence, where: str) -> str:
@@ -142,11 +150,13 @@ def touch_figure(
     where: str = "here",
     *,
     arrays: Sequence[str] | None = None,
+    with_homes: bool = False,
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """The touch maps of one or several labelled records, one above the other. where: as in a
-    verdict, the place at which they were seen. arrays: draw only those. Raises NothingToDraw."""
-    found = [(label, one, strips(one, arrays)) for label, one in seen]
+    verdict, the place at which they were seen. arrays: draw only those; with_homes: and where
+    the pages live. Raises NothingToDraw."""
+    found = [(label, one, strips(one, arrays, with_homes)) for label, one in seen]
     found = [entry for entry in found if entry[2]]
     if not found:
         raise NothingToDraw("no page was traced, so there is no touch map to draw")
@@ -159,7 +169,8 @@ def touch_figure(
         _draw(axes, rows, _title(label, evidence, where), width_in - LABELS_IN)
         traced = len(rows[0].places)
         if index == len(found) - 1:
-            axes.set_xlabel(f"page of the array ({count(traced, 'page')} traced)")
+            words = f"page of the array ({count(traced, 'page')} traced)"
+            axes.set_xlabel("\n".join(broken(words, width_in - LABELS_IN, 13)))
     places = {place for _, _, rows in found for strip in rows for place in strip.places}
     _add_legend(figure, [evidence.numa_nodes > 1 for _, evidence, _ in found], places)
     return figure

@@ -1,4 +1,5 @@
-"""How evenly the work was shared: CPU time of each thread in the compute phases."""
+"""How evenly the work was shared: for how much of the time that the calls take each thread is at
+work. Looks differ in how often they call, so seconds could not be compared."""
 
 from __future__ import annotations
 
@@ -26,25 +27,32 @@ def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     return max(looks, key=lambda look: work_share(look).share, default=None)
 
 
-def _draw(axes: Axes, label: str, look: Placement, width: float) -> None:
-    times_s = [one.cpu_s for one in look.cpu_time]
-    waiting_s = [one.waiting_s for one in look.cpu_time]
-    threads = range(len(times_s))
-    axes.barh(threads, times_s, color=[place_colour(t) for t in threads], edgecolor="#333333",
+def _waits_too(look: Placement) -> bool:
+    return any(one.waiting_s > 0.01 * one.cpu_s for one in look.cpu_time)
+
+
+def _draw(axes: Axes, label: str, look: Placement, width: float, end: float) -> None:
+    """end: of the axis, in percent."""
+    share = work_share(look)
+    longest_s = sum(one.longest_s for one in look.cpu_time) or 1.0
+    works = [100 * one for one in share.of_thread]
+    waits = [100 * one.waiting_s / longest_s for one in look.cpu_time]
+    waits += [0.0] * (len(works) - len(waits))  # threads that never started
+    threads = range(len(works))
+    axes.barh(threads, works, color=[place_colour(t) for t in threads], edgecolor="#333333",
               label="works")  # fmt: skip
-    axes.barh(threads, waiting_s, left=times_s, color="none", edgecolor=GREY, hatch="///",
+    axes.barh(threads, waits, left=works, color="none", edgecolor=GREY, hatch="///",
               label="waits for a core")  # fmt: skip
-    mean_s = sum(times_s) / look.team
-    axes.axvline(mean_s, color="#000000", linestyle="--", linewidth=1.5)
-    axes.set_xlim(0, 1.12 * max(max(a + b for a, b in zip(times_s, waiting_s, strict=True)), 1e-9))
-    axes.set_ylim(len(times_s) - 0.5, -0.5)
-    step = -(-len(times_s) // MOST_NUMBERED)
+    axes.axvline(100 * share.share, color="#000000", linestyle="--", linewidth=1.5)
+    axes.set_xlim(0, end)
+    axes.set_ylim(len(works) - 0.5, -0.5)
+    step = -(-len(works) // MOST_NUMBERED)
     axes.set_yticks([t for t in threads if t % step == 0])
     axes.set_ylabel("thread")
-    axes.set_xlabel("CPU time [s]; dashed: mean")
+    axes.set_xlabel("time at work [%]; dashed: mean")
     axes.grid(axis="x")
     axes.grid(visible=False, axis="y")
-    words = f"{label}\nwork share {work_share(look).share:.2f}"
+    words = f"{label}\nwork share {share.share:.2f}"
     lines = [line for part in words.splitlines() for line in broken(part, width, 13)]
     axes.set_title("\n".join(lines), loc="left", fontsize=13)
 
@@ -69,15 +77,18 @@ def work_figure(
         raise NothingToDraw("nobody looked how the work was shared, so there is nothing to draw")
     across = min(2, len(panels))
     rows = -(-len(panels) // across)
-    most = max(len(look.cpu_time) for _, look in panels)
+    most = max(len(work_share(look).of_thread) for _, look in panels)
     height = 2.3 + min(0.34 * most, 5.5)
     figure = new_figure(width_in, rows * height)
     grid = figure.subplots(rows, across, squeeze=False)
+    # The same for all panels, which are to be compared; long waits run out of the picture.
+    with_waits = any(_waits_too(look) for _, look in panels)
+    end = 150.0 if with_waits else 105.0
     for index, (label, look) in enumerate(panels):
-        _draw(grid[index // across][index % across], label, look, width_in / across - 0.9)
+        _draw(grid[index // across][index % across], label, look, width_in / across - 0.9, end)
     for index in range(len(panels), rows * across):
         grid[index // across][index % across].axis("off")
-    if any(one.waiting_s > 0.01 * one.cpu_s for _, look in panels for one in look.cpu_time):
+    if with_waits:
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
