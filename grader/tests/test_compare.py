@@ -253,18 +253,21 @@ def test_what_locate_said_is_drawn_beside_where_threads_were(labs: dict[str, Lab
     assert "locate on" not in "\n".join(shown(lab, session(lab.name, ONE_NODE, fine)))
 
 
-def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
-    lab = labs["06_message_latency"]
+def message_session() -> Json:
+    """Of messages: near is far, and far is far."""
 
     def run(file: str, role: str, *pus: int) -> Json:
         return invented.launched(file, "placement", invented.job(*([[pu]] for pu in pus)), 1, role)
 
-    record = session(
-        lab.name, TWO_NODES,
+    return session(
+        "06_message_latency", TWO_NODES,
         run("near.toml", "submission", 0, 1), run("near.toml", "solution", 0, 2),
         run("far.toml", "submission", 0, 1), run("far.toml", "solution", 2, 3),
     )  # fmt: skip
-    lines = shown(lab, record)
+
+
+def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
+    lines = shown(labs["06_message_latency"], message_session())
     assert picture(lines, "near.toml on")[1:] == [
         "yours         solution",
         "package 0  node 0  [0][.][.][.]  [0][1][.][.]",

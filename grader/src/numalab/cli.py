@@ -28,13 +28,14 @@ from numalab.cli_progress import progress as progress_command
 from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
-from numalab.files import partial_path, write_json
+from numalab.files import partial_path, write_json, write_whole
 from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.findings import Finding
     from numalab.grade import Session
+    from numalab.graded import GradedKernel
     from numalab.verdict import Verdict
     from numalab.virtual.machine import Machine
     from numalab.virtual.place import VirtualPlaces
@@ -254,21 +255,21 @@ def _source(kit: Kit, lab: Lab, variant: str, submission: Path | None) -> Path:
     return kit.lab_folder(lab.name)
 
 
-def check_json_target(path: Path | None) -> None:
+def check_json_target(path: Path | None, option: str = "--json") -> None:
     """Finds out before the measuring whether the result can be written after it."""
     if path is None:
         return
     folder = path.parent
     if path.is_dir():
-        raise UserError(f"--json {path}: that is a folder; name a file in it")
+        raise UserError(f"{option} {path}: that is a folder; name a file in it")
     if not folder.is_dir():
-        raise UserError(f"--json {path}: there is no folder {folder}; make it first")
+        raise UserError(f"{option} {path}: there is no folder {folder}; make it first")
     try:
         partial_path(path).write_text("")
         partial_path(path).unlink()
     except OSError as error:
         raise UserError(
-            f"--json {path}: {folder} is not writable ({error.strerror}); choose another place"
+            f"{option} {path}: {folder} is not writable ({error.strerror}); choose another place"
         ) from error
 
 
@@ -354,6 +355,7 @@ class Request:
     here_only: bool = False
     is_chosen: bool = True
     explain: bool = False
+    html_path: Path | None = None
     no_times: str | None = None
     again: str | None = None
     before_report: Callable[[], None] = lambda: None
@@ -412,6 +414,7 @@ def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
 def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
+    from numalab.graded import GradedKernel
     from numalab.timing_account import timing_accounts, with_timing
     from numalab.timing_plot import timing_lines
     from numalab.verdict import of_machine
@@ -429,6 +432,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     before_s = max(0.0, time.time() - started) if started else 0.0
     results: list[dict[str, Any]] = []
     verdicts: list[Verdict] = []
+    kernels: list[GradedKernel] = []
     machines: dict[str, Any] = {}
     interrupted = False
     not_kept = None
@@ -471,15 +475,16 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
         )
         machines |= {there.place.name: there.machine for there in elsewhere}
+        seen = [("here", session.evidence)]
+        seen += [(there.place.name, there.evidence) for there in elsewhere]
+        unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
+        again = request.again or f"./numalab {shlex.join(sys.argv[1:])}"
+        published = find_machine(kit, "hydra").latencies if lab.mpi else ()
+        kernels.append(GradedKernel(lab, verdict, seen, accounts, unchanged, again, published))
         if request.show:
             if is_first:
                 request.before_report()
             is_first = False
-            unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
-            again = request.again or f"./numalab {shlex.join(sys.argv[1:])}"
-            seen = [("here", session.evidence)]
-            seen += [(there.place.name, there.evidence) for there in elsewhere]
-            published = find_machine(kit, "hydra").latencies if lab.mpi else ()
             explained = (
                 timing_lines(lab, accounts, session.evidence, console.width - 4)
                 if request.explain
@@ -507,6 +512,9 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
             raise KitError(
                 f"the results can't be written to {request.json_path}: {error}"
             ) from error
+    if request.html_path is not None:
+        notes = [(name, places.note(name)) for name in machines]
+        _write_html(kit, request.html_path, kernels, node, notes, interrupted)
     if not_kept is not None:
         click.echo(f"numalab: {not_kept}", err=True)
     if interrupted and request.show:
@@ -523,6 +531,34 @@ def _keep_progress(kit: Kit, lab: Lab, verdict: Verdict, request: Request) -> No
         lab, verdict, progress.now(), request.quick, is_untimed, request.machine_names
     )
     progress.keep_result(kit, lab, verdict, result)
+
+
+def _write_html(
+    kit: Kit,
+    path: Path,
+    kernels: Sequence[GradedKernel],
+    node: dict[str, Any],
+    machines: Sequence[tuple[str, str]],
+    interrupted: bool,
+) -> None:
+    """Raises KitError."""
+    from datetime import datetime
+
+    from numalab.graded import Occasion, Submission
+    from numalab.palette import keep_matplotlib_in
+
+    graded_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    occasion = Occasion(graded_at, node, machines, interrupted)
+    try:
+        with progress_line("page") as progress:
+            progress("drawing")
+            keep_matplotlib_in(kit.build / "matplotlib")
+            from numalab.html_page import page
+
+            write_whole(path, page([Submission("", kernels)], occasion))
+    except (ImportError, OSError) as error:
+        raise KitError(f"the page can't be written to {path}: {error}") from error
+    click.echo(f"\nPage: {_short(path)}")
 
 
 def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
@@ -598,6 +634,13 @@ def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     help="Show how times were decided: each generation, and the evidence.",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as a page: pictures of what was seen, yours and the solution's.",
+)
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
 @click.pass_obj
 def grade_command(
@@ -614,6 +657,7 @@ def grade_command(
     quick: bool,
     explain: bool,
     json_path: Path | None,
+    html_path: Path | None,
     force: bool,
 ) -> int:
     """Grade your kernels (those in labs/, unless you say otherwise).
@@ -628,6 +672,7 @@ def grade_command(
       ./numalab grade 03 --quick --explain   and why each time was decided so
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
+      ./numalab grade 01 --html report.html  and a page to look at, or to send
       ./numalab grade --solutions --json out.json
     """
     if solutions + handouts + (submission is not None) > 1:
@@ -637,6 +682,7 @@ def grade_command(
     if on and here_only:
         raise UserError("--on and --here-only exclude each other")
     check_json_target(json_path)
+    check_json_target(html_path, "--html")
     machines = named_machines(kit, on)
     variant = "solution" if solutions else "handout" if handouts else "submission"
     all_labs = load_labs(kit.root)
@@ -648,6 +694,7 @@ def grade_command(
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
         on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
+        html_path=html_path,
     )  # fmt: skip
     with kit.lock(), virtual_places(kit, guest_kernel) as places:
         graded = grade_all(kit, request, places)

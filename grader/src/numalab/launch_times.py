@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from rich.table import Table
 from rich.text import Text
@@ -33,26 +34,43 @@ def _median_s(generations: Iterable[Generation], role: str) -> str:
     return f"over {middle}" if is_cut else middle
 
 
-def launch_times(lab: Lab, evidence: Evidence) -> Table | None:
-    """A line for each of the kit's slow launches that was timed."""
+@dataclass(frozen=True)
+class LaunchTimes:
+    """rows: a launch and what it took, as heads say; note: what the times are medians of."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+
+def times_of_launches(lab: Lab, evidence: Evidence) -> LaunchTimes | None:
+    """A row for each of the kit's slow launches that was timed."""
     timed = complete(evidence, _ROLES)
     slow = [one for one in dict.fromkeys(g.slow for g in timed) if one is not None]
     if not slow:
         return None
-    table = Table.grid(padding=(0, 3))
-    count = explain.count(len(timed), "generation")
-    table.add_row(
-        Text(f"{explain.first_upper(lab.repetition)} takes, median", style="bold"),
-        *(
-            Text(name, style="bold", justify="right")
-            for name in ("this launch", _WHOSE[evidence.variant], "the kit's")
-        ),
-    )
+    rows = []
     for name in slow:
         of_launch = [one for one in timed if one.slow == name]
-        table.add_row(
-            f"  {name}",
-            *(Text(_median_s(of_launch, role), justify="right") for role in _ROLES),
-        )
-    table.add_row(Text(f"  ({count}, n = {timed[0].n:,})", style="dim"))
+        rows.append((name, *(_median_s(of_launch, role) for role in _ROLES)))
+    return LaunchTimes(
+        f"{explain.first_upper(lab.repetition)} takes, median",
+        ("this launch", _WHOSE[evidence.variant], "the kit's"),
+        tuple(rows),
+        f"{explain.count(len(timed), 'generation')}, n = {timed[0].n:,}",
+    )
+
+
+def launch_times(lab: Lab, evidence: Evidence) -> Table | None:
+    """The same for a terminal."""
+    found = times_of_launches(lab, evidence)
+    if found is None:
+        return None
+    table = Table.grid(padding=(0, 3))
+    heads = (Text(name, style="bold", justify="right") for name in found.heads)
+    table.add_row(Text(found.title, style="bold"), *heads)
+    for name, *times in found.rows:
+        table.add_row(f"  {name}", *(Text(time, justify="right") for time in times))
+    table.add_row(Text(f"  ({found.note})", style="dim"))
     return table

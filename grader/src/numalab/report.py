@@ -7,7 +7,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.padding import Padding
@@ -98,24 +98,30 @@ def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
     return columns if evidence.memories else []
 
 
+MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
+    ("on huge pages", lambda one: explain.percent(one.huge_bytes / one.bytes)),
+    ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
+    ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
+    ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
+)
+
+
+def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
+    size = explain.amount(columns[-1][1].bytes)
+    return f"A table of {size}{'' if evidence.generations else ', one run'}"
+
+
 def memory_table(evidence: Evidence) -> Table | None:
     """What the large table costs."""
     columns = memory_columns(evidence)
     if not columns:
         return None
     table = Table.grid(padding=(0, 3))
-    size = explain.amount(columns[-1][1].bytes)
     table.add_row(
-        Text(f"A table of {size}{'' if evidence.generations else ', one run'}", style="bold"),
+        Text(memory_caption(evidence, columns), style="bold"),
         *(Text(name, style="bold", justify="right") for name, _ in columns),
     )
-    rows: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
-        ("on huge pages", lambda one: explain.percent(one.huge_bytes / one.bytes)),
-        ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
-        ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
-        ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
-    )
-    for label, value in rows:
+    for label, value in MEMORY_ROWS:
         table.add_row(f"  {label}", *(Text(value(one), justify="right") for _, one in columns))
     return table
 
@@ -123,7 +129,7 @@ def memory_table(evidence: Evidence) -> Table | None:
 # ---- a verdict -----------------------------------------------------------------
 
 
-def _bound(criterion: CriterionVerdict) -> str:
+def bound_words(criterion: CriterionVerdict) -> str:
     """Value and threshold of what failed; what passed says enough in its sentence."""
     if criterion.value is None or criterion.status not in ("fail", "inconclusive"):
         return ""
@@ -152,29 +158,28 @@ def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdi
     yield from groups.values()
 
 
-def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(width=5)
-    table.add_column(width=18)
-    table.add_column(width=4, justify="right")
-    table.add_column(ratio=1, overflow="fold")
-    shared: dict[str, str] = {}  # a reason told once
+@dataclass(frozen=True)
+class CriterionRow:
+    """A criterion with the other places at which it got the same status. points: such as 1/2,
+    empty where another row counts them."""
+
+    criterion: CriterionVerdict
+    elsewhere: tuple[str, ...]
+    points: str
+
+    @property
+    def where_too(self) -> str:
+        """A sentence with a space before it, or nothing."""
+        if not self.elsewhere:
+            return ""
+        verb = {"pass": "Passes", "fail": "Fails"}.get(self.criterion.status, "The same")
+        return f" {verb} on {explain.listed(self.elsewhere)}, too."
+
+
+def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
+    """All criteria in order."""
     counted: set[str] = set()
     for criterion, *others in _alike(criteria):
-        word, style = STATUS_STYLE[criterion.status]
-        why = criterion.why
-        if why in shared and len(why) > 20:
-            why = f"(as for {shared[why]})"
-        else:
-            shared[why] = criterion.name
-        bound = _bound(criterion)
-        place = "" if criterion.where == "here" else f"On {criterion.where}: "
-        text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
-        text.append(why, style="not bold")
-        if others:
-            where = explain.listed([one.where for one in others])
-            verb = {"pass": "Passes", "fail": "Fails"}.get(criterion.status, "The same")
-            text.append(f" {verb} on {where}, too.", style="not bold")
         fails_somewhere = any(c.name == criterion.name and c.status == "fail" for c in criteria)
         points = (
             f"{criterion.points}/{criterion.max_points}"
@@ -185,8 +190,43 @@ def _criterion_rows(criteria: Sequence[CriterionVerdict]) -> Table:
             points = ""  # graded in several places, it counts once
         else:
             counted.add(criterion.name)
-        table.add_row(Text(word, style=style), criterion.name, points, text)
+        yield CriterionRow(criterion, tuple(one.where for one in others), points)
+
+
+def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=5)
+    table.add_column(width=18)
+    table.add_column(width=4, justify="right")
+    table.add_column(ratio=1, overflow="fold")
+    shared: dict[str, str] = {}  # a reason told once
+    for row in criterion_rows(criteria):
+        criterion = row.criterion
+        word, style = STATUS_STYLE[criterion.status]
+        why = criterion.why
+        if why in shared and len(why) > 20:
+            why = f"(as for {shared[why]})"
+        else:
+            shared[why] = criterion.name
+        bound = bound_words(criterion)
+        place = "" if criterion.where == "here" else f"On {criterion.where}: "
+        text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
+        text.append(why, style="not bold")
+        text.append(row.where_too, style="not bold")
+        table.add_row(Text(word, style=style), criterion.name, row.points, text)
     return table
+
+
+def points_notes(verdict: Verdict, is_untimed: bool) -> str:
+    """What of the points is not among those that could be earned; may be empty."""
+    still_open = sum(c.max_points for c in verdict.criteria if c.status == "inconclusive")
+    notes = []
+    if still_open:
+        notes.append(f"{still_open} open")
+    if verdict.ungraded_points > still_open:
+        why_not = "not graded" if is_untimed else "not gradable here"
+        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
+    return ", ".join(notes)
 
 
 def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
@@ -197,15 +237,9 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     if verdict.variant == "handout" and not unchanged:
         text.append(", edited")
     text.append(f"  {verdict.points} of {gradable} points", style=style)
-    still_open = sum(c.max_points for c in verdict.criteria if c.status == "inconclusive")
-    notes = []
-    if still_open:
-        notes.append(f"{still_open} open")
-    if verdict.ungraded_points > still_open:
-        why_not = "not graded" if is_untimed else "not gradable here"
-        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
+    notes = points_notes(verdict, is_untimed)
     if notes:
-        text.append(f" ({', '.join(notes)})", style="dim")
+        text.append(f" ({notes})", style="dim")
     return text
 
 
@@ -224,9 +258,10 @@ def _to_mend(lab: Lab, verdict: Verdict) -> str:
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
 
 
-def _next_step(
+def next_step(
     lab: Lab, verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
 ) -> str | None:
+    """What a student does now, in words; again: the command that grades once more."""
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
@@ -261,7 +296,7 @@ def _show_compiler(console: Console, build: Build) -> None:
         console.print(Text(f"    {line}"), soft_wrap=True)
 
 
-def _show_printed(console: Console, evidence: Evidence) -> None:
+def printed_words(evidence: Evidence) -> str | None:
     """A kernel that prints is told so: it costs time, and nobody sees it."""
     outcomes = [check.outcome for check in evidence.checks]
     outcomes += [trace.outcome for trace in evidence.traces]
@@ -269,12 +304,11 @@ def _show_printed(console: Console, evidence: Evidence) -> None:
     for outcome in outcomes:
         first = explain.printed_lines(outcome)
         if outcome.ok and first:
-            text = (
+            return (
                 f"Your kernel prints. The first line: {first[0][:100]}\n"
                 "Take it out before you look at times."
             )
-            console.print(Padding(Text(text), (1, 0, 0, 2)))
-            return
+    return None
 
 
 def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[list[Text]]:
@@ -303,6 +337,12 @@ def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -
             console.print(Padding(line, (0, 0, 0, 4)))
 
 
+def is_predicted(lab: Lab, verdict: Verdict) -> bool:
+    """Whether what is to be predicted has been, and may be shown."""
+    wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+    return any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
+
+
 def show_verdict(
     console: Console,
     lab: Lab,
@@ -321,17 +361,18 @@ def show_verdict(
     with stripped(console):
         console.print()
         console.print(_heading(verdict, unchanged, evidence.timing_refused is not None))
-        console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
+        console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, evidence.build)
-        _show_printed(console, evidence)
+        printed = printed_words(evidence)
+        if printed:
+            console.print(Padding(Text(printed), (1, 0, 0, 2)))
         for picture in _pictures(lab, verdict, seen, console.width - 2):
             console.print()
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
         _show_placements(console, lab, verdict, seen)
-        wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
-        is_predicted = any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
-        for number, row in enumerate(latency_lines(evidence, is_predicted, published)):
+        lines = latency_lines(evidence, is_predicted(lab, verdict), published)
+        for number, row in enumerate(lines):
             if number == 0:
                 console.print()
             console.print(Padding(Text(row, style="" if number else "bold"), (0, 0, 0, 2)))
@@ -341,7 +382,7 @@ def show_verdict(
                 console.print(Padding(table, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
-        step = _next_step(lab, verdict, evidence, unchanged, again)
+        step = next_step(lab, verdict, evidence, unchanged, again)
         if step:
             console.print()
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))

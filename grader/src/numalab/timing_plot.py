@@ -23,6 +23,7 @@ from numalab.timing_words import (
     evidence_words,
     heading_words,
     names,
+    scale_words,
     sentences,
 )
 
@@ -235,9 +236,9 @@ def _legend(account: TimingAccount) -> str:
 
 
 def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str]:
-    unit = account.criterion.at_least if account.criterion.rule == "efficiency" else 1.0
+    unit, _ = scale_words(account)
     state = account.state
-    assert unit is not None and account.asked is not None
+    assert account.asked is not None
     in_rows = len(state.margins) <= MOST_ROWS
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
     axis = axis_for(state.margins, max(width, 24), unit)
@@ -269,7 +270,6 @@ def _account_lines(
     lab: Lab, account: TimingAccount, evidence: Evidence, columns: int
 ) -> Iterator[Text]:
     named = names(lab, account, evidence)
-    is_efficiency = account.criterion.rule == "efficiency"
 
     def wrapped(text: str, indent: str = "  ") -> Iterator[Text]:
         for part in textwrap.wrap(text, columns, initial_indent=indent, subsequent_indent=indent):
@@ -277,9 +277,7 @@ def _account_lines(
 
     yield Text(heading_words(account), style="bold")
     yield from wrapped(asked_words(account, named))
-    unit, of = 1.0, "times the speed that is asked for"
-    if is_efficiency:
-        unit, of = account.criterion.at_least or 1.0, "times the solution's speed"
+    unit, of = scale_words(account)
     if account.state.margins:
         yield from wrapped(f"Speed: {of}, on a logarithmic scale; {_legend(account)}.")
         if len(account.state.margins) <= MOST_ROWS:

@@ -59,6 +59,13 @@ def asked_words(account: TimingAccount, named: Named) -> str:
     )
 
 
+def scale_words(account: TimingAccount) -> tuple[float, str]:
+    """What a margin of 1 is called where it is shown, and of what that is a multiple."""
+    if account.criterion.rule == "efficiency":
+        return account.criterion.at_least or 1.0, "times the solution's speed"
+    return 1.0, "times the speed that is asked for"
+
+
 def heading_words(account: TimingAccount) -> str:
     word = {
         "pass": "passed",

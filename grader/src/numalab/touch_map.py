@@ -47,7 +47,7 @@ def _strip(places: Places, columns: int) -> Text:
     return text
 
 
-def _rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[str, Places]]]:
+def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[str, Places]]]:
     """The rows of each array, by the tracing that judges worst; places are NUMA nodes, or with
     one of them threads."""
     seen = shown_trace(evidence)
@@ -99,13 +99,13 @@ def touch_map_picture(
 ) -> list[Text]:
     """The tracing that judges worst, drawn, and below each array the solution's of the same;
     nothing where there is none. with_homes: also the NUMA nodes on which the pages live."""
-    arrays = _rows_by_array(evidence, with_homes)
+    arrays = rows_by_array(evidence, with_homes)
     if not arrays:
         return []
     by_node = evidence.numa_nodes > 1
     by_owner = [("", arrays)]
     if solution is not None:
-        theirs = _rows_by_array(solution, with_homes)
+        theirs = rows_by_array(solution, with_homes)
         by_owner = list(zip(OWNERS, (arrays, theirs), strict=True))
     pages = len(next(iter(arrays.values()))[0][1])
     owner_columns = 0 if solution is None else 1 + max(map(len, OWNERS))
