@@ -292,6 +292,61 @@ class Found:
         }  # fmt: skip
 
 
+def read_found(data: Json) -> Found:
+    """From what to_json made of it; only the node's PUs are lost. Raises KitError."""
+    try:
+        if data["schema"] != 1:
+            raise KitError(f"the exploration has schema version {data['schema']}, not 1")
+        beside = ("arguments", "environment")
+        made = tuple(
+            Configuration(
+                {key: value for key, value in entry.items() if key not in beside},
+                tuple(entry["arguments"]),
+                entry["environment"],
+            )
+            for entry in data["configurations"]
+        )
+        ours = ("configuration", "round", "order", "started_s")
+        samples = tuple(
+            Sample(
+                configuration=entry["configuration"],
+                round=entry["round"],
+                order=entry["order"],
+                started_s=entry["started_s"],
+                record={key: value for key, value in entry.items() if key not in ours},
+            )
+            for entry in data["samples"]
+        )
+        return Found(
+            exploration=Exploration(data["lab"], data["title"], _explored(made, data["rounds"])),
+            configurations=made,
+            samples=samples,
+            node=data["node"],
+            about=data["about"],
+            build=data["build"],
+            seed=data["seed"],
+            interrupted=data["interrupted"],
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise KitError(f"not what ./numalab explore --json writes: {error!r}") from error
+
+
+def _explored(made: Sequence[Configuration], rounds: int) -> Schedules | TableSizes:
+    """What was run, from the configurations that it became."""
+    first = made[0]
+    if "table_bytes" in first.key:
+        sizes = sorted({int(one.key["table_bytes"]) for one in made})
+        growth = sizes[1] // sizes[0] if len(sizes) > 1 else 2
+        return TableSizes(sizes[0], sizes[-1], growth, int(first.arguments[2]), rounds)
+    return Schedules(
+        schedules=tuple(dict.fromkeys(str(one.key["schedule"]) for one in made)),
+        chunks=tuple(dict.fromkeys(int(one.key["chunk"]) for one in made)),
+        environment={},
+        n=int(first.arguments[0]),
+        rounds=rounds,
+    )
+
+
 def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
     """For each round the configurations in its random order."""
     generator = random.Random(seed)

@@ -91,12 +91,12 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
         ratios.set_xticks(range(len(counts)), [str(threads) for threads in counts])
         ratios.set_xlim(-0.5, len(counts) - 0.5)
         ratios.set_xlabel("threads")
-    grid[0][0].set_ylabel("time of C = A B [ms]")
+    grid[0][0].set_ylabel("time [ms]")
     if len(counts) > 2:
         grid[0][0].set_yscale("log")
     else:
         grid[0][0].set_ylim(bottom=0)
-    grid[1][0].set_ylabel(f"time / time of\n{what.schedules[0]}, same round")
+    grid[1][0].set_ylabel(f"over {what.schedules[0]},\nsame round")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
@@ -192,27 +192,37 @@ def draw(found: Found, path: Path, scratch: Path) -> None:
     try:
         keep_matplotlib_in(scratch)
         import matplotlib
-        from matplotlib.figure import Figure
+
+        figure = exploration_figure(found)
     except (ImportError, OSError) as error:
         raise KitError(
             f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
         ) from error
+    partial = partial_path(path)
+    try:
+        with matplotlib.rc_context(PLOT_SETTINGS):
+            figure.savefig(partial, format=path.suffix[1:].lower())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise KitError(f"the plot can't be written: {reason_of(error)}") from error
+
+
+def exploration_figure(found: Found, size_in: tuple[float, float] = (12, 7.5)) -> Figure:
+    """size_in: width and height, at which letters have 14 points or a little less."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     what = found.exploration.what
     with matplotlib.rc_context(PLOT_SETTINGS):
         # A Figure of its own, without pyplot, needs no display.
-        figure = Figure(figsize=(12, 7.5), dpi=110, layout="constrained")
+        figure = Figure(figsize=size_in, dpi=110, layout="constrained")
         figure.suptitle(_title(found), fontsize=16)
         if isinstance(what, Schedules):
             _draw_schedules(figure, found, what)
         else:
             _draw_sizes(figure, found, what)
-        partial = partial_path(path)
-        try:
-            figure.savefig(partial, format=path.suffix[1:].lower())
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise KitError(f"the plot can't be written: {reason_of(error)}") from error
+    return figure
 
 
 def _title(found: Found) -> str:
