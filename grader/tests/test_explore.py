@@ -439,7 +439,7 @@ def test_plots_name_axes_and_units(tmp_path: Path) -> None:
     path = tmp_path / "all.svg"
     explore_plot.draw(invented(SCHEDULES, dynamic_is_slow_on_two), path, tmp_path / "m")
     text = path.read_text()
-    for words in ("threads", "time of C = A B [ms]", "chunk 16", "guided", "96.1 % interval"):
+    for words in ("threads", "time [ms]", "over static,", "chunk 16", "guided", "96.1 % interval"):
         assert words in text, words
     explore_plot.draw(invented(TABLES, parts_at_4_mib), path, tmp_path / "m")
     text = path.read_text()

@@ -28,7 +28,12 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize(
-    "command", [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)]
+    "command",
+    [
+        ("ruff", "check", ".", "../slides"),
+        ("ruff", "format", "--check", ".", "../slides"),
+        ("mypy",),
+    ],
 )
 def test_python(command: tuple[str, ...]) -> None:
     program = Path(sys.executable).parent / command[0]
