@@ -21,10 +21,10 @@ os.environ[STARTED_BY] = str(os.getpid())
 BESIDE = frozenset(
     f"test_{name}"
     for name in (
-        "bench", "compare", "completion", "doctor", "doctor_facts", "golden", "hints", "judge",
-        "kit_copy", "launch", "machine_run", "machines", "mpi_rules", "mpi_runs", "placement",
-        "progress", "rules", "sequential", "style", "timing_account", "timing_plot",
-        "virtual_nodes", "virtual_parts", "wording", "words",
+        "bench", "compare", "completion", "doctor", "doctor_facts", "figures", "golden", "hints",
+        "judge", "kit_copy", "launch", "machine_run", "machines", "mpi_rules", "mpi_runs",
+        "placement", "progress", "rules", "sequential", "slides", "style", "timing_account",
+        "timing_plot", "virtual_nodes", "virtual_parts", "wording", "words",
     )
 )  # fmt: skip
 # Both boot machines of the same name and look whether they are gone.
