@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_json, write_whole
 from numalab.kit import Kit, find_kit
 from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
+from numalab.login_node import on_login_node, refusal
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.findings import Finding
@@ -273,10 +273,6 @@ def check_json_target(path: Path | None, option: str = "--json") -> None:
         ) from error
 
 
-def _on_login_node() -> bool:
-    return bool(shutil.which("sinfo")) and "SLURM_JOB_ID" not in os.environ
-
-
 def _submission_folder(path: Path, labs: Container[str]) -> Path:
     """The folder that --submission names, after a look at the usual slips."""
     if path.is_file():
@@ -293,14 +289,6 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
             f"{path.parent}? Files are looked for in DIR/NN_name/."
         )
     return path
-
-
-def _login_node(command: str) -> str:
-    """Why the command takes no times where Slurm is and no job is running."""
-    return (
-        "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
-        f"on it; use a job (srun --exclusive -N1 ./numalab {command}), or --force."
-    )
 
 
 def _chosen_languages(lab: Lab, choice: str) -> list[str]:
@@ -425,8 +413,8 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     labs = _build_own_programs(kit, request.labs, request.is_chosen)
     node = measure.describe_node(kit)
     refused = request.no_times
-    if refused is None and _on_login_node() and not request.force:
-        refused = _login_node("grade")
+    if refused is None and on_login_node() and not request.force:
+        refused = refusal("grade")
     effort = grade.effort_for(request.size, request.quick)
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     before_s = max(0.0, time.time() - started) if started else 0.0
@@ -829,8 +817,8 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     from numalab.noise_run import measure_noise
 
     check_json_target(json_path)
-    if with_noise and _on_login_node() and not force:
-        raise UserError(_login_node("doctor --noise"))
+    if with_noise and on_login_node() and not force:
+        raise UserError(refusal("doctor --noise"))
     labs = list(load_labs(kit.root).values())
     noise = None
     with kit.lock():
@@ -920,8 +908,8 @@ def explore_command(
     check_json_target(json_path)
     if plot_path is not None:
         explore_plot.check_target(plot_path)
-    if _on_login_node() and not force:
-        raise UserError(_login_node(f"explore {chosen.lab}"))
+    if on_login_node() and not force:
+        raise UserError(refusal(f"explore {chosen.lab}"))
     with kit.lock():
         with progress_line(chosen.lab) as progress:
             progress("building")

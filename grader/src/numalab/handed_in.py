@@ -31,6 +31,23 @@ def _content(wanted: HandedFile, text: str) -> dict[str, str]:
     return {}
 
 
+def complaint_of(wanted: HandedFile, text: str) -> str | None:
+    """Why a file of this text can't be used."""
+    try:
+        _content(wanted, text)
+    except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
+        return _complaint(wanted, error)
+    return None
+
+
+def _complaint(wanted: HandedFile, error: Exception) -> str:
+    complaint = f"{error}" + ("" if str(error).endswith("?") else ".")
+    if complaint.startswith(wanted.name):
+        return complaint
+    separator = "," if wanted.kind == "placement" else ":"
+    return f"{wanted.name}{separator} {complaint}"
+
+
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
     for wanted in session.lab.files:
@@ -40,10 +57,7 @@ def read_files(session: Session) -> None:
             text = path.read_text("utf-8-sig")  # some editors put a mark before it
             variables = _content(wanted, text)
         except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
-            complaint = f"{error}" + ("" if str(error).endswith("?") else ".")
-            if not complaint.startswith(wanted.name):
-                separator = "," if wanted.kind == "placement" else ":"
-                complaint = f"{wanted.name}{separator} {complaint}"
+            complaint = _complaint(wanted, error)
         except FileNotFoundError:
             complaint = f"{wanted.name} was not handed in: there is no {path}."
         except (OSError, UnicodeDecodeError):

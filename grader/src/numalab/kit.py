@@ -62,6 +62,16 @@ class Kit:
         return self.build / "labs" / lab / f"{lab}-explore"
 
     @property
+    def notebooks(self) -> Path:
+        """Learners' copies of notebooks and what their cells hold: a folder that git ignores, or
+        the one that NUMALAB_NOTEBOOKS names."""
+        return Path(os.environ.get("NUMALAB_NOTEBOOKS") or self.root / "notebooks").absolute()
+
+    def shown(self, path: Path) -> Path:
+        """From the kit's folder, where it is below it."""
+        return path.relative_to(self.root) if path.is_relative_to(self.root) else path
+
+    @property
     def describe_node(self) -> Path:
         return self.build / "common" / "describe_node"
 

@@ -388,6 +388,14 @@ def show_verdict(
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))
 
 
+def show_run(console: Console, title: str, verdict: Verdict, build: Build) -> None:
+    """What was seen of a kernel that is not graded: no points count, nothing comes next."""
+    with stripped(console):
+        console.print(Text(title, style="bold"))
+        console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
+        _show_compiler(console, build)
+
+
 def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:
     """One line each, when there are several."""
     if len(verdicts) < 2:
