@@ -1,0 +1,84 @@
+"""Questions by which a learner checks herself. What is asked lies beside the handout, in
+labs/NN_name/questions.toml; the answers, with a sentence for each choice, beside the solution,
+in solutions/NN_name/answers.toml."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import KitError, UserError
+from numalab.kit import Kit
+
+WIDTH = 78
+
+
+@dataclass(frozen=True)
+class Question:
+    """choices: texts by letter; right: the letter of the right one; says: a sentence for each
+    choice, on why it is right or what speaks against it."""
+
+    name: str
+    text: str
+    choices: Mapping[str, str]
+    right: str
+    says: Mapping[str, str]
+
+    def asked(self) -> str:
+        """The question with its choices."""
+        lines = textwrap.wrap(self.text, WIDTH)
+        for letter, choice in self.choices.items():
+            lines += textwrap.wrap(
+                choice, WIDTH, initial_indent=f"  {letter}  ", subsequent_indent="     "
+            )
+        return "\n".join(lines)
+
+    def checked(self, answer: str) -> str:
+        """Whether an answer is right, and why. Raises UserError where it is no choice."""
+        letter = answer.strip().lower().removesuffix(")")
+        if letter not in self.choices:
+            letters = list(self.choices)
+            raise UserError(
+                f"{self.name}: there is no choice '{answer}'; answer with "
+                f"{', '.join(letters[:-1])} or {letters[-1]}"
+            )
+        verdict = "Right." if letter == self.right else "Not yet."
+        return textwrap.fill(f"{verdict} {self.says[letter]}", WIDTH)
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise KitError(f"{path} can't be read: {error}") from error
+
+
+def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
+    """All of a lab by name, in order. Raises KitError where questions and answers differ."""
+    asked = _table(kit.lab_folder(lab) / "questions.toml")
+    path = kit.solution_folder(lab) / "answers.toml"
+    answers = _table(path)
+    if list(asked) != list(answers):
+        raise KitError(f"{path}: it answers {list(answers)}, and what is asked is {list(asked)}")
+    found = {}
+    for name, one in asked.items():
+        answer = answers[name]
+        if list(answer["says"]) != list(one["choices"]) or answer["right"] not in one["choices"]:
+            raise KitError(f"{path}: {name}: its choices are not those of the question")
+        found[name] = Question(name, one["text"], one["choices"], answer["right"], answer["says"])
+    return found
+
+
+def find_question(kit: Kit, lab: str, name: str) -> Question:
+    """Raises UserError."""
+    questions = load_questions(kit, lab)
+    if name not in questions:
+        near = difflib.get_close_matches(name, questions, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UserError(f"{lab} has no question '{name}'.{hint} There are: {', '.join(questions)}")
+    return questions[name]
