@@ -64,10 +64,16 @@ def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> Non
         handout.value("corect")
 
 
-def test_a_kernel_that_does_not_compile_is_a_result(first: OpenLab) -> None:
+def test_a_kernel_that_does_not_compile_is_a_result(
+    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")  # as notebooks' kernels have it
+    monkeypatch.setenv("FORCE_COLOR", "1")
     run = first.run("c", source=WRONG)
     assert not run.is_built
     assert "kernel.c:2:10: fatal error: nowhere.h" in run.compiler_output
+    assert "FAILED" not in run.compiler_output
+    assert "\x1b" not in run.compiler_output + str(run)
     assert "kernel.c does not compile." in str(run)
     assert run.criterion("correct").status == "fail"
     with pytest.raises(NothingToDraw, match=r"nowhere.h(.|\n)*no page was traced"):

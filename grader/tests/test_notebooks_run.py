@@ -24,7 +24,7 @@ DRAWN = {
     "03_scheduling": {"this-node", "gallery", "work", "touch-map", "virtual", "timing-pair"},
     "04_huge_pages": {"this-node", "gallery", "memory", "timing"},
     "06_message_latency": {"this-node", "gallery", "ranks-near", "ranks-far", "messages"},
-    "07_hybrid": {"this-node", "gallery", "ranks", "touch-map"},
+    "07_hybrid": {"this-node", "gallery", "ranks"},
 }
 
 

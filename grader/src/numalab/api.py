@@ -130,13 +130,15 @@ class Run:
         return [(one.label, one.evidence) for one in (self, *others)]
 
     def _drawn(self, draw: Callable[[], Found]) -> Found:
-        """Where there is nothing to draw, the reason may be the build."""
+        """Where there is nothing to draw, the reason may be the build, or what the kernel does."""
         try:
             return draw()
         except NothingToDraw as error:
-            if self.is_built:
+            failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
+            if self.is_built and not failed:
                 raise
-            raise NothingToDraw(f"{self.compiler_output}\nSo {error}.") from None
+            why = failed[0] if self.is_built else self.compiler_output
+            raise NothingToDraw(f"{why}\nSo {error}.") from None
 
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
         """Who wrote each page first, and who uses it."""

@@ -23,6 +23,13 @@ BUILD_LIMIT_S = 300
 KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c")
 
 
+def _plain_environment() -> dict[str, str]:
+    """For messages that can be searched: not translated, and not coloured, which notebooks'
+    kernels ask all programs for."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
+    return kept | {"LC_ALL": "C"}
+
+
 def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
@@ -35,7 +42,7 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
             stderr=subprocess.STDOUT,
             timeout=BUILD_LIMIT_S,
             check=False,
-            env=os.environ | {"LC_ALL": "C"},  # messages that can be searched
+            env=_plain_environment(),
         )
     except FileNotFoundError as error:
         raise KitError(f"{command[0]} is missing; run ./numalab setup") from error

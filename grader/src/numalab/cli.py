@@ -23,6 +23,7 @@ from numalab.cli_completion import completion as completion_command
 from numalab.cli_hint import hint as hint_command
 from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
+from numalab.cli_notebook import notebook as notebook_command
 from numalab.cli_progress import progress as progress_command
 from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
@@ -990,6 +991,7 @@ for command in (
     hint_command,
     launch_command,
     machine_commands,
+    notebook_command,
     progress_command,
     watch_command,
 ):

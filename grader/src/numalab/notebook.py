@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ import click
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from numalab import report
 from numalab.api import Graded, OpenLab, Run, Size, Source, check_file, open_lab
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_whole
@@ -202,10 +204,10 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
     """
     opened = open_notebook(lab)
     wanted = check_file(opened.declared, name)
+    path = opened.write(name, cell.text)
     complaint = complaint_of(wanted, cell.text)
     if complaint is not None:
-        raise UserError(f"{complaint} Nothing was kept.")
-    path = opened.write(name, cell.text)
+        print(textwrap.fill(f"It can't be used yet: {complaint}", report.WIDTH))
     print(_handing_in(opened, path))
 
 
@@ -213,8 +215,9 @@ def _handing_in(lab: OpenLab, path: Path) -> str:
     shown = lab.kit.shown(path)
     number = lab.name.split("_")[0]
     return (
-        f"Kept in {shown}; labs/ is as it was. To hand it in: cp {shown} labs/{lab.name}/\n"
-        f"To grade it where it is: ./numalab grade {number} --submission {shown.parent.parent}"
+        f"Kept in {shown}; labs/ is as it was.\n"
+        f"To grade it where it is:  ./numalab grade {number} --submission {shown.parent.parent}\n"
+        f"To hand it in:  cp {shown} labs/{lab.name}/"
     )
 
 
