@@ -392,7 +392,7 @@ def show_run(console: Console, title: str, verdict: Verdict, build: Build) -> No
     """What was seen of a kernel that is not graded: no points count, nothing comes next."""
     with stripped(console):
         console.print(Text(title, style="bold"))
-        console.print(Padding(_criterion_rows(verdict.criteria), (0, 0, 0, 2)))
+        console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, build)
 
 
