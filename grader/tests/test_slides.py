@@ -35,7 +35,7 @@ import deck_check  # noqa: E402
 import keep_records  # noqa: E402
 from deck import Deck, parse_deck, with_figures, with_fonts  # noqa: E402
 from figures import FIGURES, draw  # noqa: E402
-from figures.common import SHIPPED, Sources, picture, style  # noqa: E402
+from figures.common import SHIPPED, Sources, busy, picture, style  # noqa: E402
 
 NAMES = sorted(path.stem for path in SLIDES.glob("[0-9][0-9]_*.md"))
 TEXTS = {name: (SLIDES / f"{name}.md").read_text() for name in NAMES}
@@ -248,6 +248,14 @@ def test_records_are_kept_with_what_figures_need(tmp_path: Path) -> None:
     (run,) = record["runs"]
     whole = record | {"runs": [run, run | {"role": "solution"}, {"kind": "check"}]}
     assert keep_records.kept(whole, ("ranks",))["runs"] == [run]
+
+
+def test_a_busy_node_is_called_so(drawn: dict[str, Any]) -> None:
+    record = json.loads((SHIPPED / "06_message_latency/c/handout/evidence.json").read_text())
+    node = record["node"]
+    assert busy(node | {"load_1min": 0.1}) == busy(node | {"load_1min": None}) == ""
+    assert busy(node | {"load_1min": 7.6}) == ", busy (load 8)"
+    assert busy(node) in drawn["latency_curve"].source
 
 
 def test_own_records_take_the_place_of_the_kits(tmp_path: Path) -> None:

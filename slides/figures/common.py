@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from numalab.files import write_whole
 from numalab.palette import PLOT_SETTINGS
 from numalab.read_record import load
-from numalab.record import Evidence
+from numalab.record import Evidence, Json
 from numalab.virtual.machine import Machine, load_machine
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ SETTINGS: Any = PLOT_SETTINGS | {
 }
 
 
+BUSY = 0.25  # load a core from which on times were taken beside other programs
+
+
+def busy(node: Json) -> str:
+    """That a node was, so that nobody takes its times for those of a quiet one."""
+    load = node.get("load_1min") or 0.0
+    return f", busy (load {load:.0f})" if load > BUSY * node["cores"] else ""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """evidence: a record; is_own: an instructor's, and not the one that comes with the kit."""
@@ -64,7 +73,7 @@ class Recorded:
             cores = node["cores"] // node["numa_nodes"]
             return f"Recorded on the virtual node {node['name']}, {cores} cores a NUMA node{kit}"
         nodes = f"{node['numa_nodes']} NUMA node{'s' if node['numa_nodes'] > 1 else ''}"
-        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{kit}"
+        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{kit}"
 
 
 @dataclass(frozen=True)

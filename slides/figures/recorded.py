@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, paper
+from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
 from numalab.errors import KitError
 from numalab.explore import read_found
 from numalab.explore_plot import exploration_figure
@@ -158,7 +158,9 @@ def _exploration(lab: str) -> Draw:
         found = read_found(data)
         figure = exploration_figure(found, (12.08, 5.2))
         kit = "" if is_own else ", with this kit"
-        words = f"Recorded on {found.node['name']}, {found.node['cores']} cores{kit}"
+        words = (
+            f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{kit}"
+        )
         return Drawn(figure, words)
 
     return draw
