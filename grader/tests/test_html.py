@@ -353,9 +353,9 @@ def test_grade_writes_the_page(kit: Kit, tmp_path: Path) -> None:
 def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: Path) -> None:
     done = numalab_command(kit, "grade", "01", "--html", str(tmp_path / "no" / "report.html"))
     assert done.code == 2
-    assert "there is no folder" in done.err and "--html" in done.err
+    assert "there is no folder" in done.said and "--html" in done.err
     done = numalab_command(kit, "grade", "01", "--html", str(tmp_path))
-    assert done.code == 2 and "that is a folder" in done.err
+    assert done.code == 2 and "that is a folder" in done.said
 
 
 def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:

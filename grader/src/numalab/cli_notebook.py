@@ -190,7 +190,7 @@ def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, pub
     Examples:
       ./numalab notebook 01
       ./numalab notebook 04 --no-browser --port 9000
-      ./numalab notebook                     all of them, in JupyterLab's list of files
+      ./numalab notebook                     all of them, in JupyterLab's list
     """
     labs = load_labs(kit.root)
     chosen = [lab.name for lab in choose_labs(labs, [name])] if name else with_notebooks(kit, labs)
