@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from numalab.completing import complete_lab
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
@@ -163,7 +164,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
 
 
 @click.command(short_help="Open a lab's notebook in JupyterLab.")
-@click.argument("name", metavar="[LAB]", required=False)
+@click.argument("name", metavar="[LAB]", required=False, shell_complete=complete_lab)
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Left out: a free one from 8888 on.")
 @click.option(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from numalab.errors import KitError, UserError, reason_of
-from numalab.files import write_json
+from numalab.files import read_json, write_json
 
 Value = float | int | str
 FILE = "predictions.json"
@@ -26,11 +24,14 @@ class Prediction:
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:
     """By name; none where the file is missing or not ours."""
-    try:
-        data: Any = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return {name: Prediction(one["first"], one["last"]) for name, one in data.items()}
-    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+    data = read_json(folder / FILE)
+    if not isinstance(data, dict):
         return {}
+    return {
+        name: Prediction(one["first"], one["last"])
+        for name, one in data.items()
+        if isinstance(one, dict) and one.keys() >= {"first", "last"}
+    }
 
 
 def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[str, Prediction]:
