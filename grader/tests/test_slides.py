@@ -352,7 +352,7 @@ def test_packages_are_pinned() -> None:
         assert lock["packages"][f"node_modules/{name}"]["version"] == version
     for name, package in lock["packages"].items():
         assert not name or package["integrity"], name
-        assert "resolved" not in package, f"{name} names the registry it was taken from"
+        assert "resolved" not in package, f"{name} names where it was taken from"
 
 
 def build(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
