@@ -425,7 +425,6 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     machines: dict[str, Any] = {}
     interrupted = False
     not_kept = None
-    is_first = True
     for lab, one in _kernels(kit, labs, request.language):
         folder = _source(kit, lab, request.variant, request.submission)
         title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
@@ -471,9 +470,8 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         published = find_machine(kit, "hydra").latencies if lab.mpi else ()
         kernels.append(GradedKernel(lab, verdict, seen, accounts, unchanged, again, published))
         if request.show:
-            if is_first:
+            if len(kernels) == 1:
                 request.before_report()
-            is_first = False
             explained = (
                 timing_lines(lab, accounts, session.evidence, console.width - 4)
                 if request.explain

@@ -213,10 +213,10 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
 
 def _handing_in(lab: OpenLab, path: Path) -> str:
     shown = lab.kit.shown(path)
-    number = lab.name.split("_")[0]
     return (
         f"Kept in {shown}; labs/ is as it was.\n"
-        f"To grade it where it is:  ./numalab grade {number} --submission {shown.parent.parent}\n"
+        f"To grade it where it is:  ./numalab grade {lab.declared.number} "
+        f"--submission {shown.parent.parent}\n"
         f"To hand it in:  cp {shown} labs/{lab.name}/"
     )
 
