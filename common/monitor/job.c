@@ -15,8 +15,9 @@
 
 #include "exchange.h"
 
-/* How long ranks may take to be gone once they are killed, and what they printed to arrive. */
-enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 2000, LAST_WORDS_MS = 300 };
+/* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
+ * busy node some hundred milliseconds. */
+enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 2000, LAST_WORDS_MS = 2000 };
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
