@@ -22,10 +22,10 @@ from judge_rates import Progress
 from series import Appender, lines_of
 
 from numalab import handed_in
+from numalab.declaration import Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session, effort_for
 from numalab.kit import Kit, find_kit
-from numalab.lab import Lab, choose_labs, load_labs
 from numalab.measure import describe_node
 from numalab.record import Json
 from numalab.timing_rules import TIMING_RULES

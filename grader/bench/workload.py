@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from series import CANDIDATE, REFERENCE, ROLES, Cell
 
 from numalab import measure
+from numalab.declaration import Lab, load_lab
 from numalab.errors import KitError
 from numalab.kit import Kit, find_kit
-from numalab.lab import Lab, load_lab
 from numalab.record import CONTROL, Json
 
 LAB = "01_first_touch"

@@ -10,8 +10,8 @@ from commands import STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from numalab.declaration import Lab, load_labs
 from numalab.kit import Kit, find_kit
-from numalab.lab import Lab, load_labs
 
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ[STARTED_BY] = str(os.getpid())

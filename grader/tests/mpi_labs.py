@@ -8,8 +8,8 @@ from typing import Any
 
 import invented
 
+from numalab.declaration import Lab, load_lab
 from numalab.kit import Kit
-from numalab.lab import Lab, load_lab
 from numalab.topology import topology_of_machine
 from numalab.virtual.machine import find_machine
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from numalab.declaration import Lab
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.measure import describe_node
 from numalab.read_record import validate
 

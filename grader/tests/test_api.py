@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-import numalab
 from numalab import api
 from numalab.api import Graded, OpenLab, Run, load_run, open_lab
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
@@ -41,9 +39,6 @@ def test_importing_is_cheap_and_the_lab_is_found_by_call(kit: Kit) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["01_first_touch", "02_affinity"], done.stderr
-    assert importlib.import_module("numalab.lab") is numalab.lab
-    with pytest.raises(AttributeError, match="no attribute 'labb'"):
-        _ = numalab.labb
 
 
 def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> None:

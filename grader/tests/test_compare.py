@@ -12,8 +12,8 @@ from invented import ONE_NODE, TWO_NODES, Machine
 from rich.console import Console
 
 from numalab import report
+from numalab.declaration import Lab
 from numalab.judge import judge
-from numalab.lab import Lab
 from numalab.read_record import parse
 from numalab.record import Thread
 from numalab.thread_map import thread_maps

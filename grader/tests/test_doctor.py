@@ -12,9 +12,9 @@ from rich.console import Console
 
 from numalab import doctor
 from numalab.cli_doctor import command_lines, doctor_json, show_findings
+from numalab.declaration import Lab
 from numalab.doctor import gradable
 from numalab.findings import Finding, by_time, in_words
-from numalab.lab import Lab
 from numalab.load_sample import BusyProcess, LoadSample
 from numalab.node_facts import read_facts
 

@@ -21,11 +21,11 @@ from rich.console import Console
 
 from numalab import noise_run
 from numalab.cli import _build_own_programs
+from numalab.declaration import Lab
 from numalab.errors import Interrupted, KitError
 from numalab.grade import effort_for
 from numalab.judge import Timed
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.measure import describe_node
 from numalab.noise import (
     chance_of_win,

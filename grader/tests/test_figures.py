@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from numalab.declaration import Lab
 from numalab.errors import NothingToDraw
 from numalab.figures import (
     Sitting,
@@ -28,7 +29,6 @@ from numalab.figures.boxes import Box, Layout, lay_out, shape_of
 from numalab.figures.touch import NOBODY, SEVERAL, colour_of, strips
 from numalab.judge import judge
 from numalab.kit import Kit, find_kit
-from numalab.lab import Lab
 from numalab.palette import THREAD_COLOURS, ink_on, place_colour
 from numalab.prediction import PREDICTED_BYTES
 from numalab.read_record import parse

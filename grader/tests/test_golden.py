@@ -8,8 +8,8 @@ from pathlib import Path
 import invented
 import pytest
 
+from numalab.declaration import Lab
 from numalab.judge import judge
-from numalab.lab import Lab
 from numalab.read_record import load
 
 CASES = sorted(path.parent for path in invented.GOLDEN.glob("*/evidence.json"))

@@ -25,8 +25,8 @@ from commands import (
     worker_processes,
 )  # fmt: skip
 
+from numalab.declaration import KERNEL_FILES, Lab
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab
 from numalab.read_record import load
 
 Json = dict[str, Any]

@@ -16,10 +16,10 @@ from commands import (
     wait_until_gone,
 )
 
+from numalab.declaration import Lab
 from numalab.errors import Interrupted, UserError
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.measure import describe_node
 from numalab.virtual.grading import grade_elsewhere
 from numalab.virtual.machine import find_machine

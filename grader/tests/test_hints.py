@@ -9,6 +9,7 @@ import pytest
 from commands import numalab_command
 from desks import make_desk
 
+from numalab.declaration import Lab
 from numalab.errors import UserError
 from numalab.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.hints import (
@@ -21,7 +22,6 @@ from numalab.hints import (
     topics_of,
 )
 from numalab.kit import Kit
-from numalab.lab import Lab
 
 CRITERIA = ("correct", "near", "far")
 TWO = "# code: correct, far\n\nweak\n---\nstrong\n\n# near\nlook\n---\nbind\n"

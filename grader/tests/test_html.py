@@ -21,11 +21,11 @@ from test_figures import assert_legible
 
 from numalab import report_figures
 from numalab.comparison import seat_sights, touch_sights
+from numalab.declaration import Lab
 from numalab.graded import GradedKernel, Occasion, Submission
 from numalab.html_page import page
 from numalab.judge import judge
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.read_record import parse
 from numalab.timing_account import timing_accounts
 from numalab.verdict import with_machine

@@ -9,6 +9,7 @@ import invented
 import pytest
 
 from numalab import judge as judging
+from numalab.declaration import Lab
 from numalab.errors import KitError
 from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judge import (
@@ -19,7 +20,6 @@ from numalab.judge import (
     timing_is_decided,
     timing_roles,
 )
-from numalab.lab import Lab
 from numalab.read_record import parse, validate
 from numalab.timing_rules import timing_state
 from numalab.verdict import CriterionVerdict, Verdict

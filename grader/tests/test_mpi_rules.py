@@ -11,6 +11,7 @@ import pytest
 from mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
 from numalab import cli, explain, launch_goals, placement
+from numalab.declaration import FILE_KINDS, Lab
 from numalab.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.judge import (
@@ -24,7 +25,6 @@ from numalab.judge import (
     timings,
 )
 from numalab.kit import Kit
-from numalab.lab import FILE_KINDS, Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_goals import reached
 from numalab.placement_pictures import legend, placement_pictures

@@ -16,9 +16,9 @@ from mpi_labs import PREDICTION, node_of
 
 from numalab import grade as grading
 from numalab import handed_in, measure
+from numalab.declaration import Lab, load_lab
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit
-from numalab.lab import Lab, load_lab
 from numalab.read_record import parse, validate
 from numalab.record import Build
 from numalab.verdict import Verdict

@@ -23,9 +23,9 @@ from traitlets.config import Config
 
 from numalab.api import Run, open_lab
 from numalab.cli_notebook import jupyter_command, jupyter_environment
+from numalab.declaration import KERNEL_FILES, load_labs
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
-from numalab.lab import KERNEL_FILES, load_labs
 from numalab.notebook import description, load_ipython_extension, open_notebook
 from numalab.notebook_files import complaints, kits_notebook, tidied, working_copy
 from numalab.predictions import FILE, compared, keep_predictions, read_predictions

@@ -11,8 +11,8 @@ import pytest
 from nbclient import NotebookClient
 
 from numalab.cli_notebook import jupyter_environment
+from numalab.declaration import load_labs
 from numalab.kit import Kit, find_kit
-from numalab.lab import load_labs
 from numalab.notebook_files import kits_notebook, with_notebooks
 
 KIT = find_kit("gnu")

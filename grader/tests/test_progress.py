@@ -13,8 +13,8 @@ from commands import numalab_command
 from desks import make_desk
 from mpi_labs import LATENCY_LAB, lab_of
 
+from numalab.declaration import Lab
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.progress import (
     Progress,
     Result,

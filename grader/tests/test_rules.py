@@ -9,8 +9,8 @@ import invented
 import pytest
 
 from numalab import judge as judging
+from numalab.declaration import Lab, load_lab
 from numalab.judge import judge
-from numalab.lab import Lab, load_lab
 from numalab.read_record import parse, validate
 from numalab.record import Evidence
 from numalab.soundness import sound_parts

@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
+from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
 from numalab.explore import read_found
 from numalab.kit import Kit, find_kit
-from numalab.lab import Lab
 
 ROOT = find_kit("gnu").root
 SLIDES = ROOT / "slides"

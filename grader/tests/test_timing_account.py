@@ -7,8 +7,8 @@ import json
 import invented
 import pytest
 
+from numalab.declaration import Lab
 from numalab.judge import judge
-from numalab.lab import Lab
 from numalab.read_record import parse
 from numalab.timing_account import timing_accounts, with_timing
 

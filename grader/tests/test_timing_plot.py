@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from numalab import report
+from numalab.declaration import Lab
 from numalab.judge import judge
-from numalab.lab import Lab
 from numalab.read_record import parse
 from numalab.timing_account import TimingAccount, timing_accounts
 from numalab.timing_plot import Axis, _axis_lines, _interval_line, axis_for, timing_lines

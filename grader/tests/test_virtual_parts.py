@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from numalab.audit import complaints
+from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest import Share

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from numalab import report
 from numalab.cli import cli
+from numalab.declaration import Lab
 from numalab.errors import wrapped
 from numalab.judge import judge
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.launch_times import duration, launch_times
 from numalab.read_record import parse
 

@@ -10,8 +10,8 @@ import pytest
 
 from numalab import explain
 from numalab.build import compiler_output, misspelt_directives, stage
+from numalab.declaration import Lab, choose_labs, load_lab
 from numalab.interface import Argument, prototypes
-from numalab.lab import Lab, choose_labs, load_lab
 from numalab.measure import worker_environment
 from numalab.read_record import parse
 from numalab.record import Mismatch

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from commands import worker_processes
 
+from numalab.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.files import write_json
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
-from numalab.lab import KERNEL_FILES, Criterion, Lab
 from numalab.measure import describe_node
 from numalab.verdict import CriterionVerdict, Verdict
 from numalab.virtual.grading import grade_elsewhere

@@ -9,15 +9,19 @@ In a notebook or a script:
     run.touch_map()
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numalab.api import OpenLab
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    """numalab.lab is imported when it is asked for, so that this import stays cheap."""
-    if name == "lab":
-        from importlib import import_module
+def lab(name: str) -> OpenLab:
+    """Opens a lab by its name or number; what that needs is imported then, so that importing
+    numalab stays cheap. Raises UserError."""
+    from numalab.api import open_lab
 
-        return import_module("numalab.lab")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return open_lab(name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numalab.declaration import Lab
 from numalab.explain import amount, count
 from numalab.findings import Finding, by_cores, by_time, concerned
-from numalab.lab import Lab
 from numalab.node_facts import NodeFacts
 from numalab.pu_lists import format_pus
 from numalab.record import Json

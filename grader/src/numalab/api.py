@@ -26,12 +26,12 @@ from rich.console import Console
 
 from numalab import grade, measure, read_record, report
 from numalab.build import build_kit, configure, mpi_of
+from numalab.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
 from numalab.doctor import MPI_REMEDY
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_json
 from numalab.judge import RULES_OF_RUN, judge
 from numalab.kit import Kit, find_kit
-from numalab.lab import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
 from numalab.login_node import on_login_node, refusal
 from numalab.palette import keep_matplotlib_in
 from numalab.record import Evidence, Json

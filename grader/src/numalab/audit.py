@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalab.lab import Lab
+from numalab.declaration import Lab
 from numalab.verdict import Verdict
 
 

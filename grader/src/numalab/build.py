@@ -11,10 +11,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from numalab.declaration import KERNEL_FILES, Lab
 from numalab.errors import KitError
 from numalab.interface import interface_complaint
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import Build, Json
 
 MAX_OUTPUT_LINES = 24

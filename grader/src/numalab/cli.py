@@ -27,10 +27,10 @@ from numalab.cli_notebook import notebook as notebook_command
 from numalab.cli_progress import progress as progress_command
 from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
+from numalab.declaration import LANGUAGES, Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_json, write_whole
 from numalab.kit import Kit, find_kit
-from numalab.lab import LANGUAGES, Lab, choose_labs, load_labs
 from numalab.login_node import on_login_node, refusal
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them

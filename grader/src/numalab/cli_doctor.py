@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab.declaration import Lab
 from numalab.doctor import gradable, gradable_virtually
 from numalab.explain import first_upper
 from numalab.findings import Finding, in_words
-from numalab.lab import Lab
 from numalab.load_sample import LoadSample
 from numalab.node_facts import NodeFacts
 from numalab.record import Json

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from numalab.completing import complete_lab, complete_topic
+from numalab.declaration import choose_labs, load_labs
 from numalab.errors import UserError
 from numalab.kit import Kit
-from numalab.lab import choose_labs, load_labs
 
 
 @click.command()

@@ -15,10 +15,10 @@ from pathlib import Path
 import click
 
 from numalab.completing import complete_lab
+from numalab.declaration import choose_labs, load_labs
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
-from numalab.lab import choose_labs, load_labs
 from numalab.notebook_files import (
     kits_notebook,
     read_notebook,

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 import numalab
+from numalab.declaration import load_labs
 from numalab.errors import wrapped
 from numalab.files import write_json
 from numalab.kit import Kit
-from numalab.lab import load_labs
 
 
 @click.command(short_help="What you have done, and what comes next.")

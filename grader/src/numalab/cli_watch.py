@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab.completing import complete_lab, complete_machine
+from numalab.declaration import KERNEL_FILES, LANGUAGES, Lab, choose_labs, load_labs
 from numalab.errors import BusyError, KitError, UserError, wrapped
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, LANGUAGES, Lab, choose_labs, load_labs
 
 if TYPE_CHECKING:
     from numalab.cli import Graded, Request

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from numalab import launch_goals, placement
+from numalab.declaration import Criterion, HandedFile, Lab
 from numalab.judge import RULES_OF_RUN
-from numalab.lab import Criterion, HandedFile, Lab
 from numalab.record import Evidence, Locate, Rank, Thread
 from numalab.verdict import Verdict
 from numalab.work import WorkShare, judged_look

@@ -6,9 +6,9 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from numalab.declaration import choose_labs, lab_names, load_labs
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
-from numalab.lab import choose_labs, lab_names, load_labs
 
 
 def _kit() -> Kit | None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab import allowances, page_policies
+from numalab.declaration import Lab
 from numalab.explain import count, percent
 from numalab.findings import Finding, by_time
-from numalab.lab import Lab
 from numalab.load_sample import BusyProcess, LoadSample
 from numalab.node_facts import NodeFacts
 from numalab.record import Json

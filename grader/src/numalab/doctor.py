@@ -6,10 +6,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 
+from numalab.declaration import Lab
 from numalab.disturbances import disturbances
 from numalab.explain import amount, count
 from numalab.findings import Concerns, Finding, by_run, by_time, concerned
-from numalab.lab import Lab
 from numalab.load_sample import LoadSample
 from numalab.node_facts import NodeFacts
 from numalab.record import Json

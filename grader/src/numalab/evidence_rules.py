@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from numalab import explain, mpi_rules, placement, touch
-from numalab.lab import Criterion, Lab
+from numalab.declaration import Criterion, Lab
 from numalab.record import Evidence
 from numalab.soundness import (
     all_results,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from numalab.declaration import Criterion, Lab
 from numalab.judge import RULES_OF_RUN
-from numalab.lab import Criterion, Lab
 
 Level = Literal["good", "note", "bad", "unknown"]
 # Names of criteria by lab.

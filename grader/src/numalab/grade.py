@@ -14,10 +14,10 @@ from pathlib import Path
 import numalab
 from numalab import handed_in, judge, measure, mpi_runs, placement, read_record
 from numalab.build import build_facts, build_kernel, build_kit
+from numalab.declaration import KERNEL_FILES, Lab
 from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab
 from numalab.record import CONTROL, HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.verdict import Verdict
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalab.comparison import Seen
-from numalab.lab import Lab
+from numalab.declaration import Lab
 from numalab.record import Json
 from numalab.timing_account import TimingAccount
 from numalab.verdict import Verdict

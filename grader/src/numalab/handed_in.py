@@ -15,8 +15,8 @@ from numalab.prediction import BadPrediction, read_prediction
 from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
 
 if TYPE_CHECKING:
+    from numalab.declaration import HandedFile
     from numalab.grade import Session
-    from numalab.lab import HandedFile
 
 
 def _content(wanted: HandedFile, text: str) -> dict[str, str]:

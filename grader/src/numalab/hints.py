@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
 from numalab.files import read_json, write_json
 from numalab.hint_ladders import Ladder
-from numalab.lab import Lab
 
 # The strongest hint that was seen, of each topic.
 Levels = Mapping[str, int]

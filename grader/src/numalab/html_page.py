@@ -20,10 +20,10 @@ from numalab.comparison import (
     touch_sights,
     work_sights,
 )
+from numalab.declaration import Lab
 from numalab.errors import NothingToDraw
 from numalab.graded import GradedKernel, Occasion, Submission
 from numalab.inline_svg import inline_svg
-from numalab.lab import Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_times import times_of_launches
 from numalab.picture_words import seat_words, touch_words, work_words

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from numalab.lab import Lab
+from numalab.declaration import Lab
 
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
 _WIDTH = {

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import explain
+from numalab.declaration import Criterion, Lab
 from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
-from numalab.lab import Criterion, Lab
 from numalab.launch import BadPolicy, plan, read_policy
 from numalab.mpi_rules import predicted
 from numalab.record import SOLUTION, Build, Evidence

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import explain
-from numalab.lab import Lab
+from numalab.declaration import Lab
 from numalab.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.timing_rules import best_s, complete
 

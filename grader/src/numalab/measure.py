@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from numalab.declaration import Lab
 from numalab.errors import Interrupted, KitError
 from numalab.kit import Kit
-from numalab.lab import Lab
 from numalab.launch import Plan, binding_words
 from numalab.record import Json
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from numalab import explain, launch_goals
-from numalab.lab import Criterion, Lab
+from numalab.declaration import Criterion, Lab
 from numalab.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
 from numalab.record import Evidence, Latency, Outcome, ThreadLevel
 from numalab.soundness import (

@@ -12,8 +12,8 @@ from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
 from numalab.topology import topology_of_node, without_own
 
 if TYPE_CHECKING:
+    from numalab.declaration import HandedFile
     from numalab.grade import Session
-    from numalab.lab import HandedFile
 
 # Of one job; the monitor has room for no more ranks.
 MOST_RANKS = 256

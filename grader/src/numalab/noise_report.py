@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab.declaration import Criterion
 from numalab.explain import count
 from numalab.findings import Level
-from numalab.lab import Criterion
 from numalab.noise import Forecast, difference, effect_margins, margins, quantile
 from numalab.noise_run import Noise, NotTimed, TimedHere
 from numalab.record import HANDOUT, SOLUTION

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from numalab import handed_in, judge
 from numalab.build import build_kit
+from numalab.declaration import Criterion, Lab
 from numalab.errors import Interrupted, KitError
 from numalab.grade import Effort, Session, effort_for, time_kits_own
 from numalab.kit import Kit
-from numalab.lab import Criterion, Lab
 from numalab.noise import (
     LEAST_GENERATIONS,
     Forecast,

@@ -26,10 +26,10 @@ from matplotlib.text import Text
 
 from numalab import report
 from numalab.api import Graded, OpenLab, Run, Size, Source, check_file, open_lab
+from numalab.declaration import KERNEL_FILES, LANGUAGES
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_whole
 from numalab.handed_in import complaint_of
-from numalab.lab import KERNEL_FILES, LANGUAGES
 from numalab.predictions import Value, compared, keep_predictions, read_predictions
 from numalab.questions import find_question
 

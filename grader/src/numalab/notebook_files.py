@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from numalab.declaration import KERNEL_FILES, Lab
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_whole
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Lab
 
 NAME = "explore.ipynb"
 METADATA = {

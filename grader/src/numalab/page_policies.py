@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numalab.declaration import Lab
 from numalab.findings import Finding, by_huge_pages, by_place_of_pages, concerned
-from numalab.lab import Lab
 from numalab.node_facts import NodeFacts
 from numalab.record import Json
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from numalab import explain
 from numalab.comparison import SeatSight, Seen, seat_sights, told_sights
-from numalab.lab import Lab
+from numalab.declaration import Lab
 from numalab.thread_map import Style, thread_map, thread_maps
 from numalab.verdict import Verdict
 

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
+from numalab.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.errors import KitError
 from numalab.explain import listed
 from numalab.files import read_json, write_json
 from numalab.grade import is_pristine
 from numalab.hints import hint_command
 from numalab.kit import Kit
-from numalab.lab import KERNEL_FILES, Criterion, Lab
 from numalab.verdict import UNGRADED, Status, Verdict
 
 SCHEMA_VERSION = 1

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import explain
+from numalab.declaration import Lab
 from numalab.hints import Levels
-from numalab.lab import Lab
 from numalab.progress import Progress, Result, Task, best_language, is_done, next_task
 from numalab.report import LANGUAGE_NAMES
 

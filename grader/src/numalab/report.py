@@ -16,9 +16,9 @@ from rich.text import Text
 
 from numalab import explain
 from numalab.comparison import Seen, touch_sights, work_sights
+from numalab.declaration import KERNEL_FILES, Lab
 from numalab.hints import hint_command
 from numalab.judge import RULES_OF_RUN
-from numalab.lab import KERNEL_FILES, Lab
 from numalab.latency_report import latency_lines
 from numalab.launch_times import launch_times
 from numalab.placement_pictures import legend, placement_pictures

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab import explain
-from numalab.lab import Criterion, Lab
+from numalab.declaration import Criterion, Lab
 from numalab.record import (
     SUBMISSION,
     Evidence,

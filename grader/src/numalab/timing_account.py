@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from numalab.declaration import Criterion, Lab
 from numalab.judge import evidence_for
-from numalab.lab import Criterion, Lab
 from numalab.record import Evidence
 from numalab.sequential import Decision, interval
 from numalab.soundness import is_sound, timed_out

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from rich.text import Text
 
+from numalab.declaration import Lab
 from numalab.explain import ratio
-from numalab.lab import Lab
 from numalab.record import Evidence
 from numalab.timing_account import TimingAccount
 from numalab.timing_rules import TIMING_RULES

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numalab import explain
-from numalab.lab import Criterion
+from numalab.declaration import Criterion
 from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.sequential import (
     CAREFUL,

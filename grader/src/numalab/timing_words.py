@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from numalab.declaration import Lab
 from numalab.explain import count, first_upper, ratio
 from numalab.grade import effort_for
-from numalab.lab import Lab
 from numalab.record import Evidence
 from numalab.sequential import CAREFUL, Decision
 from numalab.timing_account import TimingAccount

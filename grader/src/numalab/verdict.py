@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from numalab.lab import Criterion, Kind
+from numalab.declaration import Criterion, Kind
 
 Status = Literal["pass", "fail", "not_gradable", "inconclusive", "error"]
 UNGRADED: tuple[Status, ...] = ("not_gradable", "inconclusive", "error")

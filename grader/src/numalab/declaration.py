@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from numalab.errors import KitError, UserError
 from numalab.hint_ladders import BadHints, Ladder, parse_ladders
-
-if TYPE_CHECKING:
-    from numalab.api import OpenLab
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
@@ -326,16 +321,3 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
             raise UserError(f"there is no lab '{name}'.{hint} The labs are: {', '.join(labs)}")
         chosen += [lab for lab in matches if lab not in chosen]
     return chosen or list(labs.values())
-
-
-class _CallableModule(ModuleType):
-    """numalab.lab("01_first_touch") opens a lab. The name is this module's, too, which Python
-    puts in the place of any function of that name as soon as it is imported."""
-
-    def __call__(self, name: str) -> OpenLab:
-        from numalab.api import open_lab
-
-        return open_lab(name)
-
-
-sys.modules[__name__].__class__ = _CallableModule
