@@ -37,7 +37,8 @@ class Done:
 def environment(kit: Kit, **more: str) -> dict[str, str]:
     """The caller's, less what steers OpenMP or the launcher."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NUMALAB_"))}
-    return kept | {"NUMALAB_PRESET": kit.preset} | more
+    own = {"NUMALAB_BUILD": str(kit.builds)} if kit.builds else {}
+    return kept | {"NUMALAB_PRESET": kit.preset} | own | more
 
 
 def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:

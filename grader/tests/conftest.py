@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,38 +12,51 @@ from commands import STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from numalab.build import build_kit, configure
 from numalab.declaration import Lab, load_labs
 from numalab.kit import Kit, find_kit
+from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ[STARTED_BY] = str(os.getpid())
 
-# These files build nothing in the kit's own build folder, and measure nothing in it. In a suite
-# of two processes they run beside those that do, which stay in one process.
-BESIDE = frozenset(
-    f"test_{name}"
-    for name in (
-        "bench", "compare", "completion", "doctor", "doctor_facts", "figures", "golden", "hints",
-        "judge", "kit_copy", "launch", "machine_run", "machines", "mpi_rules", "mpi_runs",
-        "placement", "progress", "rules", "sequential", "slides", "style", "timing_account",
-        "timing_plot", "virtual_nodes", "virtual_parts", "wording", "words",
-    )
-)  # fmt: skip
+# A suite of two processes has a build folder for each of them; whoever runs a test of the second
+# gets its own. Both hold this lock: shared, or alone for what is timed.
+SECOND = "gw1"
+LOCK = find_kit("gnu").root / "build" / "suite.lock"
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
 
+if os.environ.get("PYTEST_XDIST_WORKER") == SECOND:
+    os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / "second")
+
+
+def is_timed(item: pytest.Item) -> bool:
+    return item.get_closest_marker("timed") is not None
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is timed comes last, when the other process is likely to have come to its end."""
-    items.sort(key=lambda item: item.get_closest_marker("timed") is not None)
+    """What is timed comes last in its scope."""
+    items.sort(key=is_timed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Nothing else runs while something is timed."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with LOCK.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if is_timed(item) else fcntl.LOCK_SH)
+        return (yield)
 
 
 class Scheduling(LoadScopeScheduling):
-    """Gives a process a file's tests together, and what is not beside to one and the same."""
+    """Gives a process a file's tests together, and those of wrong submissions by lab."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.split("::", 1)[0]).stem
-        return SHARED.get(file, file) if file in BESIDE else "kit"
+        _, _, parameters = nodeid.partition("::test_wrong_submission[")
+        return SHARED.get(file, file) + parameters.split("-", 1)[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
@@ -50,7 +65,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.fixture(scope="session")
 def kit() -> Kit:
-    return find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
+    kit = find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
+    if kit.builds is not None:  # the suite's command has built the other one
+        configure(kit)
+        build_kit(kit, ["all"])
+        build_programs(kit)
+    return kit
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def configure(kit: Kit) -> None:
     """Configures the build folder unless that is done. Raises KitError."""
     if (kit.build / "build.ninja").is_file():
         return
-    done = _run(["cmake", "--preset", kit.preset], kit.root)
+    done = _run(["cmake", "--preset", kit.preset, "-B", str(kit.build)], kit.root)
     if done.returncode != 0:
         raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
 

@@ -19,10 +19,16 @@ class Kit:
 
     root: Path
     preset: str = "gnu"
+    builds: Path | None = None  # in place of build/ in the checkout
+
+    @property
+    def build_root(self) -> Path:
+        """Holds a build folder for each preset, and what outlives them."""
+        return self.builds or self.root / "build"
 
     @property
     def build(self) -> Path:
-        return self.root / "build" / self.preset
+        return self.build_root / self.preset
 
     def lab_folder(self, lab: str) -> Path:
         return self.root / "labs" / lab
@@ -44,12 +50,12 @@ class Kit:
     @property
     def hints_file(self) -> Path:
         """Which hints the learner has seen; outlives a build folder, as does what follows."""
-        return self.root / "build" / "hints.json"
+        return self.build_root / "hints.json"
 
     @property
     def progress_file(self) -> Path:
         """What the learner has reached."""
-        return self.root / "build" / "progress.json"
+        return self.build_root / "progress.json"
 
     def worker(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
@@ -111,8 +117,10 @@ class Kit:
 
 
 def find_kit(preset: str) -> Kit:
-    """The kit that this file belongs to, or the one that NUMALAB_ROOT names."""
+    """The kit that this file belongs to, or the one that NUMALAB_ROOT names; built in the
+    folder that NUMALAB_BUILD names, where several work with one checkout."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
     if not (root / "labs").is_dir():
         raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
-    return Kit(root, preset)
+    builds = os.environ.get("NUMALAB_BUILD")
+    return Kit(root, preset, Path(builds).absolute() if builds else None)
