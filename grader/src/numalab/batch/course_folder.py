@@ -1,0 +1,57 @@
+"""Where a course keeps what; every path of a batch comes from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.batch.records import Item
+
+
+@dataclass(frozen=True)
+class CourseFolder:
+    """The folder that --out names. On a shared file system: what nodes write is written beside
+    its place and renamed into it, and only the head process touches the database."""
+
+    root: Path
+
+    @property
+    def rules(self) -> Path:
+        """The instructor's course.toml: which attempt counts, late penalties, overrides."""
+        return self.root / "course.toml"
+
+    @property
+    def gradebook(self) -> Path:
+        return self.root / "gradebook.sqlite"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def intake(self) -> Path:
+        """The last delivery as it was read."""
+        return self.root / "intake.json"
+
+    def submission(self, student_id: str, lab: str, digest: str) -> Path:
+        """Holds NN_name/ with the files that were taken; never changed once it is there. The
+        folder above NN_name/ is what `grade --submission` takes."""
+        return self.root / "submissions" / student_id / f"{lab}-{digest[:12]}"
+
+    def attempts(self, item: Item) -> Path:
+        return self.root / "attempts" / item.key
+
+    def attempt(self, item: Item, number: int) -> Path:
+        """Holds attempt.json, whose being there says that it is over, result.json of
+        `grade --json`, report.html, evidence/ with a record for each language and place, and
+        output.txt."""
+        return self.attempts(item) / str(number)
+
+    def run(self, run_id: str) -> Path:
+        """One call of `batch grade`: its job scripts, lists of items, and logs."""
+        return self.root / "runs" / run_id
+
+    @property
+    def report(self) -> Path:
+        """index.html for the class, and students/ID.html."""
+        return self.root / "report"

@@ -1,0 +1,102 @@
+"""What the parts of a batch tell each other: submissions, what is to be graded, and attempts.
+
+An *item* is one student's files of one lab, as they were handed in: what is graded at once. An
+*attempt* is one grading of an item; all are kept. Times are ISO 8601 with their zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Json = dict[str, Any]
+
+# How an attempt ended. Only "graded" says something about the student; of the others each is
+# the infrastructure's fault and graded again, up to a limit.
+AttemptState = Literal[
+    "graded", "kit_error", "node_failed", "preempted", "time_limit", "cancelled", "lost"
+]
+# From how the student's code was kept apart to not at all.
+SandboxLevel = Literal["bubblewrap", "none"]
+
+
+@dataclass(frozen=True)
+class Student:
+    """id: ASCII letters, digits, '.', '_' and '-', unlike any other's, fit for a file name;
+    name: as the course's system gives it; external: keys of that system (Moodle's "email" and
+    "identifier", Canvas's "id" and "login", GitHub's "login"), as far as the delivery shows."""
+
+    id: str
+    name: str
+    external: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a student has handed in for one lab. digest: SHA-256 of the allow-listed files' names
+    and contents; handed_in_at: None where the delivery does not show it; source: of the
+    delivery, for people; notes: what was left out and why, one sentence each."""
+
+    student: Student
+    lab: str
+    languages: tuple[str, ...]
+    digest: str
+    files: tuple[str, ...]
+    handed_in_at: str | None
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a delivery that can't be graded. student: None where it is nobody's."""
+
+    source: str
+    why: str
+    student: Student | None = None
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A delivery, read: every entry of it is among the submissions or the problems."""
+
+    layout: str
+    submissions: tuple[Submission, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is graded at once, and everything that its result depends on. kit_digest: of the
+    grader, common/ and the lab with its solution; effort: "quick" or "default"."""
+
+    student_id: str
+    lab: str
+    digest: str
+    kit_digest: str
+    effort: str
+
+    @property
+    def key(self) -> str:
+        return (
+            f"{self.student_id}/{self.lab}/{self.digest[:12]}-{self.kit_digest[:12]}-{self.effort}"
+        )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One grading of an item, as its attempt.json tells. number: counts from 1 for each item;
+    results: of `grade --json`, one for each language, empty unless graded; node: as
+    `grade --json` has it; why: for people, unless graded; job: the scheduler's id, if any."""
+
+    item: Item
+    number: int
+    state: AttemptState
+    started_at: str
+    ended_at: str
+    results: tuple[Json, ...]
+    node: Json
+    sandbox: SandboxLevel
+    why: str = ""
+    job: str = ""
