@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 #include "job_results.h"
+#include "numalab/brief.h"
 #include "record.h"
 #include "runs.h"
 
 /* Fewer elements than threads, sizes that no block or vector length divides, and
  * one that spans many pages. */
 static const size_t sizes[] = {1, 7, 1000, 4099, 100003};
-enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3, PATIENCE = 4 };
 
 static const size_t one_rank[] = {1, 0};
 
@@ -106,7 +107,8 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
 {
     const struct numalab_driver *driver = options->driver;
     const struct numalab_role role = unpinned(&options->role[0], rank_count);
-    const struct numalab_limits limits = numalab_limits_of_role(options, &role);
+    struct numalab_limits limits = numalab_limits_of_role(options, &role);
+    if (rank_count > 1) limits.patience = PATIENCE;
     size_t list[MAX_SIZES];
     const size_t count = sizes_of(driver, list);
     int failed = numalab_role_start(job, options, &role, rank_count, &limits);
@@ -138,6 +140,7 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
     json_t *checks = json_array();
     int done = 0;
 
+    setenv(NUMALAB_BRIEF_VARIABLE, "1", 1);
     if (options->synchronous_sends) setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
     const int seeded = numalab_random_open(&random);
     for (const size_t *ranks = driver->rank_counts ? driver->rank_counts : one_rank;

@@ -127,6 +127,7 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
         if (!worker->is_child)
             json_object_set_new(object, "ranks_waiting",
                                 json_integer((json_int_t)outcome->ranks_waiting));
+        if (outcome->went_on) json_object_set_new(object, "went_on", json_true());
         break;
     case NUMALAB_OUT_OF_MEMORY:
         json_object_set_new(object, "resident_bytes",

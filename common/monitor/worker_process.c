@@ -369,6 +369,20 @@ static int note_deaths(struct numalab_exchange *list, size_t count, const struct
     return numalab_worker_note_death(list[ended].worker);
 }
 
+/* Messages that all ranks have asked MPI for so far. A rank may forge its number, and gains
+ * nothing but time that is limited. */
+static uint64_t messages_so_far(const struct numalab_exchange *list, size_t count)
+{
+    struct numalab_rank_notes notes;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (list[i].worker->rank_notes &&
+            numalab_worker_read(list[i].worker, list[i].worker->rank_notes, &notes,
+                                sizeof notes) == 0)
+            sum += notes.messages;
+    return sum;
+}
+
 int numalab_exchange(struct numalab_exchange *list, size_t count,
                      const struct numalab_watch *watch, size_t *failed)
 {
@@ -376,8 +390,11 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
     struct pollfd fds[FIRST + 3 * NUMALAB_MAX_RANKS];
     struct numalab_worker *const first = list[0].worker;
     const double start_s = numalab_now_s();
-    const double deadline_s = start_s + first->limits.phase_s;
+    const double phase_s = first->limits.phase_s;
+    const double last_deadline_s = start_s + phase_s * first->limits.patience;
+    double deadline_s = start_s + phase_s;
     double next_look_s = start_s + 1e-3 * LOOK_MS;
+    uint64_t messages = messages_so_far(list, count);
 
     for (*failed = 0; *failed < count; ++*failed)
         if (begin(&list[*failed]) < 0) return -1;
@@ -423,6 +440,13 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
             if (error < 0) return numalab_worker_kit_error(first, "trace page faults", error);
         }
         const bool is_time_to_look = now_s > next_look_s;
+        if (is_time_to_look && last_deadline_s > deadline_s) {
+            const uint64_t before = messages;
+            messages = messages_so_far(list, count);
+            if (messages != before)
+                deadline_s = now_s + phase_s < last_deadline_s ? now_s + phase_s
+                                                               : last_deadline_s;
+        }
         for (size_t i = 0; i < count; i++) {
             *failed = i;
             if (fds[FIRST + 3 * i + 2].revents &&
@@ -434,7 +458,10 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
             struct numalab_worker *worker = list[i].worker;
             *failed = i;
             if (now_s > deadline_s && !list[i].is_done) {
-                worker->outcome.limit_s = first->limits.phase_s;
+                const bool had_patience = last_deadline_s > start_s;
+                worker->outcome.went_on = had_patience && deadline_s >= last_deadline_s;
+                worker->outcome.limit_s =
+                    worker->outcome.went_on ? last_deadline_s - start_s : phase_s;
                 worker->outcome.ranks_waiting = count - done;
                 return fail(worker, NUMALAB_TIMED_OUT);
             }

@@ -35,6 +35,7 @@ struct numalab_outcome {
     int error;                         /* NUMALAB_KIT_ERROR: negative errno */
     double limit_s;                    /* NUMALAB_TIMED_OUT */
     size_t ranks_waiting;              /* NUMALAB_TIMED_OUT: this one and others of its job */
+    bool went_on;                      /* NUMALAB_TIMED_OUT: ranks still asked for messages */
     bool is_anyone;                    /* NUMALAB_EXITED: several ranks ended, and none said
                                           that it began */
     uint64_t resident_bytes;           /* NUMALAB_OUT_OF_MEMORY ... */
@@ -47,6 +48,8 @@ struct numalab_outcome {
 
 struct numalab_limits {
     double phase_s;         /* wall time of one phase */
+    unsigned patience;      /* ranks that go on asking for messages, as on a busy node, get up to
+                               so many times phase_s; 0: no more than others */
     uint64_t memory_bytes;  /* resident, beyond the arrays */
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */

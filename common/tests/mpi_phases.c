@@ -1,4 +1,5 @@
 /* Ranks that do what students' do by mistake. */
+#define _GNU_SOURCE
 #include "numalab/phases.h"
 #include "numalab/ranks.h"
 
@@ -7,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int rank_of(void)
 {
@@ -70,6 +72,22 @@ static void deadlock(size_t n, void **arrays)
     MPI_Recv(arrays[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* Messages of which each takes its time, as on a busy node. */
+static void send_slowly(size_t n, void **arrays)
+{
+    (void)n;
+    for (int i = 0; i < 30; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        MPI_Sendrecv_replace(arrays[0], 1, MPI_DOUBLE, 1 - rank_of(), 0, 1 - rank_of(), 0,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void send_endlessly(size_t n, void **arrays)
+{
+    for (;;) send_slowly(n, arrays);
+}
+
 static void one_crashes(size_t n, void **arrays)
 {
     if (rank_of() == 1) ((volatile double *)arrays[0])[n + 1] = 1.0;
@@ -120,6 +138,8 @@ const struct numalab_phase numalab_phases[] = {
     {"deadlock", deadlock},
     {"head_to_head", head_to_head},
     {"add_up_in_threads", add_up_in_threads},
+    {"send_slowly", send_slowly},
+    {"send_endlessly", send_endlessly},
     {"one_crashes", one_crashes},
     {"one_leaves", one_leaves},
     {"one_aborts", one_aborts},

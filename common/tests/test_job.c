@@ -150,7 +150,7 @@ static void test_ends(void)
     size_t rank;
     struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.ranks_waiting == 3);
-    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s && !outcome.went_on);
 
     outcome = after("one_crashes", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);
@@ -200,6 +200,23 @@ static void test_synchronous_sends(void)
     EXPECT(numalab_job_run(&job, "ring") == 0);
     EXPECT(numalab_job_run(&job, "head_to_head") < 0);
     EXPECT(job.failed && job.failed->outcome.kind == NUMALAB_TIMED_OUT);
+    numalab_job_free(&job);
+}
+
+/* Ranks that get on may take longer than those that do not, but not for ever. */
+static void test_patience(void)
+{
+    struct numalab_job job;
+    EXPECT(start_job(&job, 2, -1) == 0);
+    job.rank[0].limits.phase_s = 0.75; /* half of what the phase takes */
+    job.rank[0].limits.patience = 20;
+    EXPECT(numalab_job_run(&job, "send_slowly") == 0);
+    EXPECT(job.elapsed_s > 0.75);
+    job.rank[0].limits.patience = 3;
+    EXPECT(numalab_job_run(&job, "send_endlessly") < 0);
+    EXPECT(job.failed && job.failed->outcome.kind == NUMALAB_TIMED_OUT);
+    EXPECT(job.failed && job.failed->outcome.limit_s == 3 * 0.75);
+    EXPECT(job.failed && job.failed->outcome.went_on);
     numalab_job_free(&job);
 }
 
@@ -259,6 +276,7 @@ int main(void)
     test_ends();
     test_cancel();
     test_synchronous_sends();
+    test_patience();
     test_notes();
     test_bad_starts();
     return failures > 0;

@@ -109,10 +109,13 @@ def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None
     assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
 
 
-def test_a_deadlock_without_them_is_told_once(messages: Lab) -> None:
+def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> None:
     found = judged(messages, session(CHECK | {"outcome": WAITS}))
     assert found["correct"].status == found["deadlock_free"].status == "fail"
     assert "Most likely a deadlock" in found["correct"].why
+    goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
+    validate(goes_on, schema)
+    assert "messages were still under way" in judged(messages, goes_on)["correct"].why
     assert "Not looked for" in found["deadlock_free"].why
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from commands import worker_processes
 
-from numalab.declaration import KERNEL_FILES, Criterion, Lab
+from numalab.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.files import write_json
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
@@ -32,10 +32,23 @@ Json = dict[str, Any]
 ROOT = find_kit("gnu").root
 
 
-def is_timed(entry: Json, language: str) -> bool:
-    """time = false, or in which languages: times cost the suite its time."""
-    time = entry.get("time", True)
+LABS = load_labs(ROOT)
+
+
+def timing_criteria(lab: Lab) -> set[str]:
+    return {c.name for c in lab.criteria if c.kind == "timing"}
+
+
+def is_timed(lab: Lab, entry: Json, language: str) -> bool:
+    """Where times show something, unless it says time = false, or in which languages: they
+    cost the suite its time."""
+    time = entry.get("time", bool(timing_criteria(lab) & set(entry["fails"])))
     return language in time if isinstance(time, list) else bool(time)
+
+
+def needs_quiet(lab: Lab, entry: Json, language: str) -> bool:
+    """What gives wrong results is not timed in the end."""
+    return is_timed(lab, entry, language) and "correct" not in entry["fails"]
 
 
 def cases() -> list[Any]:
@@ -45,7 +58,8 @@ def cases() -> list[Any]:
         for entry in tomllib.loads(table.read_text())["submission"]:
             for language in entry["languages"]:
                 name = f"{lab}-{language}-{entry['name']}"
-                marks = [pytest.mark.timed] if is_timed(entry, language) else []
+                quiet = needs_quiet(LABS[lab], entry, language)
+                marks = [pytest.mark.timed] if quiet else []
                 found.append(pytest.param(lab, language, entry, id=name, marks=marks))
     return found
 
@@ -69,9 +83,9 @@ def node(kit: Kit) -> Json:
 
 def as_timed(lab: Lab, entry: Json, language: str) -> Json:
     """The entry without what only times could show, where none are taken."""
-    if is_timed(entry, language):
+    if is_timed(lab, entry, language):
         return entry
-    timing = {c.name for c in lab.criteria if c.kind == "timing"}
+    timing = timing_criteria(lab)
     return entry | {"fails": [name for name in entry["fails"] if name not in timing]}
 
 
@@ -195,10 +209,12 @@ def test_wrong_submission(
         entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
     may_fail = set(entry.get("may_fail", ()))
 
+    refused = None if is_timed(lab, entry, language) else "Not timed."
+
     def graded() -> tuple[Session, Verdict]:
         session = Session(
-            kit, lab, language, "submission", tmp_path, EFFORT, node,
-            lambda step: None, timing_refused=None if is_timed(entry, language) else "Not timed.",
+            kit, lab, language, "submission", tmp_path, EFFORT, node, lambda step: None,
+            timing_refused=refused,
         )  # fmt: skip
         verdict = grade(session)
         session.keep(verdict)

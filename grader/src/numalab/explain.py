@@ -188,6 +188,12 @@ def _timed_out(ended: Outcome, phase: str) -> str:
         )
     waiting = ended.detail.get("ranks_waiting", ranks)
     who = "no rank" if waiting == ranks else f"{ranks - waiting}"
+    if ended.detail.get("went_on"):
+        return (
+            f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+            "stopped while messages were still under way. Look for a loop that sends without end; "
+            "or the node is so busy that a message takes milliseconds: then try again later."
+        )
     return (
         f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
         "stopped. Most likely a deadlock: ranks wait for each other's messages."
