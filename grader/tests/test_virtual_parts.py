@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.audit import complaints
+from numalab.audit import complaints, is_refuted
 from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
@@ -483,3 +483,13 @@ def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
         {"here": 1, "hydra": 2},
     )
     assert len(found) == 1 and "local_pages on hydra is 'pass'" in found[0]
+
+
+def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_touch: Lab) -> None:
+    def audited(touched: str) -> Verdict:
+        time = CriterionVerdict("speedup", "timing", "inconclusive", "", 0, 2)
+        touch = CriterionVerdict("touched_where_used", "evidence", touched, "", 0, 2)  # type: ignore[arg-type]
+        return Verdict(first_touch.name, "c", "handout", (touch, time))
+
+    assert not is_refuted(first_touch, audited("fail"), {"here": 1})
+    assert is_refuted(first_touch, audited("pass"), {"here": 1})

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from numalab.declaration import Lab
 from numalab.verdict import Verdict
+
+
+def is_refuted(
+    lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
+) -> bool:
+    """Something is decided, and not as declared: what is still open changes nothing."""
+    decided = tuple(c for c in verdict.criteria if c.status != "inconclusive")
+    return bool(complaints(lab, replace(verdict, criteria=decided), numa_nodes, huge_page_mode))
 
 
 def complaints(

@@ -716,13 +716,15 @@ def audit(
       ./numalab audit
       ./numalab audit 01 --lang c
     """
-    from numalab.audit import complaints
+    from numalab.audit import complaints, is_refuted
 
     check_json_target(json_path)
     labs = choose_labs(load_labs(kit.root), names)
 
     verdicts: list[Verdict] = []
     node: dict[str, Any] = {}
+    numa_nodes: dict[str, int] = {}
+    mode: str | None = None
     with kit.lock(), virtual_places(kit) as places:
         labs = _build_own_programs(kit, labs, bool(names))
         for lab in labs:
@@ -737,18 +739,19 @@ def audit(
                         node = graded.node
                         if graded.interrupted:
                             return EXIT_INTERRUPTED
-                        if graded.verdicts[0].status != "inconclusive":
+                        verdict = graded.verdicts[0]
+                        is_open = "inconclusive" in verdict.statuses.values()
+                        numa_nodes = {"here": node["numa_nodes"], **places.numa_nodes()}
+                        mode = node.get("huge_page_mode")
+                        if not is_open or is_refuted(lab, verdict, numa_nodes, mode):
                             break
                     verdicts.append(graded.verdicts[0])
     if json_path is not None:
         results = [verdict.to_json() for verdict in verdicts]
         write_json(json_path, {"schema": 1, "node": node, "results": results})
     by_name = {lab.name: lab for lab in labs}
-    # Where no lab has the language nothing was graded, and the node is not known.
-    numa_nodes = {"here": node.get("numa_nodes", 0), **places.numa_nodes()}
     wrong = 0
     for verdict in verdicts:
-        mode = node.get("huge_page_mode")
         found = complaints(by_name[verdict.lab], verdict, numa_nodes, mode)
         unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
         mark = "FAIL" if found else "ok  "
