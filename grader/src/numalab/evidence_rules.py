@@ -243,7 +243,8 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     tables = evidence.memories[-1].tables
     worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
     share = worst.huge_bytes / worst.bytes
-    why = f"{explain.percent(share)} of a table of {explain.amount(worst.bytes)} sits on huge pages"
+    part = explain.first_upper(explain.percent(share))
+    why = f"{part} of a table of {explain.amount(worst.bytes)} sits on huge pages"
     if share == 0:
         why += ": nobody asked the kernel for them in time, or they were refused"
     elif worst is tables[0] and share < (criterion.at_least or 1):
@@ -265,6 +266,17 @@ def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
 
 
+def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
+    """What is left of a table: memory, addresses, or both where they differ."""
+    memory = f"{explain.amount(resident_bytes)} of memory"
+    addresses = f"{explain.amount(mapped_bytes)} of addresses"
+    if resident_bytes <= allowed_bytes:
+        return f"{addresses}, though {'hardly any' if resident_bytes > 0 else 'no'} memory,"
+    if mapped_bytes <= resident_bytes:
+        return memory
+    return f"{memory} and {addresses}"
+
+
 def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.memories)
     if missing:
@@ -278,10 +290,10 @@ def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if value <= criterion.at_most:
         why = f"After it was destroyed nothing is left of a table of {explain.amount(table.bytes)}."
     else:
-        what = "of memory" if resident_bytes >= mapped_bytes else "of addresses, though no memory,"
+        left = _left_words(resident_bytes, mapped_bytes, criterion.at_most * table.bytes)
         why = (
-            f"Of a table of {explain.amount(table.bytes)}, {explain.amount(left_bytes)} {what} "
-            "are still taken after it was destroyed."
+            f"Of a table of {explain.amount(table.bytes)}, {left} are still taken after it was "
+            "destroyed."
         )
     return by_value(criterion, value, why, unit="of the table")
 
