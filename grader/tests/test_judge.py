@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import invented
@@ -22,6 +23,7 @@ from numalab.judge import (
 )
 from numalab.read_record import parse, validate
 from numalab.timing_rules import timing_state
+from numalab.touch_map import touch_map_picture
 from numalab.verdict import CriterionVerdict, Verdict
 
 Json = dict[str, Any]
@@ -194,6 +196,73 @@ def test_the_worst_tracing_counts(first_touch: Lab) -> None:
         ONE, "descending", lambda owner, page: 1, invented.owner_uses, "submission"
     )["touch_map"]
     assert criterion(judged(first_touch, record), "touched_where_used").value == 0.5
+
+
+def test_the_tracing_that_counts_is_the_one_that_is_drawn(first_touch: Lab) -> None:
+    record = right()
+    traces = [run for run in record["runs"] if run["kind"] == "trace"]
+    traces[2]["touch_map"] = invented.trace(
+        ONE, "descending", lambda owner, page: 1, invented.owner_uses, "submission"
+    )["touch_map"]
+    lines = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert lines[1].endswith("1" * 38)
+    assert lines[-1].strip() == "the worst of 3 tracings, 'used by' in any of them"
+    assert not touch_map_picture(parse(right()), 65)[3:]
+    assert "first written by thread 1, and 50 %" in (
+        criterion(judged(first_touch, record), "touched_where_used").why
+    )
+
+
+def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
+    """61 % of 61 % is nothing that a reader sees in the picture."""
+    record = right(writer=lambda owner, page: 0 if page < 60 else 1)
+    why = criterion(judged(first_touch, record), "touched_where_used").why
+    assert why == "25 % of the pages of a were first written by thread 0 and are used by thread 1."
+
+
+@pytest.mark.parametrize(
+    ("machine", "users", "says"),
+    [
+        (ONE, lambda owner, page: [0, 1], "Every page of a is used by several threads: the sched"),
+        (ONE, lambda owner, page: [1 - owner], "None of the pages of a are used by the thread"),
+        (
+            ONE,
+            lambda owner, page: [owner if page % 4 else 1 - owner],
+            "Only 75 % of the pages of a are used by the thread by which they were first written",
+        ),
+        (
+            invented.TWO_NODES,
+            lambda owner, page: [(owner + 4) % 8 if page % 2 else owner],
+            "Only 50 % of the pages of a are used on the NUMA node where they were first written",
+        ),
+    ],
+)
+def test_where_the_kit_writes_first_the_schedule_is_what_is_told(
+    first_touch: Lab, machine: invented.Machine, users: invented.Users, says: str
+) -> None:
+    of_kit = replace(
+        first_touch,
+        criteria=tuple(replace(c, kit_writes_first=True) for c in first_touch.criteria),
+    )
+    verdict = judged(of_kit, invented.evidence(machine, users=users))
+    why = criterion(verdict, "touched_where_used").why
+    assert why.startswith(says) and "schedule" in why
+    assert "The kit wrote the arrays before, in equal blocks" in why
+    assert "first touch" not in why
+
+
+def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab) -> None:
+    """libomp binds the initial thread in its first parallel region only."""
+    record = invented.evidence(
+        invented.EIGHT_NODES, writer=invented.master_writes, home=lambda owner, page: 5
+    )
+    why = criterion(judged(first_touch, record), "local_pages").why
+    assert "100 % of a sits on node 5. Thread 0 wrote it, most likely before it was bound to" in why
+    as_bound = invented.evidence(invented.EIGHT_NODES, writer=invented.master_writes)
+    assert "Thread 0" not in criterion(judged(first_touch, as_bound), "local_pages").why
+    # Where its owners write it, and it is on one node even so, that is no reason.
+    moved = invented.evidence(invented.EIGHT_NODES, home=lambda owner, page: 5)
+    assert "Thread 0" not in criterion(judged(first_touch, moved), "local_pages").why
 
 
 def test_pages_nobody_wrote_are_not_touched_where_used(first_touch: Lab) -> None:

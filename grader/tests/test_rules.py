@@ -325,7 +325,12 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
         ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
         ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
         ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
-        ({}, {"address_space_after_bytes": 98 * MIB}, "released", "8.0 MiB of addresses, though no"),
+        (
+            {},
+            {"address_space_after_bytes": 98 * MIB},
+            "released",
+            "8.0 MiB of addresses, though no",
+        ),
         (
             {},
             {"address_space_after_bytes": 98 * MIB, "resident_after_bytes": 11 * MIB},

@@ -71,6 +71,7 @@ class Criterion:
     on_machines: it is graded on the lab's virtual nodes, too, whatever this node shows.
     file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
     timed is then the kit's program, under that, under the solution's launch and the student's.
+    kit_writes_first: first touch is the kit's, so that of a page only its use is the student's.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Criterion:
     on_machines: bool
     file: HandedFile | None
     slow: str | None
+    kit_writes_first: bool
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,7 @@ def _criterion(table: dict[str, Any], where: str) -> Criterion:
         on_machines=_take(table, "on_machines", bool, where, False),
         file=_handed_file(table, where) if "file" in table else None,
         slow=_take(table, "slow", str, where, None),
+        kit_writes_first=_take(table, "kit_writes_first", bool, where, False),
     )
     if criterion.kind not in KINDS:
         raise KitError(f"{where}: kind is {criterion.kind!r}; it can be {', '.join(KINDS)}")

@@ -124,13 +124,12 @@ def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVe
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
-    users = touch.united_users(traces)
-    worst = min(
-        (touch.touch_share(trace, users, evidence.numa_nodes) for trace in traces),
-        key=lambda found: found.share,
-    )
+    shown = touch.shown_trace(evidence)  # what is drawn is what counts
+    assert shown is not None
+    worst = touch.touch_share(*shown, evidence.numa_nodes)
     assert criterion.at_least is not None
-    why = _touch_sentence(worst, evidence.numa_nodes)
+    sentence = _schedule_sentence if criterion.kit_writes_first else _touch_sentence
+    why = sentence(worst, evidence.numa_nodes)
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
     return by_value(criterion, worst.share, why, unit="share")
@@ -147,31 +146,61 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
         f"{_pages(found.writer_share, array, 'was', 'were')} first written by thread {found.writer}"
     )
     if found.contested_share > 0.5:
-        together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+        too = f" {written}." if found.writer_share == 1 else ""
         return (
-            f"{_pages(found.contested_share, array, 'is', 'are')} used by {together}, so no "
-            f"first touch is right for them; {written}."
+            f"{_contested(found, numa_nodes)}, so no first touch is right for them: the loop deals "
+            f"its iterations out in pieces smaller than a page, or anew in each call.{too}"
         )
     if not found.stray_users:
         share = explain.percent(1 - found.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
-    share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
     if found.stray_users == (found.writer,):
         return (
             f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
             "threads of a parallel region. Is there one?"
         )
     if len(found.stray_users) == 1:
-        return f"{written}, and {share} of them are used by thread {found.stray_users[0]}."
-    others = "threads on other NUMA nodes" if numa_nodes > 1 else f"{len(found.stray_users)} others"
-    return f"{written}, and {share} of them are used by {others}."
+        whom = f"thread {found.stray_users[0]}"
+    elif numa_nodes > 1:
+        whom = "threads on other NUMA nodes"
+    else:
+        whom = f"{len(found.stray_users)} others"
+    if found.writer_share == 1 or found.stray_share == 1:
+        share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+        return f"{written}, and {share} of them are used by {whom}."
+    both = _pages(found.writer_share * found.stray_share, array, "was", "were")
+    return f"{both} first written by thread {found.writer} and are used by {whom}."
+
+
+def _schedule_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+    """Where the kit has written the arrays, so that it is the schedule that does not fit."""
+    if found.share == 1:
+        return "Every page is used where the kit first wrote it."
+    kits = "The kit wrote the arrays before, in equal blocks, one a thread."
+    if found.contested_share > 0.5:
+        return (
+            f"{_contested(found, numa_nodes)}: the schedule deals iterations out in pieces smaller "
+            f"than a page, or anew in each call. {kits}"
+        )
+    share = found.array_share[found.worst_array]
+    pages = f"Only {explain.percent(share)} of the pages" if share > 0 else "None of the pages"
+    where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
+    return (
+        f"{pages} of {found.worst_array} are used {where} they were first written: the schedule "
+        f"deals them out otherwise. {kits}"
+    )
+
+
+def _contested(found: touch.TouchShare, numa_nodes: int) -> str:
+    together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+    return f"{_pages(found.contested_share, found.worst_array, 'is', 'are')} used by {together}"
 
 
 def _pages(share: float, array: str, one: str, many: str) -> str:
     """The subject of a sentence about some pages of an array, with its verb."""
     if share == 1:
         return f"Every page of {array} {one}"
-    return f"{explain.percent(share)} of the pages of {array} {many}"
+    return f"{explain.first_upper(explain.percent(share))} of the pages of {array} {many}"
 
 
 def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -189,10 +218,8 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "This system refuses move_pages, so nobody can see where pages live "
             "(a container's seccomp profile, most often).",
         )
-    why = (
-        f"{explain.percent(found.share)} of the pages live on the NUMA node of the thread that "
-        "uses them"
-    )
+    local = explain.first_upper(explain.percent(found.share))
+    why = f"{local} of the pages live on the NUMA node of the thread that uses them"
     if found.absent:
         why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
     elif found.share < 1:
@@ -202,6 +229,12 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why += (
             f"; {explain.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
             "is right"
+        )
+    if touch.is_written_unbound(traces[0], placements[0], found):
+        home = touch.numa_nodes_of(placements[0].threads)(0)
+        why += (
+            f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
+            "the first parallel region, and until then the system lets it run anywhere"
         )
     return by_value(criterion, found.share, why + ".", unit="share")
 

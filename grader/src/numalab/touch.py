@@ -158,3 +158,17 @@ def local_share(placement: Placement, users: Users) -> LocalShare | None:
         unbound_users=tuple(sorted(user for user in using if node_of(user) < 0)),
         absent=sum(homes.count(-1) for homes in placement.residency.values()),
     )
+
+
+def is_written_unbound(trace: Trace, placement: Placement, found: LocalShare) -> bool:
+    """Whether most of the worst array was written by the initial thread and yet sits on another
+    NUMA node than that thread's. A runtime may bind that thread no sooner than in its first
+    parallel region (libomp does): pages that it writes before go wherever it happened to run."""
+    home = numa_nodes_of(placement.threads)(0)
+    written = next(a.first_writer for a in trace.arrays if a.name == found.worst_array)
+    return (
+        min(home, found.crowded_node) >= 0
+        and home != found.crowded_node
+        and found.crowded_share > 0.5
+        and written.count(0) > len(written) / 2
+    )

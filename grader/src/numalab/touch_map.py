@@ -139,6 +139,9 @@ def touch_map_picture(
     ]
     if any(label == HOMES for of in by_owner for row in of[1].values() for label, _ in row):
         notes.append(f"{HOMES!r}: seen in a run of its own")
+    traces = [trace for trace in evidence.traces if trace.arrays]
+    if any(trace.arrays != traces[0].arrays for trace in traces):
+        notes.append(f"the worst of {len(traces)} tracings, {USED!r} in any of them")
     if notes:
         lines.append(Text(f"   {', '.join(notes)}", style="dim"))
     return lines
