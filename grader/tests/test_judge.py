@@ -223,7 +223,7 @@ def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
 @pytest.mark.parametrize(
     ("machine", "users", "says"),
     [
-        (ONE, lambda owner, page: [0, 1], "Every page of a is used by several threads: the sched"),
+        (ONE, lambda owner, page: [0, 1], "Every page of a is used by several threads: the loop"),
         (ONE, lambda owner, page: [1 - owner], "None of the pages of a are used by the thread"),
         (
             ONE,
@@ -237,7 +237,7 @@ def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
         ),
     ],
 )
-def test_where_the_kit_writes_first_the_schedule_is_what_is_told(
+def test_where_the_kit_writes_first_the_loop_is_what_is_told(
     first_touch: Lab, machine: invented.Machine, users: invented.Users, says: str
 ) -> None:
     of_kit = replace(
@@ -246,7 +246,7 @@ def test_where_the_kit_writes_first_the_schedule_is_what_is_told(
     )
     verdict = judged(of_kit, invented.evidence(machine, users=users))
     why = criterion(verdict, "touched_where_used").why
-    assert why.startswith(says) and "schedule" in why
+    assert why.startswith(says) and "the loop deals" in why
     assert "The kit wrote the arrays before, in equal blocks" in why
     assert "first touch" not in why
 

@@ -477,7 +477,30 @@ def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:
 def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> None:
     said = {"status": "ok", "printed_bytes": 50, "printed": "OMP: Warning #42: bad value\n"}
     found = judged(affinity, handed_in(binding("spread.env", "libomp", 0, 2, outcome=said)))
-    assert "The runtime said: OMP: Warning #42: bad value" in found["spread"].why
+    assert found["spread"].status == "fail"
+    assert found["spread"].why.endswith(" libomp said: OMP: Warning #42: bad value.")
+
+
+def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affinity: Lab) -> None:
+    outcomes = [
+        {"status": "ok", "printed_bytes": 50, "printed": text}
+        for text in (
+            "OMP: Warning #250: OMP_PLACES: syntax error, using cores.\n",
+            "\nlibgomp: Invalid value for environment variable OMP_PLACES\n",
+        )
+    ]
+    runs = [
+        binding("spread.env", runtime, 0, 1, outcome=outcome)
+        for runtime, outcome in zip(("libomp", "libgomp"), outcomes, strict=True)
+    ]
+    found = judged(affinity, handed_in(*runs))["spread"]
+    assert found.status == "pass"
+    assert found.why.endswith(
+        " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
+        "libgomp said: Invalid value for environment variable OMP_PLACES."
+    )
+    silent = handed_in(binding("spread.env", "libomp", 0, 1), binding("close.env", "libomp", 0, 2))
+    assert "said" not in judged(affinity, silent)["spread"].why
 
 
 def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:

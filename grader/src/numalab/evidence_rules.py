@@ -128,7 +128,7 @@ def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVe
     assert shown is not None
     worst = touch.touch_share(*shown, evidence.numa_nodes)
     assert criterion.at_least is not None
-    sentence = _schedule_sentence if criterion.kit_writes_first else _touch_sentence
+    sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     why = sentence(worst, evidence.numa_nodes)
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
@@ -172,21 +172,21 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     return f"{both} first written by thread {found.writer} and are used by {whom}."
 
 
-def _schedule_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
-    """Where the kit has written the arrays, so that it is the schedule that does not fit."""
+def _loop_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+    """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
     if found.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one a thread."
     if found.contested_share > 0.5:
         return (
-            f"{_contested(found, numa_nodes)}: the schedule deals iterations out in pieces smaller "
-            f"than a page, or anew in each call. {kits}"
+            f"{_contested(found, numa_nodes)}: the loop deals its iterations out in pieces "
+            f"smaller than a page, or anew in each call. {kits}"
         )
     share = found.array_share[found.worst_array]
     pages = f"Only {explain.percent(share)} of the pages" if share > 0 else "None of the pages"
     where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
     return (
-        f"{pages} of {found.worst_array} are used {where} they were first written: the schedule "
+        f"{pages} of {found.worst_array} are used {where} they were first written: the loop "
         f"deals them out otherwise. {kits}"
     )
 
@@ -382,8 +382,8 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     )  # fmt: skip
     under = f"Under {run.runtime}: " if len(runs) > 1 and worst.misplaced else ""
     why = f"{under}{worst.why}"
-    if worst.misplaced:
-        why += explain.runtime_warning(run.outcome)
+    # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
+    why += explain.runtime_warnings([run] if worst.misplaced else runs)
     return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from numalab.record import Mismatch, Outcome, Race, Results
+from numalab.record import Binding, Mismatch, Outcome, Race, Results
 
 
 def percent(share: float) -> str:
@@ -130,11 +130,17 @@ def race(found: Race) -> str:
     )
 
 
-def runtime_warning(outcome: Outcome) -> str:
-    """What an OpenMP runtime said of its environment, if anything."""
-    lines = str(outcome.detail.get("printed", "")).splitlines()
-    said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
-    return f" The runtime said: {said[0][:160].rstrip('.')}." if said else ""
+def runtime_warnings(runs: Sequence[Binding]) -> str:
+    """What OpenMP runtimes said of their environment, if anything: a sentence for each, with a
+    space before it."""
+    text = ""
+    for run in runs:
+        lines = str(run.outcome.detail.get("printed", "")).splitlines()
+        said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
+        if said:
+            words = said[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
+            text += f" {run.runtime} said: {words}."
+    return text
 
 
 def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
