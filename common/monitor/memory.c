@@ -50,24 +50,35 @@ int numalab_memory_read(pid_t pid, struct numalab_memory *memory)
     return 0;
 }
 
-int numalab_memory_huge_bytes(pid_t pid, uint64_t address, uint64_t bytes, uint64_t *huge_bytes)
+/* Whether a line is of VmFlags and has the flag `hg`, which MADV_HUGEPAGE sets. */
+static int is_advised(const char *line)
+{
+    return strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg");
+}
+
+int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
+                              struct numalab_huge_pages *found)
 {
     static const char *const keys[] = {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
+    const uint64_t stop = address + bytes;
     char line[1024];
-    uint64_t first, end;
-    int overlaps = 0;
+    uint64_t first, end, overlap_bytes = 0;
 
     FILE *file = open_of(pid, "smaps");
     if (!file) return -errno;
-    *huge_bytes = 0;
+    *found = (struct numalab_huge_pages){0};
     while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &first, &end) == 2)
-            overlaps = first < address + bytes && end > address;
-        else if (overlaps)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &first, &end) == 2) {
+            if (first < address) first = address;
+            if (end > stop) end = stop;
+            overlap_bytes = first < end ? end - first : 0;
+        } else if (overlap_bytes) {
             for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-                *huge_bytes += value_bytes(line, keys[i]);
+                found->bytes += value_bytes(line, keys[i]);
+            if (is_advised(line)) found->advised_bytes += overlap_bytes;
+        }
     }
     fclose(file);
-    if (*huge_bytes > bytes) *huge_bytes = bytes;
+    if (found->bytes > bytes) found->bytes = bytes;
     return 0;
 }

@@ -15,8 +15,14 @@ struct numalab_memory {
  * or a negative errno. */
 int numalab_memory_read(pid_t pid, struct numalab_memory *memory);
 
-/* Bytes on transparent huge pages in the mappings that overlap bytes from address on, at
- * most bytes. Returns 0 or a negative errno. */
-int numalab_memory_huge_bytes(pid_t pid, uint64_t address, uint64_t bytes, uint64_t *huge_bytes);
+/* Of a stretch of memory; at most all of it. */
+struct numalab_huge_pages {
+    uint64_t bytes;         /* on transparent huge pages */
+    uint64_t advised_bytes; /* in mappings for which they were asked for (MADV_HUGEPAGE) */
+};
+
+/* Looks at the mappings that overlap bytes from address on. Returns 0 or a negative errno. */
+int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
+                              struct numalab_huge_pages *found);
 
 #endif

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "record.h"
@@ -14,7 +15,8 @@ static const uint64_t first_bytes = ((uint64_t)8 << 20) + ((uint64_t)64 << 10);
 /* One life of the kernel's arrays. */
 struct table {
     size_t n;
-    uint64_t bytes, huge_bytes;
+    uint64_t bytes, huge_bytes, advised_bytes;
+    uint64_t page_offset_bytes; /* of the first array, past the start of a page */
     double create_s, initialize_s, compute_s;
     struct numalab_memory before, created, initialized, after;
     int is_complete;
@@ -47,13 +49,15 @@ static int live(struct numalab_worker *worker, const struct numalab_driver *driv
     driver->advance(oracle, driver->initialize_phase);
     if (read_memory(worker, &table->initialized) < 0) return -1;
     for (size_t i = 0; i < worker->array_count; i++) {
-        uint64_t bytes = 0;
-        int error = numalab_memory_huge_bytes(worker->pid, worker->address[i],
-                                              worker->bytes[i], &bytes);
+        struct numalab_huge_pages found;
+        int error = numalab_memory_huge_pages(worker->pid, worker->address[i],
+                                              worker->bytes[i], &found);
         if (error < 0) return numalab_worker_kit_error(worker, "read smaps", error);
-        table->huge_bytes += bytes;
+        table->huge_bytes += found.bytes;
+        table->advised_bytes += found.advised_bytes;
         table->bytes += worker->bytes[i];
     }
+    table->page_offset_bytes = worker->address[0] % (uint64_t)sysconf(_SC_PAGESIZE);
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     table->compute_s = worker->elapsed_s;
     driver->advance(oracle, driver->compute_phase);
@@ -70,12 +74,15 @@ static int live(struct numalab_worker *worker, const struct numalab_driver *driv
 static json_t *describe(const struct table *table)
 {
     return json_pack(
-        "{sI sI sI sf sf sf sI sI sI sI sI sI}", "n", (json_int_t)table->n, "bytes",
-        (json_int_t)table->bytes, "huge_bytes", (json_int_t)table->huge_bytes, "create_s",
-        table->create_s, "initialize_s", table->initialize_s, "compute_s", table->compute_s,
+        "{sI sI sI sI sI sf sf sf sI sI sI sI sI sI sI}", "n", (json_int_t)table->n, "bytes",
+        (json_int_t)table->bytes, "huge_bytes", (json_int_t)table->huge_bytes,
+        "advised_bytes", (json_int_t)table->advised_bytes, "page_offset_bytes",
+        (json_int_t)table->page_offset_bytes, "create_s", table->create_s, "initialize_s",
+        table->initialize_s, "compute_s", table->compute_s,
         "initialize_page_faults",
         (json_int_t)(table->initialized.page_faults - table->created.page_faults),
         "resident_before_bytes", (json_int_t)table->before.resident_bytes,
+        "resident_created_bytes", (json_int_t)table->created.resident_bytes,
         "resident_during_bytes", (json_int_t)table->initialized.resident_bytes,
         "resident_after_bytes", (json_int_t)table->after.resident_bytes,
         "address_space_before_bytes", (json_int_t)table->before.address_space_bytes,

@@ -23,7 +23,7 @@ static char *map_aligned(size_t bytes)
 int main(void)
 {
     struct numalab_memory before, mapped, touched, gone;
-    uint64_t huge_bytes = 1;
+    struct numalab_huge_pages huge = {1, 1};
 
     EXPECT(numalab_memory_read(getpid(), &before) == 0);
     char *table = map_aligned(TABLE);
@@ -38,8 +38,8 @@ int main(void)
     EXPECT(numalab_memory_read(getpid(), &touched) == 0);
     EXPECT(touched.resident_bytes >= mapped.resident_bytes + TABLE);
     EXPECT(touched.page_faults >= mapped.page_faults + TABLE / (uint64_t)sysconf(_SC_PAGESIZE));
-    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, TABLE, &huge_bytes) == 0);
-    EXPECT(huge_bytes == 0);
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)table, TABLE, &huge) == 0);
+    EXPECT(huge.bytes == 0 && huge.advised_bytes == 0);
     munmap(table, TABLE);
     EXPECT(numalab_memory_read(getpid(), &gone) == 0);
     EXPECT(gone.resident_bytes + TABLE <= touched.resident_bytes + HUGE);
@@ -53,13 +53,14 @@ int main(void)
     madvise(table, TABLE, MADV_HUGEPAGE);
     memset(table, 1, TABLE);
     memset(other, 1, TABLE);
-    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)other, TABLE, &huge_bytes) == 0);
-    EXPECT(huge_bytes == 0);
-    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, TABLE, &huge_bytes) == 0);
-    if (huge_bytes == 0) return failures ? 1 : 77; /* switched off, or memory is in pieces */
-    EXPECT(huge_bytes % HUGE == 0 && huge_bytes <= TABLE);
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)other, TABLE, &huge) == 0);
+    EXPECT(huge.bytes == 0 && huge.advised_bytes == 0);
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)table, TABLE, &huge) == 0);
+    EXPECT(huge.advised_bytes == TABLE);
+    if (huge.bytes == 0) return failures ? 1 : 77; /* switched off, or memory is in pieces */
+    EXPECT(huge.bytes % HUGE == 0 && huge.bytes <= TABLE);
     /* Never more than was asked about. */
-    EXPECT(numalab_memory_huge_bytes(getpid(), (uintptr_t)table, HUGE / 2, &huge_bytes) == 0);
-    EXPECT(huge_bytes == HUGE / 2);
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)table, HUGE / 2, &huge) == 0);
+    EXPECT(huge.bytes == HUGE / 2 && huge.advised_bytes == HUGE / 2);
     return failures > 0;
 }

@@ -310,6 +310,12 @@ def table(mib: int, **more: int) -> Json:
             "address_space_after_bytes": 9 * base} | more  # fmt: skip
 
 
+def seen(offset_bytes: int, advised_mib: int, written_mib: int = 0) -> Json:
+    """Of a table that got no huge page: what tells why."""
+    return {"huge_bytes": 0, "page_offset_bytes": offset_bytes, "advised_bytes": advised_mib * MIB,
+            "resident_created_bytes": (10 + written_mib) * MIB}  # fmt: skip
+
+
 def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> Json:
     return {"kind": "memory", "lab": "x", "part": None, "team": 2, "role": role,
             "huge_pages_allowed": True, "results": invented.RIGHT, "tables": [small, large],
@@ -323,6 +329,10 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
         ({"huge_bytes": 6 * MIB}, {"huge_bytes": 254 * MIB}, "huge_pages", "75 % of a table of 8"),
         ({}, {"huge_bytes": 128 * MIB}, "huge_pages", "50 % of a table of 256.0 MiB"),
         ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
+        (seen(16, 0), {}, "huge_pages", "begins 16 bytes behind one: look at what the call"),
+        (seen(0, 0), {}, "huge_pages", "or it refused: look at what the call returns"),
+        (seen(0, 8, 8), {}, "huge_pages", "asked, but too late. The table had been written"),
+        (seen(0, 8), {}, "huge_pages", "the kernel was asked, and had none to give"),
         ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
         ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
         (

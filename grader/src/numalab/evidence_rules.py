@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from numalab import explain, mpi_rules, placement, touch
 from numalab.declaration import Criterion, Lab
-from numalab.record import Evidence
+from numalab.record import Evidence, KernelTable
 from numalab.soundness import (
     all_results,
     by_value,
@@ -269,6 +269,30 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     )
 
 
+def _no_huge_pages(table: KernelTable) -> str:
+    """Why none of it sits on huge pages, as far as that shows from outside."""
+    if table.resident_created_bytes is None or table.advised_bytes is None:
+        return "nobody asked the kernel for them in time, or they were refused"
+    if table.advised_bytes == 0 and table.page_offset_bytes:
+        return (
+            "nobody asked the kernel for them, or it refused. It refuses (EINVAL) an address that "
+            "is not the start of a page, and the table begins "
+            f"{explain.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
+            "returns"
+        )
+    if table.advised_bytes == 0:
+        return "nobody asked the kernel for them, or it refused: look at what the call returns"
+    if table.resident_created_bytes - table.resident_before_bytes > table.bytes / 2:
+        return (
+            "the kernel was asked, but too late. The table had been written before, and what has "
+            "its small pages keeps them"
+        )
+    return (
+        "the kernel was asked, and had none to give: memory may be in pieces, or the table holds "
+        "no whole huge page"
+    )
+
+
 def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.memories)
     if missing:
@@ -279,7 +303,7 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     part = explain.first_upper(explain.percent(share))
     why = f"{part} of a table of {explain.amount(worst.bytes)} sits on huge pages"
     if share == 0:
-        why += ": nobody asked the kernel for them in time, or they were refused"
+        why += f": {_no_huge_pages(worst)}"
     elif worst is tables[0] and share < (criterion.at_least or 1):
         why += (
             ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "

@@ -97,7 +97,9 @@ class Race:
 
 @dataclass(frozen=True)
 class KernelTable:
-    """One life of the arrays that a kernel makes, from outside. Bytes but for the times."""
+    """One life of the arrays that a kernel makes, from outside. Bytes but for the times.
+    advised_bytes: for which huge pages were asked for; page_offset_bytes: from the start of a
+    page to the first array's; None: an older record does not tell."""
 
     n: int
     bytes: int
@@ -111,6 +113,9 @@ class KernelTable:
     resident_after_bytes: int
     address_space_before_bytes: int
     address_space_after_bytes: int
+    resident_created_bytes: int | None = None
+    advised_bytes: int | None = None
+    page_offset_bytes: int | None = None
 
 
 @dataclass(frozen=True)
