@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numalab.declaration import Lab, load_lab
 from numalab.judge import judge
 from numalab.read_record import parse, validate
 from numalab.record import Evidence
+from numalab.report import memory_caption
 from numalab.soundness import sound_parts
 from numalab.verdict import CriterionVerdict, Verdict
 
@@ -382,6 +384,17 @@ def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
     record["node"]["huge_page_mode"] = mode
     found = judged(lab, record)["huge_pages"]
     assert found.status == "not_gradable" and says in found.why
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "caption"), [(0.11, "A table of 9 bytes"), (0.3, "A table of 9 bytes, times noisy")]
+)
+def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
+    times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
+    seen_table = parse(session(memory(table(8), table(256)))).memories[0].tables[0]
+    evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
+    told = memory_caption(evidence, [("yours", replace(seen_table, bytes=9))])
+    assert told == caption
 
 
 def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:

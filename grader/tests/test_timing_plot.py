@@ -14,6 +14,8 @@ from rich.console import Console
 
 from numalab import report
 from numalab.declaration import Lab
+from numalab.errors import NothingToDraw
+from numalab.figures import timing_figure
 from numalab.judge import judge
 from numalab.read_record import parse
 from numalab.timing_account import TimingAccount, timing_accounts
@@ -174,6 +176,22 @@ def test_a_claim_that_is_decided_waits_for_the_effect(first_touch: Lab) -> None:
     text = in_one_line(shown(first_touch, record))
     assert "not whether this node shows a speedup: the handout took at least 1.15" in text
     assert "in 12 of 24 generations" in text
+
+
+def test_an_effect_that_noise_hides_has_no_picture(first_touch: Lab) -> None:
+    times = [
+        {"handout": 0.44 if g % 3 == 0 else 0.2, "solution": 0.23, "submission": 0.23}
+        for g in range(12)
+    ]
+    record = invented.evidence(invented.TWO_NODES, times=times)
+    lines = shown(first_touch, record)
+    of_speedup = lines[: next(n for n, line in enumerate(lines) if line.startswith("efficiency"))]
+    assert not rows_of(of_speedup)
+    said = in_one_line(of_speedup)
+    assert "too noisy now to show a speedup: the handout took 0.87 times the solution's" in said
+    assert "geometric middle" not in said and "Why it stopped" in said
+    with pytest.raises(NothingToDraw, match="too noisy"):
+        timing_figure(accounts_of(first_touch, record)["speedup"])
 
 
 def test_a_time_limit_is_told_without_a_picture(first_touch: Lab) -> None:

@@ -38,6 +38,7 @@ from numalab.virtual.machine import Figure
 from numalab.work_picture import work_picture
 
 WIDTH = 80
+NOISY = 1.25  # third over first quartile of times that a table shows as one
 LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}
 STATUS_STYLE = {
@@ -106,9 +107,22 @@ MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
 )
 
 
+def _are_noisy(generations: Sequence[Generation]) -> bool:
+    """Whether the times of a role differ by more than NOISY between the quartiles."""
+    for role in (HANDOUT, SOLUTION, SUBMISSION):
+        times = [best_s(g, role) for g in generations if g.ok and g.elapsed_s.get(role)]
+        if len(times) > 1:
+            low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+            if high > NOISY * low:
+                return True
+    return False
+
+
 def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
     size = explain.amount(columns[-1][1].bytes)
-    return f"A table of {size}{'' if evidence.generations else ', one run'}"
+    if not evidence.generations:
+        return f"A table of {size}, one run"
+    return f"A table of {size}{', times noisy' if _are_noisy(evidence.generations) else ''}"
 
 
 def memory_table(evidence: Evidence) -> Table | None:

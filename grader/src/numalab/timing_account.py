@@ -15,6 +15,7 @@ from numalab.timing_rules import (
     TimingState,
     asked_ratio,
     complete,
+    is_effect_lost,
     needed_roles,
     timing_state,
 )
@@ -36,6 +37,12 @@ class TimingAccount:
     state: TimingState
     asked: float | None
     stopped_because: Stopped
+
+    @property
+    def is_effect_lost(self) -> bool:
+        """Whether noise hides what is to be graded: there is nothing to compare with."""
+        is_open = self.verdict.status == "inconclusive"
+        return is_open and self.asked is not None and is_effect_lost(self.criterion, self.asked)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:

@@ -278,7 +278,7 @@ def _account_lines(
     yield Text(heading_words(account), style="bold")
     yield from wrapped(asked_words(account, named))
     unit, of = scale_words(account)
-    if account.state.margins:
+    if account.state.margins and not account.is_effect_lost:
         yield from wrapped(f"Speed: {of}, on a logarithmic scale; {_legend(account)}.")
         if len(account.state.margins) <= MOST_ROWS:
             side = "too slow" if _is_against(account) else "fast enough"

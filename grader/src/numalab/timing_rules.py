@@ -27,6 +27,11 @@ from numalab.verdict import CriterionVerdict, verdict_on
 # not show the effect.
 LEAST_HANDOUT_RATIO = 1.15
 
+# An efficiency above this is told to be noise, unless its interval says that it is not.
+MERIT_RATIO = 1.1
+
+AGAIN_WHEN_QUIET = "Grade again when the node is quiet: the new generations are added to these."
+
 # A submission whose best repetition took this many times what every claim allows, in all
 # generations so far, is stopped there in the next: its sign is the same, and comes sooner.
 CUT_RATIO = 8.0
@@ -64,6 +69,12 @@ def asked_ratio(criterion: Criterion, generations: Sequence[Generation]) -> floa
         )
     assert criterion.at_least is not None
     return criterion.at_least
+
+
+def is_effect_lost(criterion: Criterion, asked: float) -> bool:
+    """Whether handout and solution take so nearly the same time that what lies between them
+    says nothing; where the node shows the effect on a quiet day, that is noise."""
+    return criterion.rule == "speedup" and asked**2 < LEAST_HANDOUT_RATIO
 
 
 def needed_roles(criterion: Criterion) -> tuple[str, ...]:
@@ -201,11 +212,20 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     bounds = interval(ratios, state.thresholds, state.cut)
     facts = {"value": value, "unit": "ratio", "interval": bounds}
     claim = state.claim
+    lowest = bounds[0]
     measured = (
-        f"{'less than ' if is_cut else ''}{explain.ratio(value)} times {whose}'s speed (median); "
-        f"{asked:.2f} is asked for, and reached in {claim.wins} of "
+        f"{_speed_words(value, whose, is_cut)}; {asked:.2f}{' times its speed' if is_cut else ''} "
+        f"is asked for, and reached in {claim.wins} of "
         f"{explain.count(claim.signs, 'generation')}"
     )
+    if criterion.rule == "efficiency" and value > MERIT_RATIO and (lowest is None or lowest <= 1):
+        measured += " (what is above 1 may well be noise)"
+    lost = (
+        f"The node is too noisy now to grade a speedup: {whose} took {asked**2:.2f} times the "
+        f"solution's time (median), and {LEAST_HANDOUT_RATIO:g} times are needed. "
+        f"{AGAIN_WHEN_QUIET}"
+    )
+    is_lost = is_effect_lost(criterion, asked)
 
     if state.gradable is not None and state.gradable.status != "pass":
         if state.gradable.status == "fail":
@@ -216,7 +236,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 "solution on this node, so there is no speedup to earn here.",
                 **facts,
             )
-        return verdict_on(criterion, "inconclusive", _open(measured, state.gradable), **facts)
+        why = lost if is_lost else _open(measured, state.gradable)
+        return verdict_on(criterion, "inconclusive", why, **facts)
     if state.claim.status == "pass":
         return verdict_on(criterion, "pass", f"{explain.first_upper(measured)}.", **facts)
     if state.claim.status == "fail":
@@ -228,7 +249,17 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"Unstable: {measured}, while the kit's own solution was steady on this node.",
             **facts,
         )
-    return verdict_on(criterion, "inconclusive", _open(measured, state.claim), **facts)
+    why = lost if is_lost else _open(measured, state.claim)
+    return verdict_on(criterion, "inconclusive", why, **facts)
+
+
+def _speed_words(value: float, whose: str, is_cut: bool) -> str:
+    """value: times as fast as whose, at most that where it was cut."""
+    if not is_cut:
+        return f"{explain.ratio(value)} times {whose}'s speed (median)"
+    if value > 0.5:
+        return f"at most {explain.ratio(value)} times {whose}'s speed (median)"
+    return f"more than {math.floor(1 / value)} times slower than {whose} (median), and stopped there"
 
 
 def _too_slow(generation: Generation) -> str:
@@ -247,7 +278,4 @@ def _open(measured: str, decision: Decision) -> str:
         reason = "Too few generations in the time allowed"
     else:
         reason = "The node is too noisy to tell"
-    return (
-        f"{reason}: {measured}; that could be chance. Grade again when the node is quiet: the "
-        "new generations are added to these."
-    )
+    return f"{reason}: {measured}; that could be chance. {AGAIN_WHEN_QUIET}"

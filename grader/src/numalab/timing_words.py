@@ -12,14 +12,13 @@ from numalab.grade import effort_for
 from numalab.record import Evidence
 from numalab.sequential import CAREFUL, Decision
 from numalab.timing_account import TimingAccount
-from numalab.timing_rules import LEAST_HANDOUT_RATIO
+from numalab.timing_rules import AGAIN_WHEN_QUIET, LEAST_HANDOUT_RATIO
 
 READING = (
     "In each generation fresh processes take turns, and the best repetition of each counts. What "
     "decides is how many generations are fast enough, not by how much. 'Evidence' starts at 1, "
     "grows with every generation that agrees and shrinks with every other."
 )
-AGAIN = "Grade again when the node is quiet: the new generations are added to these."
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,12 @@ def asked_words(account: TimingAccount, named: Named) -> str:
     """What the claim asks for."""
     if account.asked is None:
         return ""
+    if account.is_effect_lost:
+        return (
+            f"This node is too noisy now to show a speedup: {named.slow} took "
+            f"{ratio(account.asked**2)} times the solution's time (median), and "
+            f"{LEAST_HANDOUT_RATIO:g} times are needed."
+        )
     if account.criterion.rule == "efficiency":
         return f"Asked for: more than {account.asked:.2f} times the solution's speed."
     return (
@@ -198,10 +203,10 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
         case "undecided" if state.claim.status != "undecided":
             return (
                 f"{_used_up(evidence)}. The times of {named.graded} are decided, but not whether "
-                f"this node shows a speedup: {named.slow} {_shows(account)}. {AGAIN}"
+                f"this node shows a speedup: {named.slow} {_shows(account)}. {AGAIN_WHEN_QUIET}"
             )
         case _:
-            again = "" if state.is_unstable else f" {AGAIN}"
+            again = "" if state.is_unstable else f" {AGAIN_WHEN_QUIET}"
             return f"{_used_up(evidence)}. {_control(account, named)}{again}"
 
 
@@ -210,7 +215,7 @@ def sentences(
 ) -> Iterator[str]:
     """Paragraphs below the picture; unit and of as in interval_sentence."""
     claim = account.state.claim
-    if claim.signs and account.stopped_because != "not_gradable":
+    if claim.signs and account.stopped_because != "not_gradable" and not account.is_effect_lost:
         yield interval_sentence(account, unit, of)
         yield _evidence_sentence(claim, named.graded)
     yield f"Why it stopped: {_stopped_words(account, named, evidence)}"

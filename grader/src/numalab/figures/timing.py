@@ -100,6 +100,11 @@ def timing_figure(account: TimingAccount, *, width_in: float = WIDTH_IN) -> Figu
             f"{account.criterion.name}: no generation came to its end, so there are no times to "
             "draw"
         )
+    if account.is_effect_lost:
+        raise NothingToDraw(
+            f"{account.criterion.name}: the node is too noisy now to show a speedup, so there is "
+            "nothing to compare times with"
+        )
     height = 2.2 + min(0.24 * max(len(state.margins), 5), 5.0) + 0.7
     figure = new_figure(width_in, height)
     figure.suptitle("\n".join(broken(heading_words(account), width_in, 15)), fontsize=14)
