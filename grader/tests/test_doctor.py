@@ -182,7 +182,7 @@ def test_a_container_is_told_that_its_host_may_limit_it(
     [
         (QUIET_SAMPLE, 0.1, "good"),
         (QUIET_SAMPLE, 3.0, "note"),
-        (LoadSample(4, 1.5, 0.0, 0.0, (BusyProcess(42, "cc1", 0.9, True),)), 0.1, "note"),
+        (LoadSample(4, 1.5, 0.0, 0.0, (BusyProcess(42, "cc1", 0.9, "ada", True),)), 0.1, "note"),
         (None, 0.1, "good"),
         (None, 3.0, "note"),
         (None, None, "unknown"),
@@ -194,9 +194,22 @@ def test_doctor_tells_of_other_load(
     finding = examine(tmp_path, labs, {"load_1min": load}, sample)["other load"]
     assert finding.level == level
     if sample is not None and sample.processes:
-        assert "cc1 (42) 0.90" in finding.means
+        assert "cc1 (42, yours) 0.90" in finding.means
         assert "not visible from here" in finding.means  # 0.6 of a PU are somebody else's
         assert finding.command == "kill 42"
+        assert "its owner" not in finding.remedy
+
+
+def test_doctor_ends_nobody_elses_process(tmp_path: Path, labs: dict[str, Lab]) -> None:
+    bobs, own = BusyProcess(7, "make", 1.2, "bob", False), BusyProcess(42, "cc1", 0.9, "ada", True)
+    both = LoadSample(4, 2.1, 0.0, 0.0, (bobs, own))
+    finding = examine(tmp_path, labs, {"load_1min": 2.0}, both)["other load"]
+    assert "make (7, bob) 1.20, cc1 (42, yours) 0.90" in finding.means
+    assert "what is not yours, ask its owner about" in finding.remedy
+    assert finding.command == "kill 42"
+    alone = LoadSample(4, 1.2, 0.0, 0.0, (bobs,))
+    finding = examine(tmp_path, labs, {"load_1min": 2.0}, alone)["other load"]
+    assert finding.command == "" and "ask its owner" in finding.remedy
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
 from node_trees import JOB, MOUNT_V2, stat_text, write_process, write_tree
 
+from numalab import load_sample
 from numalab.cgroups import Limit, read_groups
 from numalab.load_sample import sample_load
 from numalab.node_facts import read_facts
@@ -159,7 +161,40 @@ def test_who_works_right_now(tmp_path: Path) -> None:
         (11, "cc1 (plus)"), (13, "new"), (12, "make")
     ]  # fmt: skip
     assert [one.busy for one in sample.processes] == pytest.approx([1.0, 0.5, 0.2])
-    assert all(one.is_ours for one in sample.processes)
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    assert all(one.owner == owner for one in sample.processes)
+    assert all(one.is_ours == (os.getuid() != 0) for one in sample.processes)
+
+
+@pytest.mark.parametrize(
+    ("owner", "user", "is_ours"), [(1234, 1234, True), (1234, 1235, False), (0, 0, False)]
+)
+def test_a_process_is_ours_if_it_is_this_users_and_not_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, user: int, is_ours: bool
+) -> None:
+    """Of root's none: the services of the system are root's, too."""
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    (tmp_path / "proc").mkdir()
+    ticks = iter((0, 20))
+
+    def write() -> None:
+        busy = next(ticks)
+        (tmp_path / "proc/stat").write_text(stat_text(2, 1000 + busy, 1000 + 20, 0))
+        write_process(tmp_path, 7, "cc1", 100 + busy)
+
+    monkeypatch.setattr(
+        load_sample,
+        "_processes",
+        lambda root, read=load_sample._processes: {
+            pid: (name, used, owner) for pid, (name, used, _) in read(root).items()
+        },
+    )
+    write()
+    sample = sample_load(tmp_path, write)
+    assert sample is not None
+    (one,) = sample.processes
+    assert one.is_ours is is_ours
+    assert one.owner == ("root" if owner == 0 else "user 1234")
 
 
 def test_a_load_that_can_not_be_read_is_unknown(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def _turbo(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 def _named(one: BusyProcess) -> str:
-    return f"{one.name} ({one.pid}) {one.busy:.2f}"
+    return f"{one.name} ({one.pid}, {'yours' if one.is_ours else one.owner}) {one.busy:.2f}"
 
 
 def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> Finding:
@@ -71,15 +71,16 @@ def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> F
     who = f"; the busiest: {', '.join(map(_named, seen))}" if seen else ""
     if sample is not None and sample.busy - sum(one.busy for one in seen) >= BUSY_PUS:
         who += "; some that work are short-lived, or not visible from here"
-    command = ""
-    if seen:
-        command = f"{'' if seen[0].is_ours else 'sudo '}kill {seen[0].pid}"
+    ours = next((one for one in seen if one.is_ours), None)
+    remedy = "end what nobody needs (top shows all), or wait"
+    if any(not one.is_ours for one in seen):
+        remedy += "; what is not yours, ask its owner about"
+    if ours is not None:
+        remedy += f"; of {ours.name}, once you know what it is:"
     return Finding(
         topic, "note", ", ".join(told),
         f"times are noisy, verdicts take longer or stay open{who}",
-        "end what nobody needs (top shows all), or wait"
-        + ("; of the busiest, once you know what it is:" if seen else ""),
-        command, concerns,
+        remedy, f"kill {ours.pid}" if ours is not None else "", concerns,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,11 +18,13 @@ LEAST_BUSY = 0.05  # of a PU; the kernel counts in steps of 10 ms
 
 @dataclass(frozen=True)
 class BusyProcess:
-    """busy: of how many PUs it used the time; is_ours: belongs to this user."""
+    """busy: of how many PUs it used the time; owner: name of the user to whom it belongs; is_ours:
+    that is this user. Of root's nothing is: the system's services are root's, too."""
 
     pid: int
     name: str
     busy: float
+    owner: str
     is_ours: bool
 
 
@@ -87,6 +90,14 @@ def _processes(root: Path) -> dict[int, tuple[str, int, int]]:
     return found
 
 
+def _user_name(uid: int) -> str:
+    """The number where nobody is called so, as of a process of another container."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
 def sample_load(
     root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(SAMPLE_S)
 ) -> LoadSample | None:
@@ -106,7 +117,8 @@ def sample_load(
             pid,
             name,
             (ticks - (earlier[pid][1] if pid in earlier else 0)) / of_a_pu,
-            owner == os.getuid(),
+            _user_name(owner),
+            owner == os.getuid() != 0,
         )
         for pid, (name, ticks, owner) in later.items()
         if pid != os.getpid()

@@ -259,7 +259,8 @@ def _speed_words(value: float, whose: str, is_cut: bool) -> str:
         return f"{explain.ratio(value)} times {whose}'s speed (median)"
     if value > 0.5:
         return f"at most {explain.ratio(value)} times {whose}'s speed (median)"
-    return f"more than {math.floor(1 / value)} times slower than {whose} (median), and stopped there"
+    times = math.floor(1 / value)
+    return f"more than {times} times slower than {whose} (median), and stopped there"
 
 
 def _too_slow(generation: Generation) -> str:
