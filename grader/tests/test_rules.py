@@ -185,6 +185,27 @@ def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
     assert needed == {"one": {"placement", "race"}, "two": {"trace", "race"}}
 
 
+def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
+    """schedule(dynamic, 1): even, and yet no faster than it was."""
+    text = LAB.replace('rule = "efficiency"', 'rule = "speedup"').replace("at_least = 0.8\n", "")
+    lab = lab_of(tmp_path / "20_two_kernels", text)
+    slow = {"handout": 0.33, "solution": 0.22, "control": 0.22, "submission": 0.316}
+    runs = [run for run in right() if run["kind"] != "generation" and run["kind"] != "placement"]
+    runs += [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **slow)
+    ]
+    even = judged(lab, session(*runs, placed("one", 0.1, 0.1)))
+    assert even["one_speedup"].status == even["two_speedup"].status == "fail"
+    assert even["one_speedup"].why.endswith("in small pieces, or the work itself.")
+    assert "dealing it out" not in even["two_speedup"].why
+    quick = judged(lab, session(*runs, placed("one", 0.1, 0.1), quick=True))
+    assert quick["one_speedup"].why.endswith("With --quick, in small arrays, that weighs more.")
+    uneven = judged(lab, session(*runs, placed("one", 0.1, 0.3)))
+    assert "dealing it out" not in uneven["one_speedup"].why
+
+
 # ---- work share ------------------------------------------------------------------
 
 

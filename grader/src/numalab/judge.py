@@ -167,13 +167,38 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     return verdict
 
 
+def _slow_though_even(
+    lab: Lab, evidence: Evidence, found: Sequence[CriterionVerdict]
+) -> tuple[CriterionVerdict, ...]:
+    """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
+    not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
+    more the less work there is in one."""
+    even = {
+        c.part
+        for c, verdict in zip(lab.criteria, found, strict=True)
+        if c.rule == "balanced" and verdict.status == "pass"
+    }
+    small = " With --quick, in small arrays, that weighs more." if evidence.quick else ""
+    why = (
+        " The work is shared evenly: what costs is dealing it out in small pieces, or the work "
+        f"itself.{small}"
+    )
+    return tuple(
+        replace(verdict, why=verdict.why + why)
+        if c.rule == "speedup" and c.part in even and verdict.status == "fail"
+        else verdict
+        for c, verdict in zip(lab.criteria, found, strict=True)
+    )
+
+
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
+    found = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=tuple(_judge_one(lab, criterion, evidence) for criterion in lab.criteria),
+        criteria=_slow_though_even(lab, evidence, found),
     )
 
 

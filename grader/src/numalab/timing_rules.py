@@ -246,7 +246,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(
             criterion,
             "fail",
-            f"Unstable: {measured}, while the kit's own solution was steady on this node.",
+            f"Unstable, or just at the limit: {measured}, while the kit's own solution was steady "
+            "on this node.",
             **facts,
         )
     why = lost if is_lost else _open(measured, state.claim)

@@ -171,7 +171,7 @@ def _control(account: TimingAccount, named: Named) -> str:
     if account.state.is_unstable:
         return (
             f"{text}So the node is quiet enough to tell, and it is {named.graded} that is fast in "
-            "one process and slow in the next: unstable, which fails."
+            "one process and slow in the next, or just at what is asked for: unstable, which fails."
         )
     if control.status == "undecided":
         return (
