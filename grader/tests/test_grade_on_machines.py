@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import invented
 import pytest
 from commands import (
     Done,
@@ -19,9 +21,11 @@ from commands import (
 from numalab.declaration import Lab
 from numalab.errors import Interrupted, UserError
 from numalab.grade import Session, effort_for, grade
+from numalab.judge import judge
 from numalab.kit import Kit
 from numalab.measure import describe_node
-from numalab.virtual.grading import grade_elsewhere
+from numalab.read_record import parse
+from numalab.virtual.grading import grade_elsewhere, left_out
 from numalab.virtual.machine import find_machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
@@ -209,6 +213,46 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
     with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
         grade_elsewhere(graded, here, [find_machine(kit, "hydra")], places)
     assert stopped.value.args == (here, [])
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        ("does_not_compile", "once the kernel can be built."),
+        ("ok", "once the kernel is right here"),
+    ],
+)
+def test_why_no_virtual_node_was_asked_is_told(
+    kit: Kit, first_touch: Lab, build: str, says: str
+) -> None:
+    record = invented.evidence(invented.ONE_NODE)
+    record["build"]["kernel"]["status"] = build
+    record["runs"] = [] if build != "ok" else record["runs"][:1]
+    if build == "ok":
+        record["runs"][0]["outcome"] = {
+            "status": "timed_out", "doing": "compute", "n": 7, "limit_s": 5.0, "printed_bytes": 0,
+        }  # fmt: skip
+    evidence = parse(record)
+    session = SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c")
+    found, there = grade_elsewhere(
+        cast(Session, session), judge(first_touch, evidence), [], cast(VirtualPlaces, None)
+    )
+    local = next(c for c in found.criteria if c.name == "local_pages")
+    assert local.status == "not_gradable" and there == []
+    assert "needs 2 or more. A virtual node shows it, " in local.why and says in local.why
+    speedup = next(c for c in found.criteria if c.name == "speedup")
+    assert "virtual node" not in speedup.why  # no times there
+
+
+def test_machines_of_the_lab_that_on_leaves_out_are_named(labs: dict[str, Lab]) -> None:
+    """Full points on hydra are not yet what the lab asks for."""
+    affinity = labs["02_affinity"]
+    said = left_out(affinity, ["hydra"])
+    assert said is not None
+    assert "nebula, westmere-ex and westmere-ep" in said and "hydra" not in said
+    assert left_out(affinity, list(affinity.machines)) is None
+    assert left_out(affinity, []) is None  # without --on: all of them
+    assert left_out(labs["01_first_touch"], ["nebula"]) is None  # one is enough there
 
 
 def test_limits_on_a_machine_are_no_failure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import invented
 import pytest
 from commands import numalab_command
 from desks import make_desk
@@ -15,13 +16,17 @@ from numalab.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.hints import (
     find_ladder,
     hint_command,
+    is_exhausted,
     ladder_for,
     next_level,
     remember,
     seen_hints,
     topics_of,
 )
+from numalab.judge import judge
 from numalab.kit import Kit
+from numalab.read_record import parse
+from numalab.report import next_step
 
 CRITERIA = ("correct", "near", "far")
 TWO = "# code: correct, far\n\nweak\n---\nstrong\n\n# near\nlook\n---\nbind\n"
@@ -98,6 +103,27 @@ def test_the_ladder_that_helps_with_a_criterion(labs: dict[str, Lab]) -> None:
         assert hint_command(hybrid, criterion) == command
     assert hint_command(labs["01_first_touch"], "local_pages") == "./numalab hint 01"
     assert ladder_for(hybrid, None) == hybrid.hints[0]
+
+
+def test_after_the_strongest_hint_the_solution_is_named(
+    labs: dict[str, Lab], first_touch: Lab
+) -> None:
+    """The same hint once more is no next step."""
+    evidence = parse(invented.evidence(invented.ONE_NODE, writer=invented.master_writes))
+    verdict = judge(first_touch, evidence)
+    top = len(first_touch.hints[0].levels)
+    assert not is_exhausted(first_touch, "touched_where_used", {"": top - 1})
+    for seen, says in (
+        ({}, "A hint: ./numalab hint 01"),
+        ({"": top - 1}, "A hint: ./numalab hint 01"),
+        ({"": top}, "All hints on it are read; the solution is in solutions/01_first_touch/."),
+    ):
+        step = next_step(first_touch, verdict, evidence, False, "again", seen)
+        assert step is not None and says in step
+        assert ("A hint" in step) == (not says.startswith("All"))
+    affinity = labs["02_affinity"]
+    assert is_exhausted(affinity, "omp_full", {"omp_full": 9})
+    assert not is_exhausted(affinity, "omp_full", {"omp_close": 9})
 
 
 @pytest.mark.parametrize(

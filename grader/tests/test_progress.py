@@ -202,6 +202,12 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
         "./numalab hint 02 omp_close", "./numalab watch 02 --lang c",
     ]  # fmt: skip
 
+    read = next_task(every, progress, {two.name: {"omp_close": 9}})
+    assert read is not None
+    assert [command for command, _ in read.commands] == [
+        "cat solutions/02_affinity/README.md", "./numalab watch 02 --lang c",
+    ]  # fmt: skip
+
     # What was worked on last comes before what is not begun, and before what was begun earlier.
     later = replace(result(every[3], "fail"), graded_at="2026-01-03T00:00:00+00:00")
     task = next_task(every, progress.with_result(every[3].name, "c", later, True))

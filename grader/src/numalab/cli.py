@@ -404,10 +404,11 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
     from numalab.graded import GradedKernel
+    from numalab.hints import seen_hints
     from numalab.timing_account import timing_accounts, with_timing
     from numalab.timing_plot import timing_lines
     from numalab.verdict import of_machine
-    from numalab.virtual.grading import grade_elsewhere
+    from numalab.virtual.grading import grade_elsewhere, left_out
     from numalab.virtual.machine import find_machine
 
     console = report.make_console()
@@ -468,7 +469,10 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
         again = request.again or f"./numalab {shlex.join(sys.argv[1:])}"
         published = find_machine(kit, "hydra").latencies if lab.mpi else ()
-        kernels.append(GradedKernel(lab, verdict, seen, accounts, unchanged, again, published))
+        hints = seen_hints(kit.hints_file).get(lab.name, {})
+        kernels.append(
+            GradedKernel(lab, verdict, seen, accounts, unchanged, again, published, hints)
+        )
         if request.show:
             if len(kernels) == 1:
                 request.before_report()
@@ -477,12 +481,19 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
                 if request.explain
                 else []
             )
-            report.show_verdict(console, lab, verdict, seen, unchanged, again, published, explained)
+            report.show_verdict(
+                console, lab, verdict, seen, unchanged, again, published, explained, hints
+            )
         if interrupted:
             break
     if request.show:
         for name in machines:
             click.echo("\n" + click.wrap_text(f"({places.note(name)})", 78))
+        graded_labs = {one.lab.name: one.lab for one in kernels}
+        for lab in graded_labs.values():
+            missing = left_out(lab, [machine.name for machine in request.on])
+            if missing is not None:
+                click.echo("\n" + click.wrap_text(f"({missing})", 78))
         report.show_summary(console, verdicts)
     data = {
         "schema": 1,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numalab.comparison import Seen
 from numalab.declaration import Lab
+from numalab.hints import Levels
 from numalab.record import Json
 from numalab.timing_account import TimingAccount
 from numalab.verdict import Verdict
@@ -15,8 +16,8 @@ from numalab.virtual.machine import Figure
 
 @dataclass(frozen=True)
 class GradedKernel:
-    """A kernel that was graded. seen, unchanged, again, published: as in report.show_verdict;
-    accounts: of the criteria that were timed."""
+    """A kernel that was graded. seen, unchanged, again, published, hints_seen: as in
+    report.show_verdict; accounts: of the criteria that were timed."""
 
     lab: Lab
     verdict: Verdict
@@ -25,6 +26,7 @@ class GradedKernel:
     unchanged: bool = False
     again: str = ""
     published: Sequence[Figure] = ()
+    hints_seen: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

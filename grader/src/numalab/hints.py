@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
@@ -13,6 +14,7 @@ from numalab.hint_ladders import Ladder
 
 # The strongest hint that was seen, of each topic.
 Levels = Mapping[str, int]
+NONE_SEEN: Levels = MappingProxyType({})
 
 
 def seen_hints(store: Path) -> dict[str, dict[str, int]]:
@@ -86,3 +88,9 @@ def hint_command(lab: Lab, criterion: str | None) -> str | None:
     if ladder is None:
         return None
     return " ".join(word for word in ("./numalab hint", lab.number, ladder.topic) if word)
+
+
+def is_exhausted(lab: Lab, criterion: str | None, seen: Levels) -> bool:
+    """Whether the strongest hint on a criterion was seen, so that another call shows it again."""
+    ladder = ladder_for(lab, criterion)
+    return ladder is not None and seen.get(ladder.topic, 0) >= len(ladder.levels)

@@ -126,7 +126,9 @@ def _rows(verdict: Verdict) -> Iterator[_Row]:
 def _steps(graded: GradedKernel) -> Iterator[str]:
     """What to do next, as far as there is something to do."""
     verdict, evidence = graded.verdict, graded.seen[0][1]
-    step = report.next_step(graded.lab, verdict, evidence, graded.unchanged, graded.again)
+    step = report.next_step(
+        graded.lab, verdict, evidence, graded.unchanged, graded.again, graded.hints_seen
+    )
     if step:
         yield step.replace("\n", " ")
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))

@@ -17,7 +17,7 @@ from numalab.errors import KitError
 from numalab.explain import listed
 from numalab.files import read_json, write_json
 from numalab.grade import is_pristine
-from numalab.hints import hint_command
+from numalab.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.kit import Kit
 from numalab.verdict import UNGRADED, Status, Verdict
 
@@ -298,7 +298,7 @@ def is_done(results: Mapping[str, Result]) -> bool:
     return any(result.is_done for result in results.values())
 
 
-def _task(lab: Lab, results: Mapping[str, Result]) -> Task:
+def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
     language = best_language(results)
     if language is None:
         return Task(
@@ -320,7 +320,10 @@ def _task(lab: Lab, results: Mapping[str, Result]) -> Task:
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
     what = f"mend {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"mend {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if hint is not None:
+    if is_exhausted(lab, failed[0], seen):
+        why = f"cat solutions/{lab.name}/README.md"
+        commands.insert(0, (why, "all hints on it are read; this explains the solution"))
+    elif hint is not None:
         commands.insert(0, (hint, "a hint"))
     return Task(lab.name, language, failed[0], what, tuple(commands))
 
@@ -329,15 +332,18 @@ def _were(names: Collection[str]) -> str:
     return "was" if len(names) == 1 else "were"
 
 
-def next_task(labs: Sequence[Lab], progress: Progress) -> Task | None:
+def next_task(
+    labs: Sequence[Lab], progress: Progress, hints: Mapping[str, Levels] | None = None
+) -> Task | None:
     """Of the lab that was worked on last, of those that are begun and done in no language; else
-    of the first that is not begun. None: all are done."""
+    of the first that is not begun. None: all are done. hints: those that were seen, by lab."""
     left = [(lab, progress.of_lab(lab)) for lab in labs]
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:
         return None
     # Of none that is begun the first, since max takes that of equal ones.
-    return _task(*max(left, key=lambda one: _worked_on(one[1])))
+    lab, results = max(left, key=lambda one: _worked_on(one[1]))
+    return _task(lab, results, (hints or {}).get(lab.name, NONE_SEEN))
 
 
 def _worked_on(results: Mapping[str, Result]) -> str:

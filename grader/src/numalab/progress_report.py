@@ -79,7 +79,7 @@ def show_progress(console: Console, labs: Sequence[Lab], progress: Progress, hin
     if best:
         total += f", {points} of the {gradable} points that could be graded so far"
     console.print(Text(f"{total}.", style="bold"))
-    _show_task(console, next_task(labs, progress))
+    _show_task(console, next_task(labs, progress, hints))
 
 
 def _show_task(console: Console, task: Task | None) -> None:
@@ -95,7 +95,7 @@ def _show_task(console: Console, task: Task | None) -> None:
 
 def progress_json(labs: Sequence[Lab], progress: Progress, hints: Hints) -> dict[str, Any]:
     """All of it, for other tools."""
-    task = next_task(labs, progress)
+    task = next_task(labs, progress, hints)
     return {
         "schema": 1,
         "labs": [

@@ -17,7 +17,7 @@ from rich.text import Text
 from numalab import explain
 from numalab.comparison import Seen, touch_sights, work_sights
 from numalab.declaration import KERNEL_FILES, Lab
-from numalab.hints import hint_command
+from numalab.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.judge import RULES_OF_RUN
 from numalab.latency_report import latency_lines
 from numalab.launch_times import launch_times
@@ -38,6 +38,7 @@ from numalab.virtual.machine import Figure
 from numalab.work_picture import work_picture
 
 WIDTH = 80
+LONG_REASON = 60  # characters from which on a reason is told once and then referred to
 NOISY = 1.25  # third over first quartile of times that a table shows as one
 LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}
@@ -218,8 +219,8 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
         criterion = row.criterion
         word, style = STATUS_STYLE[criterion.status]
         why = criterion.why
-        if why in shared and len(why) > 20:
-            why = f"(as for {shared[why]})"
+        if why in shared and len(why) > LONG_REASON:
+            why = f"The same as for {shared[why]}."
         else:
             shared[why] = criterion.name
         bound = bound_words(criterion)
@@ -257,7 +258,7 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     return text
 
 
-def _to_mend(lab: Lab, verdict: Verdict) -> str:
+def _to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels) -> str:
     """The first thing to mend, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
@@ -267,15 +268,25 @@ def _to_mend(lab: Lab, verdict: Verdict) -> str:
         told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
     if failed[1:]:
         told += f" (the first of {len(failed)} criteria that fail)"
+    lines = [f"{told}."]
     hint = hint_command(lab, first)
-    lines = [f"{told}.", *([f"A hint: {hint}"] if hint else [])]
+    if is_exhausted(lab, first, hints_seen):
+        lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
+    elif hint:
+        lines.append(f"A hint: {hint}")
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
 
 
 def next_step(
-    lab: Lab, verdict: Verdict, evidence: Evidence, unchanged: bool, again: str
+    lab: Lab,
+    verdict: Verdict,
+    evidence: Evidence,
+    unchanged: bool,
+    again: str,
+    hints_seen: Levels = NONE_SEEN,
 ) -> str | None:
-    """What a student does now, in words; again: the command that grades once more."""
+    """What a student does now, in words; again: the command that grades once more;
+    hints_seen: of the lab."""
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
@@ -288,7 +299,7 @@ def next_step(
     if evidence.build.status != "ok":
         return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
-        return _to_mend(lab, verdict)
+        return _to_mend(lab, verdict, hints_seen)
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
         return f"Next: {again}\n(it goes on where this stopped)"
     if verdict.status == "error":
@@ -366,11 +377,12 @@ def show_verdict(
     again: str,
     published: Sequence[Figure] = (),
     explained: Sequence[Text] = (),
+    hints_seen: Levels = NONE_SEEN,
 ) -> None:
     """The whole report of one graded kernel. seen: places and their evidence, this node
     first; unchanged: it is the handout byte for byte; again: the command that grades it
     once more; published: latencies to show beside those that were measured; explained: how
-    the times were decided, if that is asked for."""
+    the times were decided, if that is asked for; hints_seen: of the lab."""
     evidence = seen[0][1]
     with stripped(console):
         console.print()
@@ -396,7 +408,7 @@ def show_verdict(
                 console.print(Padding(table, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
-        step = next_step(lab, verdict, evidence, unchanged, again)
+        step = next_step(lab, verdict, evidence, unchanged, again, hints_seen)
         if step:
             console.print()
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))

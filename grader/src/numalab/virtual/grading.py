@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab import judge
+from numalab.declaration import Lab
 from numalab.errors import Interrupted, KitError, UserError
+from numalab.explain import listed
 from numalab.grade import Session
 from numalab.handed_in import gather_placements
 from numalab.soundness import sound_parts
@@ -75,6 +77,11 @@ def grade_elsewhere(
     can_run = bool(sound or any(one.kind != "prediction" for one in lab.files))
     if not machines and to_show and can_run:
         chosen = [find_machine(kit, name) for name in lab.machines]
+    elif not machines and missing:
+        ended = "can be built" if session.evidence.build.status != "ok" else "is right here"
+        verdict = _with_reason(
+            verdict, missing, f"A virtual node shows it, once the kernel {ended}."
+        )
     programs = [
         kit.monitor(lab.name),
         kit.worker(lab.name, session.language, "submission" if sound else "solution"),
@@ -98,20 +105,30 @@ def grade_elsewhere(
             raise Interrupted(verdict, sessions) from error
         except (UserError, KitError) as error:
             if not machines:
-                return _with_reason(verdict, missing, error), sessions
+                why = f"No virtual node could show it: {error}"
+                return _with_reason(verdict, missing, why), sessions
             found = judge.without_looking(lab, session.evidence, "error", str(error))
         verdict = with_machine(verdict, found, machine.name, None if machines else to_show)
     return verdict, sessions
 
 
-def _with_reason(
-    verdict: Verdict, missing: Sequence[CriterionVerdict], error: Exception
-) -> Verdict:
-    """Says of what this node can't show why no virtual node could show it either."""
+def left_out(lab: Lab, names: Sequence[str]) -> str | None:
+    """That some of the lab's machines were not graded on, where each of them counts; names: of
+    those that were asked for, none: all of the lab's."""
+    missing = [name for name in lab.machines if name not in names]
+    if not names or not missing or not any(c.on_machines for c in lab.criteria):
+        return None
+    return (
+        f"Left out, since --on names others: {listed(missing)}. Placement in {lab.name} has to be "
+        "right on these, too; without --on they are graded."
+    )
+
+
+def _with_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
+    """Says of what this node can't show why no virtual node has shown it either."""
     return replace(
         verdict,
         criteria=tuple(
-            replace(c, why=f"{c.why} No virtual node could show it: {error}") if c in missing else c
-            for c in verdict.criteria
+            replace(c, why=f"{c.why} {why}") if c in missing else c for c in verdict.criteria
         ),
     )
