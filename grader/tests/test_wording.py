@@ -47,6 +47,37 @@ def hybrid(tmp_path: Path) -> Lab:
     return lab_of(tmp_path, "32_hybrid", HYBRID_LAB)
 
 
+@pytest.mark.parametrize("case", invented.cases())
+def test_a_report_fits_80_columns(first_touch: Lab, case: str) -> None:
+    text = shown(first_touch, invented.cases()[case])
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_table_of_a_lab_on_memory_fits_80_columns(labs: dict[str, Lab]) -> None:
+    """With the longest words that it can have."""
+    table = {
+        "n": 2**27, "bytes": 2**30, "huge_bytes": 2**30 - 2**12, "create_s": 0.1,
+        "initialize_s": 12.345, "compute_s": 2.3, "initialize_page_faults": 262_144,
+        "resident_before_bytes": 0, "resident_during_bytes": 2**30, "resident_after_bytes": 2**30,
+        "address_space_before_bytes": 0, "address_space_after_bytes": 2**30 + 2**21,
+    }  # fmt: skip
+    lab = labs["04_huge_pages"]
+    runs = [
+        {"kind": "memory", "lab": lab.name, "part": None, "team": 2, "role": role,
+         "results": invented.RIGHT, "huge_pages_allowed": True, "tables": [table, table],
+         "outcome": invented.OK}
+        for role in ("handout", "solution", "submission")
+    ]  # fmt: skip
+    noisy = [{"handout": 22.0 if g % 2 else 3.0, "solution": 2.0, "submission": 2.0}
+             for g in range(9)]  # fmt: skip
+    record = invented.evidence(invented.ONE_NODE, times=noisy, variant="solution")
+    record["runs"] = record["runs"][:1] + runs + record["runs"][5:]
+    record["node"]["huge_page_mode"] = "madvise"
+    text = shown(lab, record)
+    assert "A table of 1.0 GiB, times noisy" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 # ---- help ----------------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
-/* Lab 02: affinity. Edit locate here, and the placement files beside; README.md says what
- * to do. */
+/* Lab 02: affinity. Edit locate here, and the placement files beside; README.md
+ * says what to do. */
 #include "affinity.h"
 
 void initialize(size_t n, double *a, double *b, double *c)

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-void pair_energy(size_t n, const double *x, const double *y, const double *z, double *e)
+void pair_energy(size_t n, const double *x, const double *y, const double *z,
+                 double *e)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
