@@ -248,6 +248,22 @@ def test_other_load_leaves_the_balance_open(lab: Lab) -> None:
     assert judged(lab, late)["balanced"].status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("waiting_s", "status"),
+    [
+        ((0.0, 0.0), "fail"),  # 0.89 on a quiet node
+        ((1.0, 0.75), "inconclusive"),  # together 0.89, and waiting for most of the time
+        ((3.0, 1.6), "fail"),  # together 0.79: more than waiting explains
+    ],
+)
+def test_an_almost_even_loop_fails_on_a_quiet_node_only(
+    lab: Lab, waiting_s: tuple[float, float], status: str
+) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    look = placed("one", 0.2, 0.156, waiting_s=waiting_s)
+    assert judged(lab, session(*runs, look))["balanced"].status == status
+
+
 def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
     disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1), role="solution")

@@ -243,7 +243,8 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By CPU time, which tells how the work was shared in each call. Other load takes a core
     from a thread, and a schedule that deals out work on demand then rightly gives it less:
     such a team is uneven by CPU time, and yet its threads are done together. So a look fails
-    only if they are not, with the time that they waited for a core."""
+    only if they are not, with the time that they waited for a core, by
+    more than such waiting is uneven itself."""
     missing = _needs_team(criterion, evidence) or missing_runs(
         criterion, evidence, evidence.placements
     )
@@ -257,7 +258,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = f"Thread {look.busiest} works longest; {average}"
     if value >= least:
         return by_value(criterion, value, f"{why}.", unit="share")
-    if look.share_together < least:
+    if look.is_uneven(least):
         return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
     return verdict_on(
         criterion,
