@@ -9,13 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import invented
 import pytest
 from matplotlib.figure import Figure
 
 from numalab import api
 from numalab.api import Graded, OpenLab, Run, load_run, open_lab
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.judge import judge
 from numalab.kit import Kit
+from numalab.read_record import parse
 from numalab.record import Json
 from numalab.virtual import place
 
@@ -183,6 +186,19 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
     assert recorded.value("touched_where_used") == 0.5
     figure = recorded.touch_map()
     assert "the handout, recorded on virtual hydra" in figure.axes[0].get_title(loc="left")
+
+
+def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(kit: Kit) -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
+    here = parse(record)
+    lab = open_lab("01", kit)
+    untraced = replace(here, traces=(), is_virtual=True)
+    seen = (("here", here), ("hydra", untraced))
+    run = Run(kit, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2)
+    title = run.touch_map().axes[0].get_title(loc="left")
+    assert "yours" in title and "virtual" not in title
+    with pytest.raises(NothingToDraw, match="no page was traced"):
+        replace(run, seen=(("here", replace(here, traces=())), ("hydra", untraced))).touch_map()
 
 
 def test_what_was_seen_before_an_interruption_comes_with_it(

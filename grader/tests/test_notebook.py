@@ -28,7 +28,14 @@ from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
 from numalab.notebook import description, load_ipython_extension, open_notebook
 from numalab.notebook_files import complaints, kits_notebook, tidied, working_copy
-from numalab.predictions import FILE, compared, keep_predictions, read_predictions
+from numalab.predictions import (
+    FILE,
+    PUBLISHED_FILE,
+    compared,
+    keep_predictions,
+    read_predictions,
+    read_published,
+)
 from numalab.questions import Question, find_question, load_questions
 
 ROOT = find_kit("gnu").root
@@ -175,13 +182,51 @@ def test_what_was_said_first_is_met_again(folder: Path, capsys: pytest.CaptureFi
     lab.compare(share=0.5, speedup=1.93, other=None)
     said = capsys.readouterr().out
     assert "Not predicted yet: share." in said
-    assert [line.split() for line in said.splitlines()[-4:]] == [
+    assert [line.split() for line in said.splitlines()[-5:-1]] == [
         ["predicted", "measured"],
         ["share", "0.25", "0.5"],
         ["speedup", "2", "(then", "1.5)", "1.93"],
         ["other", "-", "-"],
     ]
-    assert compared({}, {"x": 1.0}).split() == ["predicted", "measured", "x", "-", "1"]
+    assert compared({}, {"x": 1.0}, {}).split() == ["predicted", "measured", "x", "-", "1"]
+
+
+def test_a_published_figure_is_told_once_it_is_predicted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = open_notebook("01")
+    lab.compare(share_here=0.5)
+    said = capsys.readouterr().out
+    assert "speedup with two NUMA nodes  -          predict it first" in said
+    assert "1.93" not in said and "0.443941" not in said
+    lab.predict(speedup_with_two_numa_nodes=4)
+    lab.compare(share_here=0.5)
+    said = capsys.readouterr().out
+    assert "speedup with two NUMA nodes  4          1.93, published" in said
+    assert "0.443941 s" in said and "HLRS" in said
+    assert max(map(len, said.splitlines())) <= 78
+
+
+def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
+    assert read_published(tmp_path) == {}
+    for text in ("[", "x = 1", "[x]\nvalue = 1\n", '[x]\nvalue = "a"\nsays = ""\n'):
+        (tmp_path / PUBLISHED_FILE).write_text(text)
+        with pytest.raises(KitError, match="can't be read"):
+            read_published(tmp_path)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_published_figures_are_predicted_and_stand_beside_the_solution_only(
+    kit: Kit, lab: str
+) -> None:
+    notebook = kits_notebook(kit, lab).read_text(encoding="utf-8")
+    handout = (kit.lab_folder(lab) / "README.md").read_text(encoding="utf-8")
+    for name, one in read_published(kit.solution_folder(lab)).items():
+        assert f"{name}=None" in notebook
+        figures = re.findall(r"\d+\.\d+", one.says)
+        assert figures
+        for figure in (*figures, f"{one.value:.2f}"):
+            assert figure not in notebook and figure not in handout, figure
 
 
 def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:

@@ -141,10 +141,18 @@ class Run:
             raise NothingToDraw(f"{why}\nSo {error}.") from None
 
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
-        """Who wrote each page first, and who uses it."""
+        """Who wrote each page first, and who uses it; on this node where nothing was traced at
+        the place that was asked for."""
         from numalab.figures import touch_figure
 
-        return self._drawn(lambda: touch_figure(self._labelled(beside), arrays=arrays))
+        def draw() -> Figure:
+            seen = self._labelled(beside)
+            try:
+                return touch_figure(seen, arrays=arrays)
+            except NothingToDraw:
+                return touch_figure([(self.label, self.here)], arrays=arrays)
+
+        return self._drawn(draw)
 
     def threads(self, *beside: Run, file: str | None = None) -> Figure:
         """Where the kernel's threads may run; file: threads or ranks under a file that is

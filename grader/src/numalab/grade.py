@@ -381,15 +381,14 @@ class Session:
     def _take_times_of(self, timed: judge.Timed, setup: _Setup, roles: Sequence[str]) -> None:
         """The control joins once it is to tell whose fault it is that nothing is decided."""
         effort = self.effort
+        least = effort.least_generations
         what = " against ".join(name for name in (timed.part, timed.slow) if name)
         start = time.monotonic()
         evidence = self.evidence
         for number in range(1, effort.most_generations + 1):
-            self.progress(
-                f"{what}{': ' if what else ''}timing, generation {number} of "
-                f"{effort.least_generations} or more"
-            )
-            is_open = judge.timed_generations(self.lab, evidence, timed) >= effort.least_generations
+            at_least = f" of {least} or more" if number <= least else ""
+            self.progress(f"{what}{': ' if what else ''}timing, generation {number}{at_least}")
+            is_open = judge.timed_generations(self.lab, evidence, timed) >= least
             self._generation(
                 timed,
                 setup,
@@ -400,7 +399,7 @@ class Session:
             evidence = self.evidence
             if judge.timing_is_decided(self.lab, evidence, timed):
                 return
-            enough = number >= effort.least_generations
+            enough = number >= least
             if spent_s > effort.budget_s * (1 if enough else 3):
                 return
 

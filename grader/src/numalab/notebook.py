@@ -30,7 +30,14 @@ from numalab.declaration import KERNEL_FILES, LANGUAGES
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_whole
 from numalab.handed_in import complaint_of
-from numalab.predictions import Value, compared, keep_predictions, read_predictions
+from numalab.predictions import (
+    Value,
+    compared,
+    keep_predictions,
+    read_predictions,
+    read_published,
+    words,
+)
 from numalab.questions import find_question
 
 LINE = 72  # columns of the progress line
@@ -95,13 +102,15 @@ class NotebookLab(OpenLab):
         missing = [name for name, value in values.items() if value is None]
         for name in values:
             if name in kept:
-                print(f"{name.replace('_', ' ')}: {kept[name].last}")
+                print(f"{words(name)}: {kept[name].last}")
         if missing:
-            print(f"Not predicted yet: {', '.join(name.replace('_', ' ') for name in missing)}.")
+            print(f"Not predicted yet: {', '.join(map(words, missing))}.")
 
     def compare(self, **measured: Value | None) -> None:
-        """Shows what was predicted beside what was measured."""
-        print(compared(read_predictions(self.folder), measured))
+        """Shows what was predicted beside what was measured, here or, once it is predicted, by
+        others. Raises KitError."""
+        published = read_published(self.kit.solution_folder(self.name))
+        print(compared(read_predictions(self.folder), measured, published))
 
     def question(self, name: str, answer: str = "") -> None:
         """Asks, and checks the answer if there is one. Raises UserError."""

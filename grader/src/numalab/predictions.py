@@ -1,8 +1,12 @@
-"""What a learner expects before she measures, kept so that it is met again beside the result."""
+"""What a learner expects before she measures, kept so that it is met again beside the result.
+What only others have measured lies beside the solution, in solutions/NN_name/published.toml, so
+that nobody meets it before she has predicted."""
 
 from __future__ import annotations
 
 import math
+import textwrap
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +16,9 @@ from numalab.files import read_json, write_json
 
 Value = float | int | str
 FILE = "predictions.json"
+PUBLISHED_FILE = "published.toml"
+WIDTH = 78
+_UNITS = {"kib": "KiB", "mib": "MiB", "numa": "NUMA"}
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,26 @@ class Prediction:
 
     first: Value
     last: Value
+
+
+@dataclass(frozen=True)
+class Published:
+    """says: the figure behind the value, and its source."""
+
+    value: float
+    says: str
+
+
+def read_published(folder: Path) -> dict[str, Published]:
+    """By the name of the prediction; none where the lab has no such file. Raises KitError."""
+    path = folder / PUBLISHED_FILE
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {name: Published(float(one["value"]), one["says"]) for name, one in found.items()}
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        raise KitError(f"{path} can't be read: {error}") from error
 
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:
@@ -60,16 +87,35 @@ def _shown(value: Value | None) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def compared(kept: Mapping[str, Prediction], measured: Mapping[str, Value | None]) -> str:
-    """Predicted beside measured, a line each; a dash where there is none."""
+def words(name: str) -> str:
+    """A prediction's name as it is read."""
+    return " ".join(_UNITS.get(word, word) for word in name.split("_"))
+
+
+def _said(one: Prediction | None) -> str:
+    if one is None:
+        return "-"
+    changed = f" (then {_shown(one.last)})" if one.last != one.first else ""
+    return _shown(one.first) + changed
+
+
+def compared(
+    kept: Mapping[str, Prediction],
+    measured: Mapping[str, Value | None],
+    published: Mapping[str, Published],
+) -> str:
+    """Predicted beside measured, a line each; a dash where there is none. Below it what was
+    published, as soon as it is predicted."""
     rows = [("", "predicted", "measured")]
-    for name, value in measured.items():
-        one = kept.get(name)
-        said = "-" if one is None else _shown(one.first)
-        if one is not None and one.last != one.first:
-            said += f" (then {_shown(one.last)})"
-        rows.append((name.replace("_", " "), said, _shown(value)))
+    rows += [(words(name), _said(kept.get(name)), _shown(v)) for name, v in measured.items()]
+    for name, one in published.items():
+        value = f"{_shown(one.value)}, published" if name in kept else "predict it first"
+        rows.append((words(name), _said(kept.get(name)), value))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    return "\n".join(
+    lines = [
         f"{name:<{widths[0]}}  {said:<{widths[1]}}  {value}".rstrip() for name, said, value in rows
-    )
+    ]
+    for name, one in published.items():
+        if name in kept:
+            lines += ["", *textwrap.wrap(one.says, WIDTH)]
+    return "\n".join(lines)

@@ -43,6 +43,10 @@ def _draw(axes: Axes, label: str, look: Placement, width: float, end: float) -> 
               label="works")  # fmt: skip
     axes.barh(threads, waits, left=works, color="none", edgecolor=GREY, hatch="///",
               label="waits for a core")  # fmt: skip
+    for thread, reaches in enumerate(a + b for a, b in zip(works, waits, strict=False)):
+        if reaches > end:
+            axes.annotate(f"until {reaches:.0f} %", (0.99 * end, thread), ha="right", va="center",
+                          bbox={"facecolor": "white", "edgecolor": GREY})  # fmt: skip
     axes.axvline(100 * share.share, color="#000000", linestyle="--", linewidth=1.5)
     axes.set_xlim(0, end)
     axes.set_ylim(len(works) - 0.5, -0.5)
@@ -81,7 +85,7 @@ def work_figure(
     height = 2.3 + min(0.34 * most, 5.5)
     figure = new_figure(width_in, rows * height)
     grid = figure.subplots(rows, across, squeeze=False)
-    # The same for all panels, which are to be compared; long waits run out of the picture.
+    # The same for all panels, which are to be compared; what is longer is told in words.
     with_waits = any(_waits_too(look) for _, look in panels)
     end = 150.0 if with_waits else 105.0
     for index, (label, look) in enumerate(panels):
