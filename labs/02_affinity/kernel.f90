@@ -1,5 +1,5 @@
-! Lab 02: affinity. Edit locate here, and the placement files beside; README.md says what
-! to do.
+! Lab 02: affinity. Edit locate here, and the placement files beside; README.md
+! says what to do.
 module affinity
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_size_t
   implicit none

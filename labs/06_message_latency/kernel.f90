@@ -1,10 +1,12 @@
-! Lab 06: message latency. Edit ping_pong here, and near.toml, far.toml and predict.toml
-! beside; README.md says what to do.
+! Lab 06: message latency. Edit ping_pong here, and near.toml, far.toml and
+! predict.toml beside; README.md says what to do.
 !
 ! The messages go one way, nothing comes back, and nobody adds 1.
 module message_latency
-  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_int8_t, c_ptr, c_size_t
-  use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, MPI_Send, MPI_STATUS_IGNORE
+  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_int8_t, &
+       c_ptr, c_size_t
+  use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, MPI_Send, &
+       MPI_STATUS_IGNORE
   implicit none
   private
   public :: ping_pong
@@ -22,10 +24,11 @@ contains
     call c_f_pointer(buffer, message, [bytes])
     do i = 1, repetitions
        if (rank == 0) then
-          call MPI_Send(message, size(message), MPI_BYTE, partner, 0, MPI_COMM_WORLD)
+          call MPI_Send(message, size(message), MPI_BYTE, partner, 0, &
+               MPI_COMM_WORLD)
        else
-          call MPI_Recv(message, size(message), MPI_BYTE, partner, 0, MPI_COMM_WORLD, &
-               MPI_STATUS_IGNORE)
+          call MPI_Recv(message, size(message), MPI_BYTE, partner, 0, &
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE)
        end if
     end do
   end subroutine ping_pong

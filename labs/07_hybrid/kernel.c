@@ -1,6 +1,8 @@
-/* Lab 07: hybrid MPI and OpenMP. Edit this file and launch.toml; README.md says what to do.
+/* Lab 07: hybrid MPI and OpenMP. Edit this file and launch.toml; README.md says
+ * what to do.
  *
- * One rank gets right results, several do not: nothing goes from rank to rank yet. */
+ * One rank gets right results, several do not: nothing goes from rank to rank
+ * yet. */
 #include "hybrid.h"
 
 #include <mpi.h>
@@ -13,20 +15,24 @@ int start_mpi(void)
     return 1;
 }
 
-void initialize(size_t rows, size_t columns, size_t first_row, double *field, double *next)
+void initialize(size_t rows, size_t columns, size_t first_row, double *field,
+                double *next)
 {
     memset(field, 0, (rows + 2) * columns * sizeof *field);
     memset(next, 0, (rows + 2) * columns * sizeof *next);
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double value = (double)((7 * (first_row + i - 1) + 3 * j) % 11);
+            const size_t k = 7 * (first_row + i - 1) + 3 * j;
+            const double value = (double)(k % 11);
             field[i * columns + j] = value;
             next[i * columns + j] = value;
         }
 }
 
-/* As long as nothing is sent, a rank takes its own outer row for its neighbour's. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+/* As long as nothing is sent, a rank takes its own outer row for its
+ * neighbour's. */
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     double *first = field + columns, *last = field + rows * columns;
     if (rank > 0) memcpy(field, first, columns * sizeof *field);
@@ -42,18 +48,21 @@ void sweep(size_t rows, size_t columns, const double *field, double *next)
         const double *own = field + i * columns;
         const double *below = field + (i + 1) * columns;
         for (size_t j = 1; j + 1 < columns; j++)
-            next[i * columns + j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[i * columns + j] =
+                0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
     }
 }
 
 /* The sum over the own rows only. */
-double residual(size_t rows, size_t columns, const double *field, const double *next)
+double residual(size_t rows, size_t columns, const double *field,
+                const double *next)
 {
     double sum = 0.0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     return sum;

@@ -1,6 +1,8 @@
-! Lab 07: hybrid MPI and OpenMP. Edit this file and launch.toml; README.md says what to do.
+! Lab 07: hybrid MPI and OpenMP. Edit this file and launch.toml; README.md says
+! what to do.
 !
-! One rank gets right results, several do not: nothing goes from rank to rank yet.
+! One rank gets right results, several do not: nothing goes from rank to rank
+! yet.
 module hybrid
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_size_t
   use mpi_f08, only: MPI_Init_thread, MPI_THREAD_SINGLE
@@ -20,20 +22,22 @@ contains
 
   subroutine initialize(rows, columns, first_row, field, next) bind(c)
     integer(c_size_t), value :: rows, columns, first_row
-    real(c_double), intent(out) :: field(columns, 0:rows+1), next(columns, 0:rows+1)
+    real(c_double), intent(out), dimension(columns, 0:rows+1) :: field, next
     integer(c_size_t) :: i, j
 
     field = 0
     next = 0
     do i = 1, rows
        do j = 2, columns - 1
-          field(j, i) = real(mod(7 * (first_row + i - 1) + 3 * (j - 1), 11_c_size_t), c_double)
+          field(j, i) = real(mod(7 * (first_row + i - 1) + 3 * (j - 1), &
+               11_c_size_t), c_double)
           next(j, i) = field(j, i)
        end do
     end do
   end subroutine initialize
 
-  ! As long as nothing is sent, a rank takes its own outer row for its neighbour's.
+  ! As long as nothing is sent, a rank takes its own outer row for its
+  ! neighbour's.
   subroutine exchange_halo(rank, ranks, rows, columns, field) bind(c)
     integer(c_int), value :: rank, ranks
     integer(c_size_t), value :: rows, columns
@@ -54,7 +58,8 @@ contains
     do i = 1, rows
        do j = 2, columns - 1
           next(j, i) = 0.25_c_double &
-               * (((field(j, i - 1) + field(j, i + 1)) + field(j - 1, i)) + field(j + 1, i))
+               * (((field(j, i - 1) + field(j, i + 1)) + field(j - 1, i)) &
+               + field(j + 1, i))
        end do
     end do
     !$omp end parallel do
@@ -63,7 +68,7 @@ contains
   ! The sum over the own rows only.
   function residual(rows, columns, field, next) result(total) bind(c)
     integer(c_size_t), value :: rows, columns
-    real(c_double), intent(in) :: field(columns, 0:rows+1), next(columns, 0:rows+1)
+    real(c_double), intent(in), dimension(columns, 0:rows+1) :: field, next
     real(c_double) :: total
     integer(c_size_t) :: i, j
 

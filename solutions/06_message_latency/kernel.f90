@@ -2,7 +2,8 @@
 module message_latency
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_int8_t, c_int64_t, c_ptr, &
        c_size_t
-  use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, MPI_Send, MPI_STATUS_IGNORE
+  use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, MPI_Send, &
+       MPI_STATUS_IGNORE
   implicit none
   private
   public :: ping_pong

@@ -22,7 +22,7 @@ contains
   ! the own row beside it.
   subroutine initialize(rows, columns, first_row, field, next) bind(c)
     integer(c_size_t), value :: rows, columns, first_row
-    real(c_double), intent(out) :: field(columns, 0:rows+1), next(columns, 0:rows+1)
+    real(c_double), intent(out), dimension(columns, 0:rows+1) :: field, next
     integer(c_size_t) :: i, j
 
     !$omp parallel do schedule(static) private(j)
@@ -34,7 +34,8 @@ contains
        field(1, i) = 0
        next(1, i) = 0
        do j = 2, columns - 1
-          field(j, i) = real(mod(7 * (first_row + i - 1) + 3 * (j - 1), 11_c_size_t), c_double)
+          field(j, i) = real(mod(7 * (first_row + i - 1) + 3 * (j - 1), &
+               11_c_size_t), c_double)
           next(j, i) = field(j, i)
        end do
        field(columns, i) = 0
@@ -76,7 +77,8 @@ contains
     do i = 1, rows
        do j = 2, columns - 1
           next(j, i) = 0.25_c_double &
-               * (((field(j, i - 1) + field(j, i + 1)) + field(j - 1, i)) + field(j + 1, i))
+               * (((field(j, i - 1) + field(j, i + 1)) + field(j - 1, i)) &
+               + field(j + 1, i))
        end do
     end do
     !$omp end parallel do
@@ -85,7 +87,7 @@ contains
   ! The threads' sums first, then the ranks'.
   function residual(rows, columns, field, next) result(total) bind(c)
     integer(c_size_t), value :: rows, columns
-    real(c_double), intent(in) :: field(columns, 0:rows+1), next(columns, 0:rows+1)
+    real(c_double), intent(in), dimension(columns, 0:rows+1) :: field, next
     real(c_double) :: total
     integer(c_size_t) :: i, j
 
