@@ -102,6 +102,20 @@ def test_labs_are_whole() -> None:
         assert f"{lab.minutes} minutes" in text
 
 
+def test_what_students_read_fits_80_columns() -> None:
+    """In a terminal. A row of a table is one line in Markdown, and may have 120."""
+    wide = []
+    files = [f for name in ("README.md", "kernel.*", "*.env", "*.toml")
+             for f in sorted(ROOT.glob(f"labs/*/{name}"))]  # fmt: skip
+    assert len(files) >= 6 * 5
+    for file in files:
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            is_row = file.suffix == ".md" and line.startswith("|")
+            if len(line) > (120 if is_row else 80):
+                wide.append(f"{file.relative_to(ROOT)}:{number}: {len(line)} columns")
+    assert not wide, "\n".join(wide)
+
+
 def test_links_in_texts_lead_somewhere() -> None:
     for text in ROOT.glob("**/README.md"):
         if {"build", ".venv"} & set(text.relative_to(ROOT).parts):
