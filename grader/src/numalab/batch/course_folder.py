@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +34,25 @@ class CourseFolder:
         """The last delivery as it was read."""
         return self.root / "intake.json"
 
+    @property
+    def students(self) -> Path:
+        """Which id each student has, so that it is the same in every delivery."""
+        return self.root / "students.json"
+
     def submission(self, student_id: str, lab: str, digest: str) -> Path:
         """Holds NN_name/ with the files that were taken; never changed once it is there. The
         folder above NN_name/ is what `grade --submission` takes."""
         return self.root / "submissions" / student_id / f"{lab}-{digest[:12]}"
+
+    def submission_record(self, folder: Path) -> Path:
+        """The record of a submission's folder: whose it is, and when it was handed in."""
+        return folder / "submission.json"
+
+    def submission_records(self) -> Iterator[Path]:
+        """Of all submissions that are whole."""
+        for path in (self.root / "submissions").glob("*/*/submission.json"):
+            if not path.parent.name.startswith(".partial-"):
+                yield path
 
     def attempts(self, item: Item) -> Path:
         return self.root / "attempts" / item.key

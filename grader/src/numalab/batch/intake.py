@@ -1,0 +1,279 @@
+"""Takes a delivery in: who has handed in what, and the files, into the course's folder.
+
+Whatever is in a delivery ends as a submission or as a problem with a sentence for the student;
+only what systems leave there by themselves (.DS_Store and the like) is passed over. The same
+delivery taken in again changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numalab.batch.archives import (
+    DELIVERY,
+    STUDENT,
+    SUFFIXES,
+    archive_suffix,
+    copied,
+    open_archive,
+    without_suffix,
+)
+from numalab.batch.choosing import Chosen, choose_files, lab_in_name, lab_of_folder, wanted_names
+from numalab.batch.course_folder import CourseFolder
+from numalab.batch.layouts import Delivered, Layout, read_layout
+from numalab.batch.records import Intake, Problem, Student, Submission
+from numalab.batch.students import identify, read_known, write_known
+from numalab.batch.trees import Entry, Refused, folded, open_plainly, shown, walk_folder
+from numalab.declaration import Lab
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import read_json, write_json
+
+SCHEMA = 1
+PARTIAL = ".partial-"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """A student's files of one lab, before they are written."""
+
+    student: Student
+    source: str
+    chosen: Chosen
+    notes: tuple[str, ...]
+    handed_in_at: str | None
+
+    def submission(self) -> Submission:
+        return Submission(
+            student=self.student,
+            lab=self.chosen.lab.name,
+            languages=self.chosen.languages,
+            digest=self.chosen.digest,
+            files=tuple(sorted(self.chosen.files)),
+            handed_in_at=self.handed_in_at,
+            source=shown(self.source),
+            notes=(*self.notes, *self.chosen.notes),
+        )
+
+
+def take_in(
+    delivery: Path,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    progress: Progress,
+) -> Intake:
+    """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
+    those that are asked for, by name. Raises UserError where it is no delivery, and KitError
+    where the course can't be written."""
+    with ExitStack() as stack:
+        progress("reading the delivery")
+        layout = read_layout(_open(delivery, stack, labs), without_suffix(delivery.name))
+        try:
+            course.root.mkdir(parents=True, exist_ok=True)
+            return _take_in(layout, delivery, course, labs, progress)
+        except OSError as error:
+            raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
+
+
+def _take_in(
+    layout: Layout,
+    delivery: Path,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    progress: Progress,
+) -> Intake:
+    people = [one.person for one in layout.delivered]
+    students, known = identify(people, read_known(course.students))
+    # First of all, so that ids are the same if this ends here and is begun again.
+    write_known(course.students, known)
+    hint = lab_in_name(delivery.name, labs)
+    problems = list(layout.problems)
+    handed: list[HandIn] = []
+    for count, (one, student) in enumerate(zip(layout.delivered, students, strict=True), start=1):
+        progress(f"reading hand-ins, {count} of {len(students)}")
+        if isinstance(student, str):
+            problems.append(Problem(shown(one.source), student))
+            continue
+        chosen, sentences = _chosen(one, labs, hint)
+        problems += [Problem(shown(one.source), text, student) for text in sentences]
+        handed += [HandIn(student, one.source, of, one.notes, None) for of in chosen]
+    handed, clashes = _one_each(handed)
+    submissions = []
+    for count, hand_in in enumerate(handed, start=1):
+        progress(f"writing, {count} of {len(handed)}")
+        submissions.append(_write(course, hand_in))
+    intake = Intake(layout.name, tuple(submissions), (*problems, *clashes))
+    _write_changed(course.intake, intake_json(intake, delivery))
+    return intake
+
+
+# ---- reading -------------------------------------------------------------------------------
+
+
+def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[Entry, ...]:
+    """The entries of a delivery. Raises UserError."""
+    try:
+        if delivery.is_dir():
+            entries = tuple(walk_folder(delivery))
+        elif delivery.is_file():
+            file = stack.enter_context(open_plainly(delivery.resolve()))
+            entries = _unwrapped(open_archive(file, delivery.name, DELIVERY, stack))
+        else:
+            raise UserError(
+                f"there is no {delivery}; name the folder or the archive that holds the class's "
+                "hand-ins"
+            )
+    except Refused as error:
+        raise UserError(
+            f"{delivery} can't be read: {error}. A delivery is a folder, or an archive "
+            f"({', '.join(SUFFIXES)})."
+        ) from error
+    except OSError as error:
+        raise UserError(f"{delivery} can't be read: {reason_of(error)}") from error
+    if not entries:
+        raise UserError(f"{delivery} is empty; name the folder with the class's hand-ins")
+    wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
+    for entry in entries:
+        is_lab = entry.kind == "folder" and lab_of_folder(entry.name, labs) == entry.name
+        if len(entry.path) == 1 and (is_lab or folded(entry.name) in wanted):
+            raise UserError(
+                f"{delivery} holds {shown(entry.name)} itself, so it is one student's hand-in. "
+                "Name the folder above it, which has a folder or an archive for each student."
+            )
+    return entries
+
+
+def _unwrapped(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Without the one folder that an archive of a folder has at its top."""
+    tops = {entry.path[0] for entry in entries}
+    if len(tops) != 1 or any(len(entry.path) == 1 and entry.kind != "folder" for entry in entries):
+        return entries
+    return tuple(replace(e, path=e.path[1:]) for e in entries if len(e.path) > 1)
+
+
+def _chosen(
+    one: Delivered, labs: Mapping[str, Lab], hint: str | None
+) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
+    """What is taken of one entry of a delivery, its archives opened, and what can't be."""
+    problems: list[str] = []
+    with ExitStack() as stack:
+        entries: list[Entry] = []
+        for entry in one.entries:
+            if len(entry.path) > 1 or entry.kind != "file" or not archive_suffix(entry.name):
+                entries.append(entry)
+                continue
+            try:
+                # An archive in a student's folder is like a folder; one in place of it is not.
+                above = () if entry.name == one.source else (without_suffix(entry.name),)
+                entries += _members(entry, above, stack)
+            except Refused as error:
+                problems.append(f"{error}.")
+        if problems and not entries:
+            return (), tuple(problems)
+        chosen, sentences = choose_files(entries, labs, hint)
+    return chosen, (*problems, *sentences)
+
+
+def _members(entry: Entry, above: tuple[str, ...], stack: ExitStack) -> list[Entry]:
+    """Of a student's archive, in the folder above. Raises Refused."""
+    if entry.refused or entry.open is None:
+        raise Refused(f"{shown(entry.name)} {entry.refused}")
+    if archive_suffix(entry.name) not in SUFFIXES:
+        raise Refused(
+            f"{shown(entry.name)} is an archive of a kind that is not read here; hand in a .zip "
+            "or a .tar.gz"
+        )
+    with entry.open() as packed:
+        file = copied(packed, STUDENT.archive_bytes, entry.name, stack)
+    members = open_archive(file, entry.name, STUDENT, stack)
+    if not members:
+        raise Refused(f"{shown(entry.name)} is empty")
+    return [replace(member, path=(*above, *member.path)) for member in members]
+
+
+def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
+    """One hand-in a student and lab. Of several with the same files the first; of several with
+    other files none, since which one is meant can't be told."""
+    groups: dict[tuple[str, str], list[HandIn]] = {}
+    for one in handed:
+        groups.setdefault((one.student.id, one.chosen.lab.name), []).append(one)
+    kept, problems = [], []
+    for (_, lab), group in sorted(groups.items()):
+        if len({one.chosen.digest for one in group}) == 1:
+            kept.append(group[0])
+            continue
+        sources = " and ".join(shown(one.source) for one in group)
+        problems.append(
+            Problem(
+                shown(group[0].source),
+                f"{lab}: {sources} both hold files of it, and they differ; hand in one of them.",
+                group[0].student,
+            )
+        )
+    return kept, problems
+
+
+# ---- writing -------------------------------------------------------------------------------
+
+
+def _write(course: CourseFolder, hand_in: HandIn) -> Submission:
+    """Writes the files and the record, which then stay as they are. Returns the record: of the
+    same files that were handed in before, with the time of the first. Raises OSError."""
+    submission = hand_in.submission()
+    folder = course.submission(submission.student.id, submission.lab, submission.digest)
+    record = course.submission_record(folder)
+    before = read_submission(record)
+    if before is not None:
+        return replace(submission, handed_in_at=before.handed_in_at or submission.handed_in_at)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f"{PARTIAL}*"):
+        shutil.rmtree(left)
+    partial = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
+    (partial / submission.lab).mkdir(parents=True)
+    for name, content in hand_in.chosen.files.items():
+        (partial / submission.lab / name).write_bytes(content)
+    write_json(partial / record.name, asdict(submission))
+    partial.rename(folder)
+    return submission
+
+
+def read_submission(record: Path) -> Submission | None:
+    """None where there is none that can be read."""
+    data = read_json(record)
+    try:
+        values: dict[str, Any] = _records(data, tuple)
+        return Submission(**{**values, "student": Student(**data["student"])})
+    except (TypeError, KeyError, AttributeError):
+        return None
+
+
+def read_submissions(course: CourseFolder) -> tuple[Submission, ...]:
+    """All that was ever taken in, from the records beside the files: what a gradebook is made
+    again from. Students are named as they were when they handed in."""
+    found = (read_submission(path) for path in sorted(course.submission_records()))
+    return tuple(one for one in found if one is not None)
+
+
+def intake_json(intake: Intake, delivery: Path) -> dict[str, Any]:
+    return {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)}
+
+
+def _write_changed(path: Path, data: dict[str, Any]) -> None:
+    """Leaves the file alone where it says the same."""
+    text: dict[str, Any] = {**data, "submissions": [], "problems": []}
+    for key in ("submissions", "problems"):
+        text[key] = [_records(one, list) for one in data[key]]
+    if read_json(path) != text:
+        write_json(path, text)
+
+
+def _records(record: dict[str, Any], kind: type[list[Any]] | type[tuple[Any, ...]]) -> Any:
+    """With lists, which JSON has, or with tuples, which records have."""
+    return {k: kind(v) if isinstance(v, (list, tuple)) else v for k, v in record.items()}
