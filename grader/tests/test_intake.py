@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from deliveries import make_class, put
 
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.intake import read_submissions, take_in
 from numalab.batch.records import Intake
 from numalab.declaration import Lab
 from numalab.errors import UserError
+from numalab.kit import Kit
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
 FIRST, SECOND = "01_first_touch", "02_affinity"
@@ -20,22 +21,6 @@ FIRST, SECOND = "01_first_touch", "02_affinity"
 
 def quiet(step: str) -> None:
     del step
-
-
-def put(folder: Path, files: Mapping[str, bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture
@@ -103,3 +88,34 @@ def test_what_is_no_delivery(delivery: Path, course: CourseFolder, labs: dict[st
     with pytest.raises(UserError, match="one student's hand-in"):
         take_in(delivery, course, labs, quiet)
     assert not course.root.exists()
+
+
+def test_a_class_of_forty(kit: Kit, tmp_path: Path, course: CourseFolder, first_touch: Lab) -> None:
+    delivery, students, expected = make_class(kit, tmp_path)
+    intake = take_in(delivery, course, {FIRST: first_touch}, quiet, students)
+    assert len(expected) == 40
+    taken = {one.student.id: one for one in intake.submissions}
+    troubled = {one.student.id: one for one in intake.problems if one.student}
+    assert {*taken, *troubled} == {f"s{number:02d}" for number in range(40)}
+    assert not {*taken} & {*troubled}
+    assert all(one.student for one in intake.problems)
+    for number, one in enumerate(expected):
+        id_ = f"s{number:02d}"
+        if one.kind in ("right", "wrong"):
+            found = taken[id_]
+            assert found.languages == (one.language,)
+            folder = kit.solution_folder(FIRST) if one.kind == "right" else kit.lab_folder(FIRST)
+            (file,) = found.files
+            place = course.submission(id_, FIRST, found.digest) / FIRST / file
+            assert place.read_bytes() == (folder / file).read_bytes()
+        elif one.kind == "missing":
+            assert troubled[id_].why == "Nothing was handed in."
+        else:
+            assert one.entry in troubled[id_].why
+    # Without the list names tell who is who, and nobody is lost or mixed up with another.
+    alone = take_in(delivery, CourseFolder(tmp_path / "b"), {FIRST: first_touch}, quiet)
+    handed_in = sum(one.kind != "missing" for one in expected)
+    assert (
+        len({one.student.id for one in (*alone.submissions, *alone.problems) if one.student})
+        == handed_in
+    )

@@ -142,6 +142,8 @@ def open_archive(file: IO[bytes], name: str, limits: Limits, stack: ExitStack) -
     file.seek(0)
     if size > limits.archive_bytes:
         raise Refused(f"{shown(name)} is larger than {bytes_shown(limits.archive_bytes)}")
+    if size == 0:
+        raise Refused(f"{shown(name)} is empty, no byte long")
     start = file.read(512)
     file.seek(0)
     try:
@@ -247,7 +249,7 @@ def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
 def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
     """Of what is compressed; None: it is not, or not in a way that is known."""
     if start.startswith(b"\x1f\x8b"):
-        return _chunks_of(gzip.GzipFile(fileobj=file))
+        return _chunks_of(gzip.GzipFile(fileobj=file, mode="rb"))
     if start.startswith(b"BZh"):
         return _chunks_of(bz2.BZ2File(file))
     return _xz_chunks(file) if start.startswith(b"\xfd7zXZ\0") else None

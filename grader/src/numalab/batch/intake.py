@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -25,9 +26,11 @@ from numalab.batch.archives import (
     without_suffix,
 )
 from numalab.batch.choosing import Chosen, choose_files, lab_in_name, lab_of_folder, wanted_names
+from numalab.batch.clones import last_commit_at, make_empty_repository
 from numalab.batch.course_folder import CourseFolder
-from numalab.batch.layouts import Delivered, Layout, read_layout
+from numalab.batch.layouts import Delivered, Layout, read_layout, unwrapped
 from numalab.batch.records import Intake, Problem, Student, Submission
+from numalab.batch.student_list import Listed, match, read_student_list, with_listed
 from numalab.batch.students import identify, read_known, write_known
 from numalab.batch.trees import Entry, Refused, folded, open_plainly, shown, walk_folder
 from numalab.declaration import Lab
@@ -68,16 +71,23 @@ def take_in(
     course: CourseFolder,
     labs: Mapping[str, Lab],
     progress: Progress,
+    students: Path | None = None,
 ) -> Intake:
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
-    those that are asked for, by name. Raises UserError where it is no delivery, and KitError
-    where the course can't be written."""
+    those that are asked for, by name; students: a list of the class, of whom those who handed in
+    nothing are problems. Raises UserError where it is no delivery or no list, and KitError where
+    the course can't be written."""
+    listed, remarks = ((), ()) if students is None else read_student_list(students)
     with ExitStack() as stack:
         progress("reading the delivery")
-        layout = read_layout(_open(delivery, stack, labs), without_suffix(delivery.name))
+        wanted = {name for lab in labs.values() for name in wanted_names(lab)}
+        entries = _open(delivery, stack, labs)
+        layout = read_layout(entries, without_suffix(delivery.name), wanted)
+        if students is not None:
+            layout = _with_list(layout, listed, students.name, remarks)
         try:
             course.root.mkdir(parents=True, exist_ok=True)
-            return _take_in(layout, delivery, course, labs, progress)
+            return _take_in(layout, delivery, course, labs, progress, stack)
         except OSError as error:
             raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
 
@@ -88,6 +98,7 @@ def _take_in(
     course: CourseFolder,
     labs: Mapping[str, Lab],
     progress: Progress,
+    stack: ExitStack,
 ) -> Intake:
     people = [one.person for one in layout.delivered]
     students, known = identify(people, read_known(course.students))
@@ -96,14 +107,21 @@ def _take_in(
     hint = lab_in_name(delivery.name, labs)
     problems = list(layout.problems)
     handed: list[HandIn] = []
+    empty = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "empty.git"
+    make_empty_repository(empty)
     for count, (one, student) in enumerate(zip(layout.delivered, students, strict=True), start=1):
         progress(f"reading hand-ins, {count} of {len(students)}")
         if isinstance(student, str):
             problems.append(Problem(shown(one.source), student))
             continue
         chosen, sentences = _chosen(one, labs, hint)
+        at = one.handed_in_at
+        if one.repository is not None and chosen:
+            at = last_commit_at(one.repository, empty) or at
+        if not chosen:
+            sentences = (" ".join([*sentences, *one.notes]),)
         problems += [Problem(shown(one.source), text, student) for text in sentences]
-        handed += [HandIn(student, one.source, of, one.notes, None) for of in chosen]
+        handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
     handed, clashes = _one_each(handed)
     submissions = []
     for count, hand_in in enumerate(handed, start=1):
@@ -124,7 +142,10 @@ def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[En
             entries = tuple(walk_folder(delivery))
         elif delivery.is_file():
             file = stack.enter_context(open_plainly(delivery.resolve()))
-            entries = _unwrapped(open_archive(file, delivery.name, DELIVERY, stack))
+            entries = open_archive(file, delivery.name, DELIVERY, stack)
+            inside = unwrapped(entries)
+            if inside and not _hand_in_itself(inside, labs):
+                entries = inside
         else:
             raise UserError(
                 f"there is no {delivery}; name the folder or the archive that holds the class's "
@@ -139,29 +160,58 @@ def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[En
         raise UserError(f"{delivery} can't be read: {reason_of(error)}") from error
     if not entries:
         raise UserError(f"{delivery} is empty; name the folder with the class's hand-ins")
-    wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    for entry in entries:
-        is_lab = entry.kind == "folder" and lab_of_folder(entry.name, labs) == entry.name
-        if len(entry.path) == 1 and (is_lab or folded(entry.name) in wanted):
-            raise UserError(
-                f"{delivery} holds {shown(entry.name)} itself, so it is one student's hand-in. "
-                "Name the folder above it, which has a folder or an archive for each student."
-            )
+    found = _hand_in_itself(entries, labs)
+    if found:
+        raise UserError(
+            f"{delivery} holds {shown(found)} itself, so it is one student's hand-in. Name the "
+            "folder above it, which has a folder or an archive for each student."
+        )
     return entries
 
 
-def _unwrapped(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Without the one folder that an archive of a folder has at its top."""
-    tops = {entry.path[0] for entry in entries}
-    if len(tops) != 1 or any(len(entry.path) == 1 and entry.kind != "folder" for entry in entries):
-        return entries
-    return tuple(replace(e, path=e.path[1:]) for e in entries if len(e.path) > 1)
+def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
+    """What shows that these are not of a class but of one student: a lab's folder, or a file
+    that is graded, at the top. Empty: nothing does."""
+    wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
+    for entry in entries:
+        top = entry.path[0]
+        is_lab = lab_of_folder(top, labs) == top
+        if is_lab or (len(entry.path) == 1 and folded(top) in wanted):
+            return top
+    return ""
+
+
+def _with_list(
+    layout: Layout, listed: Sequence[Listed], name: str, remarks: Sequence[str]
+) -> Layout:
+    """Under the list's names; who handed in nothing is there with nothing."""
+    lines = match([one.person for one in layout.delivered], listed)
+    found = []
+    for one, line in zip(layout.delivered, lines, strict=True):
+        note = () if line else (f"This name is not in the list {shown(name)}.",)
+        found.append(
+            replace(
+                one,
+                person=with_listed(one.person, line),
+                notes=(*one.notes, *note),
+                handed_in_at=line.handed_in_at if line else None,
+            )
+        )
+    missing = [
+        Delivered(name, line.person, (), ("Nothing was handed in.",), is_missing=True)
+        for line in listed
+        if not any(line is other for other in lines)
+    ]
+    said = [Problem(shown(name), remark) for remark in remarks]
+    return replace(layout, delivered=(*found, *missing), problems=(*layout.problems, *said))
 
 
 def _chosen(
     one: Delivered, labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of one entry of a delivery, its archives opened, and what can't be."""
+    if one.is_missing:
+        return (), ()
     problems: list[str] = []
     with ExitStack() as stack:
         entries: list[Entry] = []
