@@ -214,11 +214,16 @@ def _elsewhere(
 
 def _nothing(files: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     name, lab = next(iter(labs.items()))
-    expected = " or ".join(KERNEL_FILES[language] for language in lab.languages)
+    kernels = [KERNEL_FILES[language] for language in lab.languages]
+    expected = f"Expected: {name}/ with {' or '.join(kernels)} in it"
     if not files:
-        return f"It is empty. Expected: {name}/ with {expected} in it."
+        return f"It is empty. {expected}."
+    for kernel in kernels:
+        near = _near(kernel, files)
+        if near:
+            return f"{_some([*map(shown, near)])} was found; did you mean {kernel}? {expected}."
     return (
-        f"None of the files that are graded was found. Expected: {name}/ with {expected} in it; "
+        f"None of the files that are graded was found. {expected}; "
         f"found: {_some([shown(entry.path) for entry in files])}."
     )
 

@@ -31,7 +31,7 @@ _MOODLE = re.compile(
     re.DOTALL,
 )
 _CANVAS = re.compile(
-    r"(?:(?P<name>\w*?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_[^\W_]+)_"
+    r"(?:(?!LATE_)(?P<name>\w*?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_[^\W_]+)_"
     r"(?:(?P<attachment>\d+)_(?P<file>.+)|(?P<entered>text|link)\.html)",
     re.DOTALL,
 )
