@@ -306,14 +306,14 @@ def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
     kernels = [KERNEL_FILES[language] for language in lab.languages]
     if not any(name in taken for name in kernels) and not sentences:
         sentences.append(f"{' or '.join(kernels)} is missing.")
+    archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
+    if archives:
+        sentences.append(f"An archive inside was not opened: {_some([*map(shown, archives)])}.")
     if not taken:
         return None, sentences
     beside = [file.name for file in lab.files if file.name not in taken]
     if beside:
         sentences.append(f"Missing: {_some(beside)}.")
-    archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
-    if archives:
-        sentences.append(f"An archive inside was not opened: {_some([*map(shown, archives)])}.")
     kits = {*_HANDED_OUT, lab.contract.casefold(), *(n.casefold() for n in archives)}
     left_out = [e.name for e in files if e.name not in told and e.name.casefold() not in kits]
     if left_out:

@@ -135,14 +135,12 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", folded(text))
 
 
-def _is_called(person: Person, listed: Person) -> bool:
-    """Whether a delivery's name is the listed one, in either order, or, where the delivery has
-    nothing but names, one of the listed keys."""
+def _names(listed: Person, with_keys: bool) -> set[str]:
+    """What a delivery may call a listed person: by name, in either order, and, where deliveries
+    have nothing but names, by a key."""
     first, _, last = listed.name.rpartition(" ")
-    names = {listed.name, f"{last} {first}"}
-    if not person.external:
-        names.update(listed.external.values())
-    return _letters(person.name) in {_letters(name) for name in names}
+    keys = listed.external.values() if with_keys else ()
+    return {_letters(name) for name in (listed.name, f"{last} {first}", *keys)}
 
 
 def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | None, ...]:
@@ -156,15 +154,18 @@ def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | 
     taken = {id(one) for one in found if one is not None}
     # Moodle's identifiers are of one assignment: another's list says nothing by them.
     decides = {kind for p in people for kind, v in keys_of(p.external) if (kind, v) in by_key}
+    with_keys = not any(person.external for person in people)
+    by_name: dict[str, list[Listed]] = {}
+    for one in listed:
+        for name in _names(one.person, with_keys) if id(one) not in taken else ():
+            by_name.setdefault(name, []).append(one)
     for index, person in enumerate(people):
         if found[index] is not None:
             continue
         fitting = [
             one
-            for one in listed
-            if id(one) not in taken
-            and _is_called(person, one.person)
-            and not any(k in one.person.external and k in person.external for k in decides)
+            for one in by_name.get(_letters(person.name), ())
+            if not any(k in one.person.external and k in person.external for k in decides)
         ]
         found[index] = fitting[0] if len(fitting) == 1 else None
     return tuple(found)

@@ -94,14 +94,12 @@ def _unlike(wanted: str, taken: Collection[str]) -> str:
 def _contradicts(person: Person, known: Known) -> bool:
     """Whether both have a key of a kind of which a student has one, and another value."""
     theirs = keys_of(person.external)
-    return any(
-        {value for kind, value in theirs if kind == lasting}.isdisjoint(
-            {value for kind, value in known.keys if kind == lasting}
-        )
-        and any(kind == lasting for kind, _ in theirs)
-        and any(kind == lasting for kind, _ in known.keys)
-        for lasting in _LASTING
-    )
+    for lasting in _LASTING:
+        hers = {value for kind, value in theirs if kind == lasting}
+        ours = {value for kind, value in known.keys if kind == lasting}
+        if hers and ours and hers.isdisjoint(ours):
+            return True
+    return False
 
 
 def _merged(known: Known, person: Person) -> Known:
@@ -120,39 +118,39 @@ def identify(
     all students that are known then. Two people with the same keys, or with the same name and no
     keys, are one."""
     course = {one.student.id: one for one in known}
+    by_key: dict[Key, set[str]] = {}
+    by_name: dict[str, list[str]] = {}
+    for one in known:
+        by_name.setdefault(folded(one.student.name), []).append(one.student.id)
+        for key in one.keys:
+            by_key.setdefault(key, set()).add(one.student.id)
+    marks = [(folded(person.name), keys_of(person.external)) for person in people]
     found: list[Student | str] = ["" for _ in people]
     ids: dict[int, str] = {}
-    for index, person in enumerate(people):
-        keys = keys_of(person.external)
-        fitting = [one.student.id for one in course.values() if keys & one.keys]
+    for index, (_, keys) in enumerate(marks):
+        fitting = set().union(*(by_key.get(key, ()) for key in keys))
         if len(fitting) == 1:
-            ids[index] = fitting[0]
+            (ids[index],) = fitting
         elif fitting:
             found[index] = (
-                f"{person.name} may be any of {', '.join(fitting)}: their keys are of several "
-                "students. Say who is who in a list: --students FILE."
+                f"{people[index].name} may be any of {', '.join(sorted(fitting))}: the keys are "
+                "of several students. Say who is who in a list: --students FILE."
             )
-    # Those left, by name; each of a name counts once, whatever number of entries there are.
-    left = [i for i in range(len(people)) if i not in ids and not found[i]]
-    distinct = Counter(
-        name for name, _ in {(folded(people[i].name), keys_of(people[i].external)) for i in left}
-    )
     claimed = set(ids.values())
-    by_new: dict[tuple[str, frozenset[Key]], str] = {}
-    order = sorted(left, key=lambda i: (folded(people[i].name), sorted(people[i].external.items())))
-    for index in order:
-        person = people[index]
-        mark = (folded(person.name), keys_of(person.external))
-        if mark in by_new:
-            ids[index] = by_new[mark]
+    left = [index for index in range(len(people)) if index not in ids and not found[index]]
+    # Each person of a name counts once, whatever number of entries there are.
+    distinct = Counter(name for name, _ in {marks[index] for index in left})
+    taken = {one.casefold() for one in course}
+    by_mark: dict[tuple[str, frozenset[Key]], str] = {}
+    for index in sorted(left, key=lambda index: (marks[index][0], sorted(marks[index][1]))):
+        person, mark = people[index], marks[index]
+        if mark in by_mark:
+            ids[index] = by_mark[mark]
             continue
         candidates = [
-            id_
-            for id_, one in course.items()
-            if folded(one.student.name) == mark[0]
-            and id_ not in by_new.values()
-            and (id_ not in claimed or not person.external)
-            and not _contradicts(person, one)
+            one
+            for one in by_name.get(mark[0], ())
+            if (one not in claimed or not person.external) and not _contradicts(person, course[one])
         ]
         if len(candidates) > 1 or (candidates and distinct[mark[0]] > 1):
             found[index] = (
@@ -164,11 +162,11 @@ def identify(
             ids[index] = candidates[0]
         else:
             wanted = person.preferred_id
-            id_ = wanted if _SLUG.fullmatch(wanted) else slug(wanted or person.name)
-            id_ = _unlike(id_, {taken.casefold() for taken in course})
-            course[id_] = Known(Student(id_, person.name, {}), frozenset())
-            ids[index] = id_
-        by_new[mark] = ids[index]
+            wanted = wanted if _SLUG.fullmatch(wanted) else slug(wanted or person.name)
+            ids[index] = _unlike(wanted, taken)
+            taken.add(ids[index].casefold())
+            course[ids[index]] = Known(Student(ids[index], person.name, {}), frozenset())
+        by_mark[mark] = ids[index]
     for index, id_ in ids.items():
         course[id_] = _merged(course[id_], people[index])
     for index, id_ in ids.items():
