@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from numalab.batch.records import Intake, Student
 from numalab.batch.student_list import match, read_student_list
 from numalab.batch.students import Person, identify, read_known, slug
 from numalab.declaration import Lab
-from numalab.errors import UserError
+from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
@@ -421,3 +422,108 @@ def test_ids_are_always_fit_for_files() -> None:
     backwards, known = identify(people[::-1], ())
     assert backwards == found[::-1]
     assert identify(people, known)[0] == found
+
+
+# ---- which files, of which lab -----------------------------------------------------------------
+
+
+def take_files(
+    files: dict[str, bytes], delivery: Path, course: CourseFolder, labs: Mapping[str, Lab]
+) -> Intake:
+    put(delivery / "eve", files)
+    return take_in(delivery, course, labs, quiet)
+
+
+@pytest.mark.parametrize(
+    "folder", ["01_first_touch", "01", "1", "lab1", "Lab 01", "first-touch", "First Touch",
+               "lab01_first_touch", "a/b/01_first_touch"],
+)  # fmt: skip
+def test_names_of_a_labs_folder(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab], folder: str
+) -> None:
+    intake = take_files({f"{folder}/kernel.c": b"\n"}, delivery, course, labs)
+    assert by_student(intake) == {"eve": [FIRST]}
+
+
+def test_a_whole_copy_of_the_kit(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    """The student's own files are in labs/; what the kit brings along is no hand-in."""
+    names = ("labs", "solutions", "build/gnu/handouts")
+    files = {f"numalab/{one}/{lab}/kernel.c": one.encode() for one in names for lab in labs}
+    files |= {f"numalab/labs/{FIRST}/{name}": b"" for name in ("README.md", "lab.toml")}
+    intake = take_files(files, delivery, course, {FIRST: labs[FIRST], SECOND: labs[SECOND]})
+    assert by_student(intake) == {"eve": [FIRST, SECOND]}
+    assert not intake.problems
+    for one in intake.submissions:
+        folder = course.submission("eve", one.lab, one.digest)
+        assert (folder / one.lab / "kernel.c").read_bytes() == b"labs"
+    assert intake.submissions[0].notes == ()
+
+
+def test_another_labs_files_are_not_taken(
+    delivery: Path, course: CourseFolder, first_touch: Lab
+) -> None:
+    for name in (f"{SECOND}/kernel.c", f"{SECOND}/src/kernel.c"):
+        intake = take_files({name: KERNEL}, delivery, course, {FIRST: first_touch})
+        assert not intake.submissions
+        assert f"Expected: {FIRST}/" in whys(intake)["eve"]
+
+
+def test_a_lab_told_by_its_functions(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab], kit_root: Path
+) -> None:
+    """A Fortran kernel names no contract."""
+    for lab in labs:
+        put(
+            delivery / lab[3:],
+            {"kernel.f90": (kit_root / "labs" / lab / "kernel.f90").read_bytes()},
+        )
+    put(delivery / "unclear", {"kernel.f90": b"end\n"})
+    intake = take_in(delivery, course, labs, quiet)
+    assert {one.student.name: one.lab for one in intake.submissions} == {
+        lab[3:]: lab for lab in labs
+    }
+    assert "not clear which lab" in whys(intake)["unclear"]
+
+
+def test_files_beside_the_kernel(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    names = [file.name for file in labs[SECOND].files]
+    files = {f"{SECOND}/{name}": b"A=1\r\n" for name in names[1:]}
+    put(
+        delivery / "ada", {**files, f"{SECOND}/kernel.f90": b"end\n", f"{SECOND}/a.out": b"\x7fELF"}
+    )
+    put(delivery / "bob", files)
+    ada, bob = take_in(delivery, course, labs, quiet).submissions
+    assert ada.languages == ("fortran",)
+    assert ada.files == tuple(sorted(["kernel.f90", *names[1:]]))
+    assert f"Missing: {names[0]}." in ada.notes
+    assert "Not taken, as it is not graded: a.out." in ada.notes
+    # Without a kernel the rest is graded still, in one language.
+    assert bob.languages == ("c",)
+    assert "kernel.c or kernel.f90 is missing." in bob.notes
+
+
+def test_a_time_that_is_told_later(
+    delivery: Path, tmp_path: Path, course: CourseFolder, first_touch: Lab
+) -> None:
+    """It is kept with the files; a later time of the same files changes nothing."""
+    put(delivery, {"ada/kernel.c": KERNEL})
+    labs = {FIRST: first_touch}
+    students = tmp_path / "students.csv"
+    take_in(delivery, course, labs, quiet)
+    for at in ("2026-03-01T10:00:00+01:00", "2026-03-09T10:00:00+01:00"):
+        students.write_text(f"id,name,handed_in_at\nx1,Ada,{at}\n")
+        (one,) = take_in(delivery, course, labs, quiet, students).submissions
+        assert one.handed_in_at == "2026-03-01T10:00:00+01:00"
+        assert read_submissions(course) == (one,)
+    assert one.student.id == "ada"  # which she had before the list was there
+    shutil.rmtree(course.submission("ada", FIRST, one.digest) / FIRST)
+    course.submission_record(course.submission("ada", FIRST, one.digest)).write_text("{")
+    with pytest.raises(KitError, match="Move it away"):
+        take_in(delivery, course, labs, quiet)
+    course.students.write_text("[]")
+    with pytest.raises(UserError, match="which id each student has"):
+        take_in(delivery, course, labs, quiet)

@@ -162,20 +162,19 @@ def open_archive(file: IO[bytes], name: str, limits: Limits, stack: ExitStack) -
 
 def _check_directory(file: IO[bytes], name: str, limits: Limits) -> None:
     """Python reads a zip's whole directory at once: none that is larger than its members can
-    need. Raises Refused."""
+    need. Raises Refused. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
     size = file.seek(0, 2)
-    start = max(0, size - (1 << 16) - 22 - 20)
-    file.seek(start)
+    file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))  # a comment, and the three last records
     tail = file.read()
-    end = tail.rfind(b"PK\5\6")
-    if end >= 0 and len(tail) - end >= 22:
-        directory_bytes = struct.unpack_from("<L", tail, end + 12)[0]
-        is_large = tail[max(0, end - 20) : end].startswith(b"PK\6\7")  # has a 64-bit size instead
-        if is_large and limits.members < DELIVERY.members:
-            raise Refused(f"{shown(name)} has the form of zips of more than 4 GiB")
-        if not is_large and directory_bytes > limits.members * _DIRECTORY_ENTRY_BYTES:
-            raise Refused(f"{shown(name)} has more than {limits.members} members")
     file.seek(0)
+    end = tail.rfind(b"PK\5\6")
+    if end < 0 or len(tail) - end < 22:
+        return  # no zip, as will be told
+    directory_bytes = struct.unpack_from("<L", tail, end + 12)[0]
+    if end >= 76 and tail[end - 20 :].startswith(b"PK\6\7"):  # the size is in a longer record
+        directory_bytes = struct.unpack_from("<Q", tail, end - 76 + 40)[0]
+    if directory_bytes > limits.members * _DIRECTORY_ENTRY_BYTES:
+        raise Refused(f"{shown(name)} has more than {limits.members} members")
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

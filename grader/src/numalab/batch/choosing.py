@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from numalab.batch.archives import archive_suffix
 from numalab.batch.trees import (
-    KIT_FOLDERS,
+    MADE_FOLDERS,
     MIB,
     Entry,
     Refused,
@@ -32,6 +32,7 @@ _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
      "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml"}
 )  # fmt: skip
+SOLUTIONS = "solutions"
 _NUMBERED = re.compile(r"\d\d_\w+")
 _MOST_NAMED = 4
 
@@ -78,7 +79,7 @@ def choose_files(
         for entry in entries
         if entry.kind != "folder"
         and not is_ignored(entry.path)
-        and not any(part.casefold() in KIT_FOLDERS for part in entry.path[:-1])
+        and not any(part.casefold() in MADE_FOLDERS for part in entry.path[:-1])
     ]
     places, problems = _places(files, labs, hint)
     chosen = []
@@ -135,10 +136,11 @@ def _listed(places: Iterable[Place]) -> str:
 
 
 def _preferred(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Of places that seem to hold the same lab the one that is meant: the least deep, and
-    labs/NN_name/ in a copy of the kit. More than one: that is not clear."""
-    least = min(map(len, places))
-    top = [place for place in places if len(place) == least]
+    """Of places that seem to hold the same lab the one that is meant: the least deep, and in a
+    copy of the kit labs/NN_name/ and not its solutions. More than one: that is not clear."""
+    own = [place for place in places if SOLUTIONS not in place] or places
+    least = min(map(len, own))
+    top = [place for place in own if len(place) == least]
     kits = [place for place in top if len(place) > 1 and place[-2] == "labs"]
     return tuple(kits or top)
 
@@ -158,7 +160,7 @@ def _places(
         for place in with_files:
             names = {folded(entry.name) for entry in files if entry.path[:-1] == place}
             # The folder of a lab that is not asked for just now is not a wrapping one.
-            if names & known and not (place and _NUMBERED.fullmatch(place[-1])):
+            if names & known and not any(map(_NUMBERED.fullmatch, place)):
                 lab = _lab_of_files([e for e in files if e.path[:-1] == place], labs, hint)
                 by_lab.setdefault(lab or "", []).append(place)
     problems = []
@@ -203,12 +205,14 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
 def _elsewhere(
     files: Sequence[Entry], places: Sequence[Place], labs: Mapping[str, Lab]
 ) -> list[str]:
-    """Files with a name that is graded, in other folders than those that are taken."""
+    """Kernels in other folders than those that are taken, and than other labs'."""
     kernels = {KERNEL_FILES[language] for lab in labs.values() for language in lab.languages}
     return [
         shown(entry.path)
         for entry in files
-        if entry.name in kernels and entry.path[:-1] not in places
+        if entry.name in kernels
+        and entry.path[:-1] not in places
+        and not any(part == SOLUTIONS or _NUMBERED.fullmatch(part) for part in entry.path[:-1])
     ]
 
 
@@ -304,7 +308,7 @@ def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
             if near:
                 sentences.append(f"{_some(near)} was found; did you mean {name}?")
     kernels = [KERNEL_FILES[language] for language in lab.languages]
-    if not any(name in taken for name in kernels) and not sentences:
+    if not any(name in taken or name in " ".join(sentences) for name in kernels):
         sentences.append(f"{' or '.join(kernels)} is missing.")
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:

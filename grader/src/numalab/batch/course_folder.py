@@ -8,6 +8,10 @@ from pathlib import Path
 
 from numalab.batch.records import Item
 
+# What is being written has a name that begins so, until it is renamed into place; what a run that
+# was killed has left of it the next one removes.
+PARTIAL = ".partial-"
+
 
 @dataclass(frozen=True)
 class CourseFolder:
@@ -39,10 +43,15 @@ class CourseFolder:
         """Which id each student has, so that it is the same in every delivery."""
         return self.root / "students.json"
 
+    @property
+    def submissions(self) -> Path:
+        """Holds a folder for each student."""
+        return self.root / "submissions"
+
     def submission(self, student_id: str, lab: str, digest: str) -> Path:
         """Holds NN_name/ with the files that were taken; never changed once it is there. The
         folder above NN_name/ is what `grade --submission` takes."""
-        return self.root / "submissions" / student_id / f"{lab}-{digest[:12]}"
+        return self.submissions / student_id / f"{lab}-{digest[:12]}"
 
     def submission_record(self, folder: Path) -> Path:
         """The record of a submission's folder: whose it is, and when it was handed in."""
@@ -50,8 +59,8 @@ class CourseFolder:
 
     def submission_records(self) -> Iterator[Path]:
         """Of all submissions that are whole."""
-        for path in (self.root / "submissions").glob("*/*/submission.json"):
-            if not path.parent.name.startswith(".partial-"):
+        for path in self.submissions.glob("*/*/submission.json"):
+            if not path.parent.name.startswith(PARTIAL):
                 yield path
 
     def attempts(self, item: Item) -> Path:

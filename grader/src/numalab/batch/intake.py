@@ -27,7 +27,7 @@ from numalab.batch.archives import (
 )
 from numalab.batch.choosing import Chosen, choose_files, lab_in_name, lab_of_folder, wanted_names
 from numalab.batch.clones import last_commit_at, make_empty_repository
-from numalab.batch.course_folder import CourseFolder
+from numalab.batch.course_folder import PARTIAL, CourseFolder
 from numalab.batch.layouts import Delivered, Layout, read_layout, unwrapped
 from numalab.batch.records import Intake, Problem, Student, Submission
 from numalab.batch.student_list import Listed, match, read_student_list, with_listed
@@ -38,7 +38,6 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 
 SCHEMA = 1
-PARTIAL = ".partial-"
 
 Progress = Callable[[str], None]
 
@@ -76,7 +75,7 @@ def take_in(
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
     those that are asked for, by name; students: a list of the class, of whom those who handed in
     nothing are problems. Raises UserError where it is no delivery or no list, and KitError where
-    the course can't be written."""
+    the course can't be written. The caller holds the course's lock."""
     listed, remarks = ((), ()) if students is None else read_student_list(students)
     with ExitStack() as stack:
         progress("reading the delivery")
@@ -104,6 +103,8 @@ def _take_in(
     students, known = identify(people, read_known(course.students))
     # First of all, so that ids are the same if this ends here and is begun again.
     write_known(course.students, known)
+    for left in course.submissions.glob(f"*/{PARTIAL}*"):
+        shutil.rmtree(left)
     hint = lab_in_name(delivery.name, labs)
     problems = list(layout.problems)
     handed: list[HandIn] = []
@@ -274,17 +275,22 @@ def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
 
 
 def _write(course: CourseFolder, hand_in: HandIn) -> Submission:
-    """Writes the files and the record, which then stay as they are. Returns the record: of the
-    same files that were handed in before, with the time of the first. Raises OSError."""
+    """Writes the files and the record, which then stay as they are; only the time is added when
+    a later delivery tells it. Returns the record: of files that were handed in before, with the
+    first time, since handing in the same again is not late. Raises OSError and KitError."""
     submission = hand_in.submission()
     folder = course.submission(submission.student.id, submission.lab, submission.digest)
     record = course.submission_record(folder)
     before = read_submission(record)
     if before is not None:
+        if before.handed_in_at is None and submission.handed_in_at is not None:
+            write_json(record, asdict(submission))
         return replace(submission, handed_in_at=before.handed_in_at or submission.handed_in_at)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob(f"{PARTIAL}*"):
-        shutil.rmtree(left)
+    if folder.exists():
+        raise KitError(
+            f"{folder} has no {record.name} that can be read, so it is not as it was written. "
+            "Move it away and repeat the command; it is then written again."
+        )
     partial = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
     (partial / submission.lab).mkdir(parents=True)
     for name, content in hand_in.chosen.files.items():
@@ -306,9 +312,14 @@ def read_submission(record: Path) -> Submission | None:
 
 def read_submissions(course: CourseFolder) -> tuple[Submission, ...]:
     """All that was ever taken in, from the records beside the files: what a gradebook is made
-    again from. Students are named as they were when they handed in."""
+    again from. Students are named as they are known by now. Raises UserError."""
+    known = {one.student.id: one.student for one in read_known(course.students)}
     found = (read_submission(path) for path in sorted(course.submission_records()))
-    return tuple(one for one in found if one is not None)
+    return tuple(
+        replace(one, student=known.get(one.student.id, one.student))
+        for one in found
+        if one is not None
+    )
 
 
 def intake_json(intake: Intake, delivery: Path) -> dict[str, Any]:

@@ -129,15 +129,16 @@ def _moodle(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) ->
     if not files:
         return None
     delivered = []
+    # Where names are hidden all are called alike.
+    are_hidden = len(files) > 2 and len({name for name, _ in files}) == 1
     for (name, number), found in files.items():
         notes = tuple(
             f"What was entered in Moodle as {kind} is not graded; only files are."
             for kind in others.get((name, number), ())
         )
         external = {"identifier": f"Participant {number}"} if number else {}
-        # Where names are hidden all are called alike.
-        is_hidden = number and sum(other == name for other, _ in files) == len(files) > 2
-        person = Person(clean_name(f"{name} {number}" if is_hidden else name), external)
+        called = f"{name} {number}" if are_hidden else name
+        person = Person(clean_name(called), external)
         source = f"{name}_{number}" if number else name
         delivered.append(Delivered(source, person, tuple(found), notes))
     return Layout("moodle", tuple(delivered), tuple(problems))

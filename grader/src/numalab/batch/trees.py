@@ -24,8 +24,8 @@ MIB = 1 << 20
 MAX_DEPTH = 16
 # Left by systems and editors; nobody means to hand these in.
 IGNORED_FOLDERS = frozenset({"__macosx", "__pycache__", ".ipynb_checkpoints"})
-# Of a whole copy of the kit what is not the student's work.
-KIT_FOLDERS = frozenset({"build", "solutions", ".venv", "node_modules"})
+# Made by tools, in a student's copy of the kit among others, and too large to be looked through.
+MADE_FOLDERS = frozenset({"build", ".venv", "node_modules"})
 IGNORED_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 GIT = ".git"
 
@@ -153,8 +153,8 @@ def walk_folder(root: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
             yield Entry(path, kind, open=partial(open_plainly, place))
         elif kind == "folder":
             yield Entry(path, kind, folder=place)
-            is_kits = bool(above) and name.casefold() in KIT_FOLDERS
-            if name != GIT and not is_kits and len(path) < MAX_DEPTH:
+            is_made = bool(above) and name.casefold() in MADE_FOLDERS
+            if name != GIT and not is_made and len(path) < MAX_DEPTH:
                 yield from walk_folder(place, path)
         else:
             yield Entry(path, kind, refused="is a link" if kind == "link" else "is no plain file")
