@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import random
+import shutil
 import stat
 import struct
 import tarfile
@@ -106,12 +107,18 @@ def test_paths_out_of_the_archive(desk: Desk, name: str, suffix: str) -> None:
     said = why(desk.archive(pack({name: b"bad"}), suffix))
     assert "kernel.c" in said
     is_absolute = name in ABSOLUTE or name.startswith("\\")
-    assert ("has an absolute path" if is_absolute else "climbs out of the archive") in said
-    # Beside an honest file they are left out; of the same name, it is not clear which is meant.
+    reason = "has an absolute path" if is_absolute else "climbs out of the archive"
+    assert reason in said
+    # Where there are several labs, and beside an honest file, which is taken.
+    course = CourseFolder(desk.course.root.parent / "other" / "course")
+    many = {FIRST: desk.lab, "09_x": replace(desk.lab, name="09_x")}
+    assert reason in take_in(desk.delivery, course, many, lambda _: None).problems[1].why
+    shutil.rmtree(course.root.parent)
     both = desk.archive(pack({name: b"bad", "01_first_touch/kernel.c": KERNEL}), suffix)
     (taken,) = [one for one in both.submissions if one.student.id == "eve"]
     folder = desk.course.submission("eve", FIRST, taken.digest)
     assert (folder / FIRST / "kernel.c").read_bytes() == KERNEL
+    assert f"kernel.c, which {reason}" in " ".join(taken.notes)
 
 
 @pytest.mark.parametrize(

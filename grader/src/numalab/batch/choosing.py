@@ -164,7 +164,13 @@ def _places(
                 lab = _lab_of_files([e for e in files if e.path[:-1] == place], labs, hint)
                 by_lab.setdefault(lab or "", []).append(place)
     problems = []
-    if by_lab.pop("", None):
+    unclear = by_lab.pop("", [])
+    refused = [
+        f"{shown(e.name)} {e.refused}" for e in files if e.refused and e.path[:-1] in unclear
+    ]
+    if refused:
+        problems.append(f"{_some(refused)}; hand in plain files.")
+    elif unclear:
         problems.append(
             "It is not clear which lab the files are of: put them into a folder that is named "
             f"as the lab is, such as {next(iter(labs), 'NN_name')}/."
@@ -208,7 +214,7 @@ def _elsewhere(
     """Kernels in other folders than those that are taken, and than other labs'."""
     kernels = {KERNEL_FILES[language] for lab in labs.values() for language in lab.languages}
     return [
-        shown(entry.path)
+        shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
         for entry in files
         if entry.name in kernels
         and entry.path[:-1] not in places
