@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,16 +51,6 @@ class CourseFolder:
         """Holds NN_name/ with the files that were taken; never changed once it is there. The
         folder above NN_name/ is what `grade --submission` takes."""
         return self.submissions / student_id / f"{lab}-{digest[:12]}"
-
-    def submission_record(self, folder: Path) -> Path:
-        """The record of a submission's folder: whose it is, and when it was handed in."""
-        return folder / "submission.json"
-
-    def submission_records(self) -> Iterator[Path]:
-        """Of all submissions that are whole."""
-        for path in self.submissions.glob("*/*/submission.json"):
-            if not path.parent.name.startswith(PARTIAL):
-                yield path
 
     def attempts(self, item: Item) -> Path:
         return self.root / "attempts" / item.key

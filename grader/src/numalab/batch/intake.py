@@ -7,6 +7,7 @@ delivery taken in again changes nothing.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -124,12 +125,12 @@ def _take_in(
         problems += [Problem(shown(one.source), text, student) for text in sentences]
         handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
     handed, clashes = _one_each(handed)
-    submissions = []
     for count, hand_in in enumerate(handed, start=1):
         progress(f"writing, {count} of {len(handed)}")
-        submissions.append(_write(course, hand_in))
-    intake = Intake(layout.name, tuple(submissions), (*problems, *clashes))
-    _write_changed(course.intake, intake_json(intake, delivery))
+        _write(course, hand_in)
+    submissions = tuple(hand_in.submission() for hand_in in handed)
+    intake = Intake(layout.name, submissions, (*problems, *clashes))
+    _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)})
     return intake
 
 
@@ -274,67 +275,21 @@ def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
 # ---- writing -------------------------------------------------------------------------------
 
 
-def _write(course: CourseFolder, hand_in: HandIn) -> Submission:
-    """Writes the files and the record, which then stay as they are; only the time is added when
-    a later delivery tells it. Returns the record: of files that were handed in before, with the
-    first time, since handing in the same again is not late. Raises OSError and KitError."""
-    submission = hand_in.submission()
-    folder = course.submission(submission.student.id, submission.lab, submission.digest)
-    record = course.submission_record(folder)
-    before = read_submission(record)
-    if before is not None:
-        if before.handed_in_at is None and submission.handed_in_at is not None:
-            write_json(record, asdict(submission))
-        return replace(submission, handed_in_at=before.handed_in_at or submission.handed_in_at)
+def _write(course: CourseFolder, hand_in: HandIn) -> None:
+    """Writes the files, unless the same are there. Raises OSError."""
+    lab = hand_in.chosen.lab.name
+    folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)
     if folder.exists():
-        raise KitError(
-            f"{folder} has no {record.name} that can be read, so it is not as it was written. "
-            "Move it away and repeat the command; it is then written again."
-        )
+        return
     partial = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
-    (partial / submission.lab).mkdir(parents=True)
+    (partial / lab).mkdir(parents=True)
     for name, content in hand_in.chosen.files.items():
-        (partial / submission.lab / name).write_bytes(content)
-    write_json(partial / record.name, asdict(submission))
+        (partial / lab / name).write_bytes(content)
     partial.rename(folder)
-    return submission
-
-
-def read_submission(record: Path) -> Submission | None:
-    """None where there is none that can be read."""
-    data = read_json(record)
-    try:
-        values: dict[str, Any] = _records(data, tuple)
-        return Submission(**{**values, "student": Student(**data["student"])})
-    except (TypeError, KeyError, AttributeError):
-        return None
-
-
-def read_submissions(course: CourseFolder) -> tuple[Submission, ...]:
-    """All that was ever taken in, from the records beside the files: what a gradebook is made
-    again from. Students are named as they are known by now. Raises UserError."""
-    known = {one.student.id: one.student for one in read_known(course.students)}
-    found = (read_submission(path) for path in sorted(course.submission_records()))
-    return tuple(
-        replace(one, student=known.get(one.student.id, one.student))
-        for one in found
-        if one is not None
-    )
-
-
-def intake_json(intake: Intake, delivery: Path) -> dict[str, Any]:
-    return {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)}
 
 
 def _write_changed(path: Path, data: dict[str, Any]) -> None:
     """Leaves the file alone where it says the same."""
-    text: dict[str, Any] = {**data, "submissions": [], "problems": []}
-    for key in ("submissions", "problems"):
-        text[key] = [_records(one, list) for one in data[key]]
-    if read_json(path) != text:
-        write_json(path, text)
-
-
-def _records(record: dict[str, Any], kind: type[list[Any]] | type[tuple[Any, ...]]) -> Any:
-    """With lists, which JSON has, or with tuples, which records have."""
-    return {k: kind(v) if isinstance(v, (list, tuple)) else v for k, v in record.items()}
+    as_read = json.loads(json.dumps(data))  # with lists for tuples
+    if read_json(path) != as_read:
+        write_json(path, as_read)

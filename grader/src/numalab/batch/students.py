@@ -103,8 +103,10 @@ def _contradicts(person: Person, known: Known) -> bool:
 
 
 def _merged(known: Known, person: Person) -> Known:
+    """With the delivery's keys, and of those before only such as hold for other deliveries."""
     student = known.student
-    external = {**student.external, **{k: v for k, v in person.external.items() if v}}
+    lasting = {kind: value for kind, value in student.external.items() if kind in _LASTING}
+    external = {**lasting, **{k: v for k, v in person.external.items() if v}}
     return Known(
         replace(student, name=person.name or student.name, external=external),
         known.keys | keys_of(person.external),
