@@ -97,6 +97,8 @@ def test_what_is_no_delivery(delivery: Path, course: CourseFolder, labs: dict[st
     put(delivery, {"01_first_touch/kernel.c": KERNEL})
     with pytest.raises(UserError, match="one student's hand-in"):
         take_in(delivery, course, labs, quiet)
+    with pytest.raises(UserError, match="lies in the delivery"):
+        take_in(delivery, CourseFolder(delivery / "course"), labs, quiet)
     assert not course.root.exists()
 
 
@@ -271,13 +273,24 @@ def test_github_classroom(delivery: Path, course: CourseFolder, labs: dict[str, 
         git(ada, "config", key, str(trap))
     git(ada, "config", "log.showSignature", "true")
     put(ada / ".git/hooks", {"post-checkout": trap.read_bytes()})
+    # And one that would fetch the commit that it lacks by a program of its own.
+    mal = clone(class_folder / "first-touch-mal", {"kernel.c": KERNEL}, "2026-03-03T10:00:00Z")
+    git(mal, "config", "core.repositoryFormatVersion", "1")
+    git(mal, "config", "extensions.partialClone", "origin")
+    git(mal, "config", "remote.origin.promisor", "true")
+    git(mal, "config", "remote.origin.url", str(bob))
+    git(mal, "config", "remote.origin.uploadpack", str(trap))
+    shutil.rmtree(mal / ".git/objects")
+    (mal / ".git/objects").mkdir()
     (class_folder / "first-touch-eve").mkdir()
     (class_folder / "first-touch-eve/kernel.c").symlink_to("/etc/passwd")
     intake = take_in(class_folder, course, labs, quiet)
     assert intake.layout == "github_classroom"
-    assert keys(intake) == {"ada-l": {"login": "ada-l"}, "Bob": {"login": "Bob"}}
+    assert keys(intake) == {name: {"login": name} for name in ("ada-l", "Bob", "mal")}
     times = {one.student.id: one.handed_in_at for one in intake.submissions}
-    assert times == {"ada-l": "2026-03-01T10:00:00+01:00", "Bob": "2026-03-02T23:59:59-05:00"}
+    assert times == {
+        "ada-l": "2026-03-01T10:00:00+01:00", "Bob": "2026-03-02T23:59:59-05:00", "mal": None,
+    }  # fmt: skip
     assert all(one.digest == intake.submissions[0].digest for one in intake.submissions)
     assert not started.exists()
     assert whys(intake) == {"first-touch-eve": f"{FIRST}: kernel.c is a link; it was not taken."}
@@ -337,6 +350,10 @@ def test_nobody_is_guessed(delivery: Path, course: CourseFolder, labs: dict[str,
         "Identifier,Full name,Email address,Status,Last modified (submission)\n"
         "Participant 1,Jan,j1@x.org,,-\nParticipant 2,Jan,j2@x.org,,-\n"
     )
+    put(delivery / "0", {"Jan_1_assignsubmission_file/kernel.c": KERNEL})
+    one_known = CourseFolder(course.root.with_name("one"))
+    take_in(delivery / "0", one_known, labs, quiet)
+    assert not take_in(delivery / "2", one_known, labs, quiet).submissions
     take_in(delivery / "1", course, labs, quiet, students)
     guessed = take_in(delivery / "2", course, labs, quiet)
     assert not guessed.submissions
@@ -491,6 +508,13 @@ def test_a_lab_told_by_its_functions(
         lab[3:]: lab for lab in labs
     }
     assert "not clear which lab" in whys(intake)["unclear"]
+
+
+def test_a_kernel_in_capitals_of_a_lab_that_is_not_said(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    found = whys(take_files({"Kernel.C": KERNEL}, delivery, course, labs))["eve"]
+    assert found == f"{FIRST}: Kernel.C was found; did you mean kernel.c?"
 
 
 def test_files_beside_the_kernel(

@@ -195,6 +195,15 @@ def test_a_bomb_beside_it(desk: Desk) -> None:
     assert "expands to more than" in why(desk.archive(tar_bytes(files), ".tar.gz"))
 
 
+def test_a_bomb_in_the_classes_archive(desk: Desk, tmp_path: Path) -> None:
+    """What the course's system has packed holds a student's file of nothing but zeros."""
+    shutil.rmtree(desk.delivery)
+    desk.delivery = tmp_path / "delivery" / "class.zip"
+    desk.delivery.parent.mkdir()
+    desk.delivery.write_bytes(zip_bytes({"ada/kernel.c": KERNEL, "eve.tar": BOMB}))
+    assert "eve.tar expands to more than 100 times its size" in why(desk.take())
+
+
 def test_a_bomb_whose_header_lies(desk: Desk) -> None:
     """The size in the zip's directory says 10 bytes."""
     packed = bytearray(zip_bytes({"kernel.c": bytes(2 * FILE_BYTES)}))

@@ -59,7 +59,7 @@ class Limits:
 # A student's hand-in is a few text files, perhaps the whole kit with a report and a picture.
 STUDENT = Limits(archive_bytes=32 * MIB, members=5_000, expanded_bytes=64 * MIB, ratio=100)
 # A class's, which the course's system has packed: thousands of students' archives.
-DELIVERY = Limits(archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 36, ratio=1_000)
+DELIVERY = Limits(archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 33, ratio=100)
 # Of each, a ratio is no sign of anything: a few lines of equal text.
 _RATIO_FROM_BYTES = MIB
 

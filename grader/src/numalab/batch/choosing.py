@@ -194,7 +194,7 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
         return hint
     text = ""
     for entry in files:
-        if entry.name in KERNEL_FILES.values():
+        if folded(entry.name) in KERNEL_FILES.values():
             try:
                 text += _content(entry)[0].decode("utf-8", "replace")
             except Refused:

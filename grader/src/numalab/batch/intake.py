@@ -77,6 +77,11 @@ def take_in(
     those that are asked for, by name; students: a list of the class, of whom those who handed in
     nothing are problems. Raises UserError where it is no delivery or no list, and KitError where
     the course can't be written. The caller holds the course's lock."""
+    if course.root.resolve().is_relative_to(delivery.resolve()):
+        raise UserError(
+            f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
+            "student's; choose another place for it"
+        )
     listed, remarks = ((), ()) if students is None else read_student_list(students)
     with ExitStack() as stack:
         progress("reading the delivery")
