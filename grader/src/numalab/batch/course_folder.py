@@ -29,6 +29,20 @@ class CourseFolder:
         return self.root / "gradebook.sqlite"
 
     @property
+    def gradebook_lock(self) -> Path:
+        """Held by the process that writes the gradebook."""
+        return self.root / "gradebook.lock"
+
+    @property
+    def deliveries(self) -> Path:
+        """Every delivery as it was read, numbered from 1; the gradebook is made again from
+        them."""
+        return self.root / "deliveries"
+
+    def delivery(self, number: int) -> Path:
+        return self.deliveries / f"{number:04}.json"
+
+    @property
     def lock(self) -> Path:
         return self.root / "lock"
 
