@@ -240,5 +240,7 @@ def account(
         penalty=penalty,
         override_reason=override.reason if override else "",
         notes=tuple(notes),
+        language=counted.language if counted else "",
+        is_handed_in=hand_in is not None,
     )
     return Account(row, tuple(ordered), tuple(weighed), deadline)

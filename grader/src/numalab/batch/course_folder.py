@@ -81,5 +81,19 @@ class CourseFolder:
 
     @property
     def report(self) -> Path:
-        """index.html for the class, and students/ID.html."""
+        """index.html for the class, which links to the others."""
         return self.root / "report"
+
+    def lab_report(self, lab: str) -> Path:
+        """The class in one lab."""
+        return self.report / "labs" / f"{lab}.html"
+
+    def student_report(self, student_id: str) -> Path:
+        """A folder that can be handed to the student: index.html, and a page for each of the
+        student's gradings."""
+        return self.report / "students" / student_id
+
+    @property
+    def pages_made(self) -> Path:
+        """What each student's page was made from, so that only those that change are made."""
+        return self.report / ".pages.json"
