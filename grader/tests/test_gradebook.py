@@ -138,8 +138,10 @@ def test_a_lab_is_scaled_to_the_courses_points(tmp_path: Path) -> None:
 
 def test_the_better_language_counts(tmp_path: Path) -> None:
     both = attempt(ADA, result(4, 6), result(9, 1, language="fortran"))
-    assert only_row(tmp_path, [intake(submission(ADA))], [both]).points == 9
-    assert only_row(tmp_path, [], [], 'languages = ["c"]').points == 4
+    row = only_row(tmp_path, [intake(submission(ADA))], [both])
+    assert (row.points, row.language) == (9, "fortran")
+    row = only_row(tmp_path, [], [], 'languages = ["c"]')
+    assert (row.points, row.language) == (4, "c")
 
 
 def test_infrastructure_failures_are_not_zero(tmp_path: Path) -> None:
@@ -327,6 +329,7 @@ def test_who_handed_in_nothing_has_a_row_and_no_points(tmp_path: Path) -> None:
         ("ada", LAB, 10), ("ada", OTHER_LAB, None), ("zoe", LAB, None), ("zoe", OTHER_LAB, None),
     ]  # fmt: skip
     assert made.rows[0].notes == ("notes.txt was left out.",)
+    assert [row.is_handed_in for row in made.rows] == [True, False, False, False]
     assert made.rows[2].notes == ("Nothing was handed in.", "The archive is broken.")
     assert len(made.problems) == 2
 

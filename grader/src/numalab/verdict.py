@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -120,6 +120,35 @@ class Verdict:
             "ungraded_points": self.ungraded_points,
             "criteria": [criterion.to_json() for criterion in self.criteria],
         }
+
+
+def read_verdict(data: Mapping[str, Any]) -> Verdict:
+    """From what to_json gave; further keys, such as those of timing, are left out. Raises KeyError
+    where it lacks one."""
+    return Verdict(
+        lab=data["lab"],
+        language=data["language"],
+        variant=data["variant"],
+        criteria=tuple(_read_criterion(entry) for entry in data["criteria"]),
+    )
+
+
+def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
+    interval = data.get("interval")
+    return CriterionVerdict(
+        name=data["name"],
+        kind=data["kind"],
+        status=data["status"],
+        why=data["why"],
+        points=data["points"],
+        max_points=data["max_points"],
+        value=data["value"],
+        at_least=data.get("at_least"),
+        at_most=data.get("at_most"),
+        unit=data["unit"],
+        interval=None if interval is None else (interval[0], interval[1]),
+        where=data["where"],
+    )
 
 
 def verdict_on(criterion: Criterion, status: Status, why: str, **more: Any) -> CriterionVerdict:

@@ -23,7 +23,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ from numalab.files import partial_path, read_json, read_text, write_json
 SCHEMA_VERSION = 1
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 CHUNK = 500  # attempts parsed at once
+# Keys that mean a student in one assignment of the course's system and in no other.
+OF_ONE_LAB = ("identifier",)
 _TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
 
 _SCHEMA = """
@@ -53,7 +55,7 @@ CREATE TABLE deliveries (
 CREATE TABLE submissions (
     student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL,
     first_at TEXT, last_at TEXT, taken_in_at TEXT NOT NULL,
-    notes TEXT NOT NULL, PRIMARY KEY (student, lab, digest)
+    external TEXT NOT NULL, notes TEXT NOT NULL, PRIMARY KEY (student, lab, digest)
 ) WITHOUT ROWID;
 CREATE TABLE problems (source TEXT NOT NULL, why TEXT NOT NULL, student TEXT);
 CREATE TABLE nodes (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
@@ -94,9 +96,10 @@ def _slim(results: Iterable[Json]) -> list[Json]:
 
 @dataclass(frozen=True)
 class _Contents:
-    """All that standings are made from."""
+    """All that standings are made from. external_of: a student's keys as they came with a lab."""
 
     students: dict[str, Student]
+    external_of: dict[tuple[str, str], dict[str, str]]
     hand_ins: dict[tuple[str, str], list[HandIn]]
     attempts: dict[tuple[str, str], list[Attempt]]
     problems: tuple[Problem, ...]
@@ -111,8 +114,9 @@ class _Contents:
 
     def account(self, student: Student, lab: str, rules: Rules) -> Account:
         key = (student.id, lab)
+        external = {k: v for k, v in student.external.items() if k not in OF_ONE_LAB}
         return account(
-            student,
+            replace(student, external=external | self.external_of.get(key, {})),
             lab,
             self.hand_ins.get(key, ()),
             self.attempts.get(key, ()),
@@ -185,9 +189,21 @@ class Gradebook:
             for id_, name, external in database.execute("SELECT id, name, external FROM students")
         }
         hand_ins: dict[tuple[str, str], list[HandIn]] = defaultdict(list)
-        for student, lab, digest, first_at, last_at, taken_in_at, notes in database.execute(
-            "SELECT student, lab, digest, first_at, last_at, taken_in_at, notes FROM submissions"
+        external_of: dict[tuple[str, str], dict[str, str]] = {}
+        for (
+            student,
+            lab,
+            digest,
+            first_at,
+            last_at,
+            taken_in_at,
+            external,
+            notes,
+        ) in database.execute(
+            "SELECT student, lab, digest, first_at, last_at, taken_in_at, external, notes "
+            "FROM submissions ORDER BY taken_in_at, last_at"
         ):
+            external_of[student, lab] = json.loads(external)
             hand_ins[student, lab].append(
                 HandIn(
                     digest,
@@ -209,7 +225,7 @@ class Gradebook:
         for problem in problems:
             if problem.student is not None:
                 problems_of[problem.student.id].append(problem)
-        return _Contents(students, hand_ins, attempts, problems, problems_of)
+        return _Contents(students, external_of, hand_ins, attempts, problems, problems_of)
 
     def standing(self, rules: Rules) -> Standing:
         """Where the class stands under these rules."""
@@ -320,13 +336,17 @@ def _insert_delivery(
         at = None if one.handed_in_at is None else _utc(one.handed_in_at)
         # min() and max() of two values are NULL where one is.
         database.execute(
-            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (student, lab, digest) DO UPDATE SET "
             "first_at = coalesce(min(first_at, excluded.first_at), first_at, excluded.first_at), "
             "last_at = coalesce(max(last_at, excluded.last_at), last_at, excluded.last_at), "
+            "taken_in_at = excluded.taken_in_at, external = excluded.external, "
             "notes = excluded.notes",
-            (one.student.id, one.lab, one.digest, at, at, taken_in_at, _compact(one.notes)),
-        )
+            (
+                one.student.id, one.lab, one.digest, at, at, taken_in_at,
+                _compact(dict(one.student.external)), _compact(one.notes),
+            ),
+        )  # fmt: skip
     database.execute("DELETE FROM problems")
     for problem in intake.problems:
         if problem.student is not None:
