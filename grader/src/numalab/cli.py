@@ -20,6 +20,7 @@ import click
 
 import numalab
 from numalab.cli_completion import completion as completion_command
+from numalab.cli_gradebook import gradebook as gradebook_commands
 from numalab.cli_hint import hint as hint_command
 from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
@@ -1000,6 +1001,7 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
 
 for command in (
     completion_command,
+    gradebook_commands,
     hint_command,
     launch_command,
     machine_commands,

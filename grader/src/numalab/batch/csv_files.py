@@ -1,0 +1,73 @@
+"""Tables as comma separated values (RFC 4180), as spreadsheets and gradebooks read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numalab.errors import UserError, reason_of
+
+BOM = "\ufeff"
+MOST_BYTES = 64 * 2**20  # of a template; a worksheet of 10,000 students has a tenth of it
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def defused(text: str) -> str:
+    """A spreadsheet takes a cell that begins so for a formula, and runs it
+    (https://owasp.org/www-community/attacks/CSV_Injection); with an apostrophe it is text.
+    For whatever somebody else has written; numbers are ours."""
+    text = text.replace("\0", "")
+    return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file's cells, and how it separates them, so that it can be written again as it was."""
+
+    rows: Sequence[Sequence[str]]
+    delimiter: str = ","
+    line_end: str = "\r\n"
+    has_bom: bool = False
+
+    def text(self) -> str:
+        file = io.StringIO(newline="")
+        csv.writer(file, delimiter=self.delimiter, lineterminator=self.line_end).writerows(
+            self.rows
+        )
+        return (BOM if self.has_bom else "") + file.getvalue()
+
+    def with_rows(self, rows: Sequence[Sequence[str]]) -> Table:
+        return replace(self, rows=rows)
+
+
+def table_text(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: bool) -> str:
+    return Table([header, *rows], has_bom=has_bom).text()
+
+
+def read_table(path: Path) -> Table:
+    """Comma, semicolon or tab, whichever the first line has most of. Raises UserError."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB: is it the right file?")
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UserError(f"can't read {path}: {reason_of(error)}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8. Export it once more, and don't save it with a spreadsheet in "
+            "between."
+        ) from error
+    has_bom, text = text.startswith(BOM), text.removeprefix(BOM)
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    line_end = "\r\n" if first.endswith("\r") else "\n"
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise UserError(f"{path} is not a table of comma separated values: {error}") from error
+    if not rows:
+        raise UserError(f"{path} is empty")
+    return Table(rows, delimiter, line_end, has_bom)
