@@ -30,7 +30,7 @@ from numalab.batch.gradebook import open_gradebook, rebuild
 from numalab.batch.records import Attempt, Intake, Problem
 from numalab.batch.rules import TEMPLATE, Rules, parse_rules, read_rules
 from numalab.batch.standing import Standing, StandingRow
-from numalab.errors import BusyError, UserError
+from numalab.errors import BusyError, KitError, UserError
 from numalab.files import write_json
 
 DEADLINE = f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
@@ -88,6 +88,7 @@ def test_the_templates_examples_are_understood() -> None:
         ("title = 3", ("'title'", "a text")),
         ('counts = "first"', ("'counts'", "best_before_deadline")),
         ("provisional_below = 80", ("'provisional_below'", "0 to 1")),
+        ("[labs.01_first_touch]\npoints = inf", ("'points'",)),
         ("provisional_below = true", ("'provisional_below'", "a number")),
         ('languages = ["rust"]', ("'languages'", "fortran")),
         ("[late]\nper_week = 1", ("[late]", "'per_week'", "per_day")),
@@ -330,7 +331,9 @@ def test_who_handed_in_nothing_has_a_row_and_no_points(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert made.rows[0].notes == ("notes.txt was left out.",)
     assert [row.is_handed_in for row in made.rows] == [True, False, False, False]
-    assert made.rows[2].notes == ("Nothing was handed in.", "The archive is broken.")
+    assert made.rows[2].notes == (
+        "Nothing was handed in that can be graded.", "The archive is broken.",
+    )  # fmt: skip
     assert len(made.problems) == 2
 
 
@@ -367,6 +370,18 @@ def test_adding_again_changes_nothing(tmp_path: Path) -> None:
         book.add_submissions(intake(submission(BOB), problems=[Problem("zoe.zip", "Broken.", ZOE)]))
         assert without_time(book.standing(rules())) == without_time(before)
     assert len(list(course.deliveries.iterdir())) == 3
+
+
+def test_a_rebuild_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    course = CourseFolder(tmp_path)
+    fill(course)
+    before = course.gradebook.read_bytes()
+    spoilt = course.attempt(TWICE[1][0].item, 1) / "attempt.json"
+    spoilt.write_text("{}")
+    with pytest.raises(KitError, match=str(spoilt)):
+        rebuild(course, lambda step: None)
+    assert course.gradebook.read_bytes() == before
+    assert not [path for path in tmp_path.iterdir() if "partial" in path.name]
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "spoilt"])

@@ -289,6 +289,17 @@ def test_canvas_gets_its_table_back_with_scores(standing: Standing, tmp_path: Pa
     assert f"Labs without a column: {OTHER_LAB}" in told
 
 
+def test_canvas_with_semicolons_and_commas_in_numbers(standing: Standing, tmp_path: Path) -> None:
+    """As it exports where a comma is the decimal sign."""
+    rows = cells(CANVAS.replace("10.00", '"10,00"').replace("4.50", '"4,50"'))
+    file = io.StringIO(newline="")
+    csv.writer(file, delimiter=";").writerows(rows)
+    made = canvas_filled(tmp_path, standing, "\ufeff" + file.getvalue())
+    rows[3][6] = "7.5"
+    assert made.text.startswith("\ufeffStudent;ID;")
+    assert list(csv.reader(io.StringIO(made.text[1:], newline=""), delimiter=";")) == rows
+
+
 def test_canvas_finds_students_by_id_and_then_by_login(tmp_path: Path) -> None:
     with open_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(BOB)))

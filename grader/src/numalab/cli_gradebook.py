@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +65,11 @@ def _open(root: Path) -> CourseFolder:
     return CourseFolder(root)
 
 
-def _lab_choice(kit: Kit, names: Sequence[str]) -> list[str]:
-    """Empty: all."""
-    return [lab.name for lab in choose_labs(load_labs(kit.root), names)] if names else []
+def _lab_choice(kit: Kit, names: Sequence[str], present: Collection[str] = ()) -> list[str]:
+    """Of the kit, or of those present, which the kit may no longer have. Empty: all."""
+    unknown = [name for name in names if name not in present]
+    chosen = [lab.name for lab in choose_labs(load_labs(kit.root), unknown)] if unknown else []
+    return [name for name in names if name in present] + chosen
 
 
 def _standing(kit: Kit, root: Path, labs: Sequence[str]) -> Standing:
@@ -78,9 +80,9 @@ def _standing(kit: Kit, root: Path, labs: Sequence[str]) -> Standing:
 
     course = _open(root)
     rules = _rules(kit, course)
-    chosen = _lab_choice(kit, labs)
     with open_gradebook(course, read_only=True) as book:
         standing = book.standing(rules)
+    chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
     if not chosen:
         return standing
     return replace(standing, rows=tuple(row for row in standing.rows if row.lab in chosen))
@@ -165,9 +167,9 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
 
     course = _open(root)
     rules = _rules(kit, course)
-    chosen = _lab_choice(kit, [lab] if lab else [])
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
+    chosen = _lab_choice(kit, [lab] if lab else [], {one.row.lab for one in accounts})
     for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
         if number:
             click.echo()

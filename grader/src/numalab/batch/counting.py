@@ -203,9 +203,10 @@ def account(
     override = rules.override(student.id, lab)
     notes = list(hand_in.notes) if hand_in is not None else []
     if counted is None:
-        notes.append(_why_not(found, hand_in, rules))
-        if hand_in is None:
-            notes += [problem.why for problem in problems]
+        if hand_in is None and problems:
+            notes += ["Nothing was handed in that can be graded.", *(p.why for p in problems)]
+        else:
+            notes.append(_why_not(found, hand_in, rules))
         earlier = [w for w in weighed if w.points is not None]
         if earlier:
             shown = f"{earlier[-1].points:g} of {worth:g}"

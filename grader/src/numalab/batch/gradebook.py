@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import fcntl
 import json
 import os
-import socket
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -31,12 +29,13 @@ from typing import Any
 from numalab.batch import stored
 from numalab.batch.counting import Account, HandIn, account
 from numalab.batch.course_folder import CourseFolder
+from numalab.batch.locks import held
 from numalab.batch.node_types import kept
 from numalab.batch.records import Attempt, Intake, Item, Json, Problem, Student
 from numalab.batch.rules import Rules
 from numalab.batch.standing import Standing
-from numalab.errors import BusyError, KitError, UserError, reason_of
-from numalab.files import partial_path, read_json, read_text, write_json
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import partial_path, read_json, write_json
 
 SCHEMA_VERSION = 1
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
@@ -403,29 +402,43 @@ def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
             raise KitError(f"{path} is not an attempt as it was kept ({error})") from error
 
 
+def _leftovers(path: Path) -> list[Path]:
+    """What SQLite may leave beside a database."""
+    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
+
+
 def _make_again(course: CourseFolder, progress: Progress) -> None:
+    """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
-    path.unlink(missing_ok=True)
-    database = _connect(path)
+    _remove(path, *_leftovers(path))
     try:
-        book = Gradebook(course, database)
-        progress("reading deliveries")
-        book._catch_up()
-        some: list[Attempt] = []
-        done = 0
-        for attempt in kept_attempts(course):
-            some.append(attempt)
-            if len(some) == CHUNK:
-                done += len(some)
-                book.add_attempts(some)
-                some.clear()
-                progress(f"reading attempts, {done:,} so far")
-        book.add_attempts(some)
-    finally:
-        database.close()
-    for suffix in ("-journal", "-wal", "-shm"):
-        course.gradebook.with_name(course.gradebook.name + suffix).unlink(missing_ok=True)
-    path.replace(course.gradebook)
+        with contextlib.closing(_connect(path)) as database:
+            _fill(Gradebook(course, database), course, progress)
+        _remove(*_leftovers(course.gradebook))
+        path.replace(course.gradebook)
+    except BaseException:
+        _remove(path, *_leftovers(path))
+        raise
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _fill(book: Gradebook, course: CourseFolder, progress: Progress) -> None:
+    progress("reading deliveries")
+    book._catch_up()
+    some: list[Attempt] = []
+    done = 0
+    for attempt in kept_attempts(course):
+        some.append(attempt)
+        if len(some) == CHUNK:
+            done += len(some)
+            book.add_attempts(some)
+            some.clear()
+            progress(f"reading attempts, {done:,} so far")
+    book.add_attempts(some)
 
 
 def _other_version(path: Path) -> UserError:
@@ -458,28 +471,11 @@ def _connect(path: Path) -> sqlite3.Connection:
 @contextmanager
 def _lock(course: CourseFolder) -> Iterator[None]:
     """Keeps other writers out. Raises BusyError where there is one."""
-    path = course.gradebook_lock
-    try:
-        file = path.open("a+", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"can't write to {course.root}: {reason_of(error)}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = read_text(path) or "another process"
-            raise BusyError(
-                f"{course.gradebook} is being written by {holder}. Wait for it to end, then try "
-                "again."
-            ) from error
-        except OSError as error:
-            raise UserError(
-                f"the file system of {course.root} has no file locks ({error.strerror}), so that "
-                "two commands could spoil the gradebook. Keep the course on another one."
-            ) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+
+    def busy(holder: str) -> str:
+        return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
+
+    with held(course.gradebook_lock, busy):
         yield
 
 

@@ -142,7 +142,7 @@ class _Table:
         found = self._needed(key) if default is None else self._table.get(key, default)
         if not isinstance(found, int | float) or isinstance(found, bool):
             raise self.wrong(key, _KINDS[float])
-        if not least <= found <= most:
+        if not least <= found <= most or not math.isfinite(found):
             reach = f"{least:g} to {most:g}" if most < math.inf else f"{least:g} or more"
             raise self.wrong(key, reach)
         return float(found)
