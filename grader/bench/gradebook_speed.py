@@ -1,7 +1,7 @@
 """How long a gradebook of 10,000 results takes to be read, shown and exported, and how much
 memory. Run by hand:
 
-    .venv/bin/python grader/bench/gradebook_speed.py /tmp/course
+    .venv/bin/python grader/bench/gradebook_speed.py build/bench/course
 
 The class is invented, with gradings as large as real ones. Each command runs as a user's does.
 """
