@@ -34,7 +34,7 @@ from numalab.verdict import Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
-_TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).with_name("templates")
 STATUS_WORDS = {
     "pass": "passed",
     "fail": "failed",
@@ -48,8 +48,8 @@ STATUS_WORDS = {
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A criterion's."""
+class Row:
+    """A criterion's, in words."""
 
     name: str
     status: str
@@ -88,7 +88,7 @@ class _Kernel:
     words: str
     points: str
     notes: str
-    rows: Sequence[_Row]
+    rows: Sequence[Row]
     steps: Sequence[str]
     compiler_title: str
     compiler: str
@@ -109,10 +109,10 @@ class _Person:
     kernels: Sequence[_Kernel] = field(default_factory=tuple)
 
 
-def _rows(verdict: Verdict) -> Iterator[_Row]:
+def rows_of(verdict: Verdict) -> Iterator[Row]:
     for row in report.criterion_rows(verdict.criteria):
         one = row.criterion
-        yield _Row(
+        yield Row(
             one.name,
             one.status,
             STATUS_WORDS[one.status],
@@ -121,6 +121,19 @@ def _rows(verdict: Verdict) -> Iterator[_Row]:
             report.bound_words(one),
             one.why + row.where_too,
         )
+
+
+def ungraded_steps(verdict: Verdict) -> Iterator[str]:
+    """What it means that some criteria were not graded."""
+    for status, means in (
+        ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
+        ("not_gradable", "this node can't show it, which costs no points."),
+        ("error", "not the student's fault, and it costs no points."),
+    ):
+        found = dict.fromkeys(c.name for c in verdict.criteria if c.status == status)
+        if found:
+            words = explain.first_upper(STATUS_WORDS[status])
+            yield f"{words}: {', '.join(found)}: {means}"
 
 
 def _steps(graded: GradedKernel) -> Iterator[str]:
@@ -134,15 +147,7 @@ def _steps(graded: GradedKernel) -> Iterator[str]:
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))
     if len(failed) > 1 and evidence.build.status == "ok":
         yield f"Failed: {', '.join(failed)}. One at a time; grade again after each."
-    for status, means in (
-        ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
-        ("not_gradable", "this node can't show it, which costs no points."),
-        ("error", "not the student's fault, and it costs no points."),
-    ):
-        found = dict.fromkeys(c.name for c in verdict.criteria if c.status == status)
-        if found:
-            words = explain.first_upper(STATUS_WORDS[status])
-            yield f"{words}: {', '.join(found)}: {means}"
+    yield from ungraded_steps(verdict)
 
 
 class _Pictures:
@@ -269,7 +274,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         words=STATUS_WORDS[verdict.status],
         points=f"{verdict.points} of {gradable} points",
         notes=report.points_notes(verdict, evidence.timing_refused is not None),
-        rows=list(_rows(verdict)),
+        rows=list(rows_of(verdict)),
         steps=list(_steps(graded)),
         compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
         compiler=build.output,
@@ -325,16 +330,20 @@ def _nodes(submissions: Sequence[Submission], occasion: Occasion) -> Iterator[tu
             yield _node_table(f"Virtual node {name}", seen[name]), note
 
 
-def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
-    """The page. Whatever comes from a student is text in it, never markup."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+def environment() -> Environment:
+    """Of all pages. Whatever is put into them is text, unless it is Markup already."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
+    """The page. Whatever comes from a student is text in it, never markup."""
     picture = _Pictures()
     people = [
         _Person(
@@ -348,7 +357,7 @@ def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
         for number, one in enumerate(submissions, start=1)
     ]
     named = [one.name for one in submissions if one.name]
-    return environment.get_template("report.html").render(
+    return environment().get_template("report.html").render(
         title="numalab report" + (f": {named[0]}" if len(named) == 1 else ""),
         people=people,
         occasion=occasion,
