@@ -175,6 +175,7 @@ def test_kept_evidence_follows_the_schema(
 def test_every_part_of_a_grading_is_accounted_for(solutions: tuple[int, Json]) -> None:
     _, data = solutions
     for result in data["results"]:
+        assert result["build"]["status"] == "ok"
         spent = result["spent_s"].keys()
         assert {"set-up check", "build", "evidence", "judging"} <= spent
         assert spent <= {"set-up check", "build", "evidence", "judging", "timing", "data races"}

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from numalab.cli_launch import launch as launch_command
 from numalab.cli_machine import machine as machine_commands
 from numalab.cli_notebook import notebook as notebook_command
 from numalab.cli_progress import progress as progress_command
+from numalab.cli_report import report as report_command
 from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
 from numalab.declaration import LANGUAGES, Lab, choose_labs, load_labs
@@ -462,7 +463,10 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         accounts = timing_accounts(lab, verdict, session.evidence)
         results.append(
             with_timing(verdict.to_json(), accounts)
-            | {"spent_s": {key: round(s, 3) for key, s in session.spent_s.items()}}
+            | {
+                "build": asdict(session.evidence.build),
+                "spent_s": {key: round(s, 3) for key, s in session.spent_s.items()},
+            }
         )
         machines |= {there.place.name: there.machine for there in elsewhere}
         seen = [("here", session.evidence)]
@@ -1007,6 +1011,7 @@ for command in (
     machine_commands,
     notebook_command,
     progress_command,
+    report_command,
     watch_command,
 ):
     cli.add_command(command)

@@ -357,19 +357,23 @@ def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
         for number, one in enumerate(submissions, start=1)
     ]
     named = [one.name for one in submissions if one.name]
-    return environment().get_template("report.html").render(
-        title="numalab report" + (f": {named[0]}" if len(named) == 1 else ""),
-        people=people,
-        occasion=occasion,
-        node=occasion.node.get("name", ""),
-        nodes=list(_nodes(submissions, occasion)),
-        version=__version__,
-        reading=READING,
-        missing=[
-            (person.name, kernel.title, row)
-            for person in people
-            for kernel in person.kernels
-            for row in kernel.rows
-            if row.status in ("not_gradable", "inconclusive", "error")
-        ],
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title="numalab report" + (f": {named[0]}" if len(named) == 1 else ""),
+            people=people,
+            occasion=occasion,
+            node=occasion.node.get("name", ""),
+            nodes=list(_nodes(submissions, occasion)),
+            version=__version__,
+            reading=READING,
+            missing=[
+                (person.name, kernel.title, row)
+                for person in people
+                for kernel in person.kernels
+                for row in kernel.rows
+                if row.status in ("not_gradable", "inconclusive", "error")
+            ],
+        )
     )

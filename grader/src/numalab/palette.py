@@ -48,16 +48,26 @@ def place_colour(number: int) -> str:
     return thinned(THREAD_COLOURS[index], (1.0, 0.6, 0.35)[min(again, 2)])
 
 
-def ink_on(colour: str) -> str:
-    """Black or white, whichever is read better on the colour (WCAG's relative luminance)."""
+def luminance(colour: str) -> float:
+    """WCAG's relative luminance, 0 to 1."""
 
     def linear(part: int) -> float:
         share = part / 255
         return share / 12.92 if share <= 0.04045 else float(((share + 0.055) / 1.055) ** 2.4)
 
     red, green, blue = map(linear, _rgb(colour))
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#000000" if luminance > 0.18 else "#FFFFFF"
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's ratio of contrast, 1 to 21."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is read better on the colour."""
+    return "#000000" if luminance(colour) > 0.18 else "#FFFFFF"
 
 
 def keep_matplotlib_in(folder: Path) -> None:

@@ -258,7 +258,7 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     return text
 
 
-def _to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels) -> str:
+def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     """The first thing to mend, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
@@ -299,7 +299,7 @@ def next_step(
     if evidence.build.status != "ok":
         return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
-        return _to_mend(lab, verdict, hints_seen)
+        return to_mend(lab, verdict, hints_seen)
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
         return f"Next: {again}\n(it goes on where this stopped)"
     if verdict.status == "error":

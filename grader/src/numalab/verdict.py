@@ -89,10 +89,9 @@ class Verdict:
 
     @property
     def ungraded_points(self) -> int:
+        statuses = self.statuses
         return sum(
-            same[0].max_points
-            for same in self._by_name()
-            if self.statuses[same[0].name] in UNGRADED
+            same[0].max_points for same in self._by_name() if statuses[same[0].name] in UNGRADED
         )
 
     @property
