@@ -1,5 +1,5 @@
-"""How long a gradebook of 10,000 results takes to be read, shown and exported, and how much
-memory. Run by hand:
+"""How long a gradebook of 10,000 results takes to be read, shown, exported and made pages of,
+and how much memory. Run by hand:
 
     .venv/bin/python grader/bench/gradebook_speed.py build/bench/course
 
@@ -137,7 +137,7 @@ def measure(name: str, *arguments: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "grader" / "src")}
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "numalab", "gradebook", *arguments],
+        [sys.executable, "-m", "numalab", *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
     )  # fmt: skip
     _, status, usage = os.wait4(process.pid, 0)
@@ -159,15 +159,18 @@ def main() -> None:
         make(given.course, given.students, given.labs)
     root = str(given.course)
     out = str(given.course / "out")
-    export = ("export", root, "--out", out, "--format")
-    measure("show", "show", root)
-    measure("explain", "explain", root, "student7")
+    export = ("gradebook", "export", root, "--out", out, "--format")
+    measure("show", "gradebook", "show", root)
+    measure("explain", "gradebook", "explain", root, "student7")
     measure("export csv", *export, "csv")
     measure("export csv, pseudonyms", *export, "csv", "--pseudonyms", f"{out}.whose")
     measure("export moodle", *export, "moodle", "--lab", labs(1)[0])
     measure("export canvas", *export, "canvas", "--template", f"{root}/canvas.csv")
     measure("export gradescope", *export, "gradescope", "--student", "student7")
-    measure("rebuild", "rebuild", root)
+    measure("rebuild", "gradebook", "rebuild", root)
+    measure("report, the class", "report", root, "--class-only")
+    measure("report, every student", "report", root)
+    measure("report, nobody changed", "report", root)
 
 
 if __name__ == "__main__":
