@@ -1,7 +1,8 @@
 /* Messages between monitor and worker, one a datagram on a SOCK_SEQPACKET
  * socket. The worker answers each request with one reply that repeats the
  * request's ticket, and may send one fault report before it dies. A rank of an MPI job
- * is started by the launcher: it connects to the monitor's socket and first says hello. */
+ * is started by the launcher: it connects to the monitor's socket and first says hello. What
+ * puts a worker in a sandbox says it in its place. */
 #ifndef NUMALAB_PROTOCOL_H
 #define NUMALAB_PROTOCOL_H
 
@@ -11,7 +12,8 @@
 #include "numalab/driver.h"
 
 /* The worker finds its end of a socket pair at this descriptor, unless the environment
- * names a socket in the abstract namespace to connect to. */
+ * names a socket to connect to: a path, or a name in the abstract namespace, which a sandbox
+ * without network does not see. */
 enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
@@ -100,7 +102,7 @@ struct numalab_message {
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */
     uint32_t frame_count;
-    uint32_t padding;
+    int32_t system_call; /* NUMALAB_FAULT by SIGSYS: which one was refused */
     uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
                                            innermost first; 0 if elsewhere */
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "exchange.h"
+#include "sandbox.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds. */
@@ -30,7 +31,7 @@ static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 static const char yield_variable[] = "NUMALAB_YIELD";
 
 static const struct numalab_worker no_worker = {
-    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
+    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .keeper_fd = -1};
 
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
@@ -68,17 +69,19 @@ int numalab_job_start_worker(struct numalab_job *job, const char *program,
 }
 
 /* Listens in the abstract namespace, where nothing is left behind; name gets the part behind
- * the zero byte. */
-static int open_listener(struct numalab_job *job, char name[NAME_BYTES])
+ * the zero byte. A sandbox without network does not see it: its ranks get a path, which goes
+ * once all have come. */
+static int open_listener(struct numalab_job *job, bool is_path, char name[NAME_BYTES])
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int length = snprintf(name, NAME_BYTES, "numalab-job-%d-%.0f", (int)getpid(),
-                                1e9 * numalab_now_s());
-    memcpy(address.sun_path + 1, name, (size_t)length);
+    const int length = snprintf(name, NAME_BYTES, "%snumalab-job-%d-%.0f", is_path ? "/tmp/" : "",
+                                (int)getpid(), 1e9 * numalab_now_s());
+    const size_t before = is_path ? 0 : 1;
+    memcpy(address.sun_path + before, name, (size_t)length);
     job->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (job->listener < 0) return -errno;
     const socklen_t bytes =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + before + (size_t)length);
     if (bind(job->listener, (const struct sockaddr *)&address, bytes) < 0 ||
         listen(job->listener, NUMALAB_MAX_RANKS) < 0)
         return -errno;
@@ -153,6 +156,20 @@ static size_t usable_pus(void)
     return (size_t)CPU_COUNT(&set);
 }
 
+/* In a sandbox for all of them, if there is to be one. */
+static int launch(struct numalab_job *job, const char *const *command, const char *socket_name)
+{
+    const struct numalab_limits *limits = &job->rank[0].limits;
+    const int cancel_fd = job->launcher.cancel_fd;
+    if (!limits->sandbox)
+        return numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
+    const char **words = numalab_sandbox_command(limits, command, job->rank_count, socket_name);
+    if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
+    const int started = numalab_worker_launch(&job->launcher, words, limits, cancel_fd);
+    free(words);
+    return started;
+}
+
 int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
                       const struct numalab_limits *limits, int cancel_fd)
 {
@@ -164,19 +181,21 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
         job->rank[i].limits = *limits;
         job->rank[i].outcome.doing = "start";
     }
-    int error = open_listener(job, name);
+    int error = open_listener(job, limits->sandbox != NULL, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
     setenv(NUMALAB_JOB_VARIABLE, name, 1);
     setenv(ucx_signals, "", 1);
     if (!limits->keeps_core || rank_count > usable_pus())
         setenv(yield_variable, "1", 1);
-    int started = numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
+    int started = launch(job, command, name);
     unsetenv(NUMALAB_JOB_VARIABLE);
     unsetenv(ucx_signals);
     unsetenv(yield_variable);
+    const bool have_come = started == 0 && wait_for_ranks(job) == 0;
+    if (limits->sandbox) unlink(name);
     if (started < 0) return numalab_job_fail(job, &job->launcher);
-    if (wait_for_ranks(job) < 0) return -1;
+    if (!have_come) return -1;
 
     /* It comes through the launcher, and is looked at while the ranks work. */
     struct numalab_worker *first = &job->rank[0], *launcher = &job->launcher;
@@ -215,7 +234,7 @@ int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab
 {
     struct numalab_request request[NUMALAB_MAX_RANKS];
     struct numalab_message reply[NUMALAB_MAX_RANKS];
-    if (job->rank[0].is_child) { /* where memory can be limited, and a kernel may make it */
+    if (!numalab_worker_is_rank(&job->rank[0])) { /* where memory can be limited, and a kernel may make it */
         if (numalab_worker_allocate(&job->rank[0], n, driver, kind) == 0) return 0;
         return numalab_job_fail(job, &job->rank[0]);
     }
@@ -284,7 +303,7 @@ void numalab_job_end(struct numalab_job *job)
     if (job->rank_count) numalab_worker_end(&job->launcher);
     for (size_t i = 0; i < job->rank_count; i++) {
         struct pollfd gone = {.fd = job->rank[i].pid_fd, .events = POLLIN};
-        if (gone.fd >= 0 && !job->rank[i].is_child) poll(&gone, 1, END_MS);
+        if (gone.fd >= 0 && is_launched) poll(&gone, 1, END_MS);
         numalab_worker_end(&job->rank[i]);
     }
     if (job->rank_count && job->listener >= 0) close(job->listener);

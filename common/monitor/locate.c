@@ -71,7 +71,7 @@ static int play_round(struct numalab_worker *worker, const struct numalab_run_op
     for (size_t i = 0; i < worker->n; i++) {
         struct told told;
         if (read_told(worker, i, &told) < 0) return -1;
-        int number = numalab_threads_number(threads, told.thread_id);
+        int number = numalab_threads_number_of_own(threads, told.thread_id);
         if (number < 0) continue; /* a thread that the first round did not have */
         json_array_append_new(
             list, json_pack("{si si si si si}", "thread", number, "pu", pu[number], "numa_node",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runs.h"
+#include "sandbox.h"
 
 enum { EXIT_RECORDED = 0, EXIT_MISUSE = 2, EXIT_NO_RECORD = 3 };
 
@@ -54,6 +55,8 @@ static const char usage[] =
     "  --order NAME        trace: natural, ascending or descending\n"
     "  --touch-map METHOD  trace: userfaultfd or in_process\n"
     "  --limit-s SECONDS   wall time that one phase may take (10)\n"
+    "  --sandbox CONFINE   start workers in a sandbox: by bubblewrap, whose command is given\n"
+    "  --sandbox-word WORD word by word, and the kit's own program CONFINE inside it\n"
     "  --soft-ends         let kernels read a page beyond each array: QEMU's emulation\n"
     "                      of scalar instructions loads whole vectors\n"
     "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
@@ -193,6 +196,8 @@ int main(int argc, char **argv)
         {"touch-map", required_argument, NULL, 'm'},
         {"limit-s", required_argument, NULL, 'l'},
         {"soft-ends", no_argument, NULL, 'e'},
+        {"sandbox", required_argument, NULL, 'f'},
+        {"sandbox-word", required_argument, NULL, 'g'},
         {0},
     };
     struct numalab_run_options options = {
@@ -204,6 +209,7 @@ int main(int argc, char **argv)
                    .memory_bytes = (uint64_t)512 << 20,
                    .output_bytes = (uint64_t)16 << 20},
     };
+    struct numalab_sandbox sandbox = {.word_count = 0};
     const struct run_kind *kind = NULL;
     for (size_t i = 0; argc > 1 && i < sizeof run_kinds / sizeof run_kinds[0]; i++)
         if (strcmp(argv[1], run_kinds[i].name) == 0) kind = &run_kinds[i];
@@ -267,6 +273,13 @@ int main(int argc, char **argv)
         case 'e':
             options.limits.soft_ends = true;
             break;
+        case 'f':
+            sandbox.confine = optarg;
+            break;
+        case 'g':
+            chosen = sandbox.word_count < NUMALAB_MAX_SANDBOX_WORDS ? 0 : -E2BIG;
+            if (chosen == 0) sandbox.word[sandbox.word_count++] = optarg;
+            break;
         default:
             return misuse("unknown option", NULL);
         }
@@ -282,6 +295,10 @@ int main(int argc, char **argv)
         return misuse("a lab without MPI", options.driver->lab);
     if (options.repetitions < 1) return misuse("--repetitions must be at least 1", NULL);
     if (!(options.limits.phase_s > 0)) return misuse("--limit-s must be above 0", NULL);
+
+    if ((sandbox.confine != NULL) != (sandbox.word_count > 0))
+        return misuse("--sandbox and --sandbox-word need each other", NULL);
+    if (sandbox.confine) options.limits.sandbox = &sandbox;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_CHILD_SUBREAPER, 1);

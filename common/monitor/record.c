@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "refused_calls.h"
 #include "threads.h"
 
 json_t *numalab_record_number(double value)
@@ -62,6 +63,11 @@ static void add_crash_report(json_t *object, const struct numalab_worker *worker
     for (uint32_t i = 0; i < report->frame_count && i < NUMALAB_MAX_FRAMES; i++)
         json_array_append_new(frames, json_integer((json_int_t)report->frame[i]));
     json_object_set_new(object, "frames", frames);
+    if (report->signal_number == SIGSYS) {
+        const char *name = numalab_refused_call_name(report->system_call);
+        json_object_set_new(object, "system_call",
+                            name ? json_string(name) : json_sprintf("%d", report->system_call));
+    }
     if (!report->fault_has_address) return;
     json_object_set_new(object, "address", json_sprintf("0x%llx",
                         (unsigned long long)report->fault_address));
@@ -124,7 +130,7 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
         break;
     case NUMALAB_TIMED_OUT:
         json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
-        if (!worker->is_child)
+        if (numalab_worker_is_rank(worker))
             json_object_set_new(object, "ranks_waiting",
                                 json_integer((json_int_t)outcome->ranks_waiting));
         if (outcome->went_on) json_object_set_new(object, "went_on", json_true());

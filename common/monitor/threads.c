@@ -29,16 +29,25 @@ static void read_stat(pid_t pid, struct numalab_thread *thread)
     fclose(file);
 }
 
-static void read_allowed(pid_t pid, struct numalab_thread *thread)
+/* The last number of a line such as "NSpid: 4711 12": the id in the innermost namespace. */
+static pid_t last_number(const char *line)
+{
+    const char *last = strrchr(line, '\t');
+    return last ? (pid_t)atoi(last + 1) : 0;
+}
+
+static void read_status(pid_t pid, struct numalab_thread *thread)
 {
     char path[96], *line = NULL;
     size_t room = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread->id);
     FILE *file = fopen(path, "re");
     if (!file) return;
-    static const char key[] = "Cpus_allowed_list:";
+    static const char key[] = "Cpus_allowed_list:", own_key[] = "NSpid:";
     while (getline(&line, &room, file) > 0)
-        if (strncmp(line, key, sizeof key - 1) == 0) {
+        if (strncmp(line, own_key, sizeof own_key - 1) == 0) {
+            thread->own_id = last_number(line);
+        } else if (strncmp(line, key, sizeof key - 1) == 0) {
             line[strcspn(line, "\n")] = '\0';
             thread->allowed = hwloc_bitmap_alloc();
             if (thread->allowed)
@@ -130,9 +139,9 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
         }
         struct numalab_thread *thread = &threads->list[threads->count++];
         *thread = (struct numalab_thread){
-            .id = id, .id_distance = (uint32_t)id - (uint32_t)pid, .last_pu = -1};
+            .id = id, .own_id = id, .id_distance = (uint32_t)id - (uint32_t)pid, .last_pu = -1};
         read_stat(pid, thread);
-        read_allowed(pid, thread);
+        read_status(pid, thread);
         read_schedstat(pid, id, &thread->cpu_s, &thread->waiting_s);
     }
     closedir(folder);
@@ -154,6 +163,38 @@ int numalab_threads_number(const struct numalab_threads *threads, pid_t id)
     for (size_t i = 0; i < threads->count; i++)
         if (threads->list[i].id == id) return (int)i;
     return -1;
+}
+
+int numalab_threads_number_of_own(const struct numalab_threads *threads, pid_t own_id)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->list[i].own_id == own_id) return (int)i;
+    return -1;
+}
+
+/* As the thread knows it; 0 if it has ended. */
+static pid_t own_id_of(pid_t pid, pid_t id)
+{
+    struct numalab_thread thread = {.id = id};
+    read_status(pid, &thread);
+    if (thread.allowed) hwloc_bitmap_free(thread.allowed);
+    return thread.own_id;
+}
+
+pid_t numalab_threads_id_of_own(pid_t pid, pid_t own_id)
+{
+    const pid_t own_main = own_id_of(pid, pid);
+    if (own_main == 0 || own_main == pid) return own_id;
+    /* Both are counted up, and where nothing else is started they keep their distance. */
+    const pid_t likely = pid + (own_id - own_main);
+    if (likely > 0 && own_id_of(pid, likely) == own_id) return likely;
+    struct numalab_threads threads;
+    pid_t found = own_id;
+    if (numalab_threads_read(pid, &threads) < 0) return own_id;
+    for (size_t i = 0; i < threads.count; i++)
+        if (threads.list[i].own_id == own_id) found = threads.list[i].id;
+    numalab_threads_free(&threads);
+    return found;
 }
 
 json_t *numalab_threads_describe(const struct numalab_threads *threads,

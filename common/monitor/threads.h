@@ -12,6 +12,7 @@
 
 struct numalab_thread {
     pid_t id;
+    pid_t own_id; /* as the worker knows it: in a sandbox another */
     uint32_t id_distance; /* from the main thread's; ids before it come last */
     unsigned long long start_ticks;
     hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */
@@ -31,6 +32,13 @@ void numalab_threads_free(struct numalab_threads *threads);
 
 /* Number of the thread in the list (0 is the main thread), or -1. */
 int numalab_threads_number(const struct numalab_threads *threads, pid_t id);
+
+/* The same by the id that the thread has for itself. */
+int numalab_threads_number_of_own(const struct numalab_threads *threads, pid_t own_id);
+
+/* Id of the thread of a process that has that id for itself; the same where it is in no
+ * sandbox, or has ended. */
+pid_t numalab_threads_id_of_own(pid_t pid, pid_t own_id);
 
 /* CPU time of one thread so far, in seconds; 0 if it has ended. */
 double numalab_threads_cpu_s(pid_t pid, pid_t id);

@@ -61,6 +61,7 @@ struct numalab_touch_map {
     size_t array_count;
     struct traced_array array[NUMALAB_MAX_ARRAYS];
 
+    pid_t own_id[MAX_THREADS]; /* as faults tell it */
     pid_t thread_id[MAX_THREADS];
     double busy_until_s[MAX_THREADS]; /* holds back those that go after it */
     double cpu_s_when_looked[MAX_THREADS];
@@ -76,13 +77,14 @@ struct numalab_touch_map {
 
 /* ---- what has been seen ---------------------------------------------------- */
 
-static size_t thread_of_id(struct numalab_touch_map *map, pid_t id)
+static size_t thread_of_id(struct numalab_touch_map *map, pid_t own_id)
 {
     for (size_t i = 0; i < map->thread_count; i++)
-        if (map->thread_id[i] == id) return i;
+        if (map->own_id[i] == own_id) return i;
     /* More than any team: threads made and ended again and again share a number. */
     if (map->thread_count == MAX_THREADS) return MAX_THREADS - 1;
-    map->thread_id[map->thread_count] = id;
+    map->own_id[map->thread_count] = own_id;
+    map->thread_id[map->thread_count] = numalab_threads_id_of_own(map->pid, own_id);
     return map->thread_count++;
 }
 

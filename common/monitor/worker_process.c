@@ -2,6 +2,7 @@
 #include "worker_process.h"
 
 #include "exchange.h"
+#include "sandbox.h"
 #include "threads.h"
 
 #include <errno.h>
@@ -27,6 +28,13 @@ enum { LOOK_MS = 50 };
 /* A worker that can't be stopped within this time is not worth waiting for. */
 static const double stop_limit_s = 2.0;
 
+/* How long a sandbox may take to come up on a busy node, and to be gone. */
+static const double sandbox_start_limit_s = 20.0;
+enum { SANDBOX_END_MS = 2000 };
+
+/* A shell's way to say by which signal a program has ended, and bubblewrap's. */
+enum { EXIT_BY_SIGNAL = 128 };
+
 /* A thread's stack and its allocator's arena reserve this much address space. */
 static const uint64_t thread_reserve_bytes = (uint64_t)256 << 20;
 static const uint64_t process_reserve_bytes = (uint64_t)8 << 30;
@@ -46,11 +54,18 @@ int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, i
     return -1;
 }
 
+bool numalab_worker_is_rank(const struct numalab_worker *worker)
+{
+    return !worker->is_child && worker->keeper == 0;
+}
+
 static int fail(struct numalab_worker *worker, enum numalab_outcome_kind kind)
 {
     worker->outcome.kind = kind;
     return -1;
 }
+
+static void drain_output(struct numalab_worker *worker);
 
 /* ---- start ------------------------------------------------------------- */
 
@@ -93,6 +108,7 @@ static void become_worker(const char *const *command, int channel, int output,
     if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (limits->sandbox) numalab_sandbox_clear_environment();
     execvp(command[0], (char *const *)(uintptr_t)command);
     _exit(127);
 }
@@ -103,13 +119,21 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
 {
     *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
                                       .output = -1, .cancel_fd = cancel_fd,
-                                      .is_child = true, .limits = *limits};
+                                      .keeper_fd = -1, .is_child = true,
+                                      .limits = *limits};
     worker->outcome.doing = "start";
 
     int channel[2] = {-1, -1}, output[2];
     if (has_channel && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return numalab_worker_kit_error(worker, "open the channel", -errno);
     worker->channel = channel[0];
+    const int on = 1; /* who says hello */
+    if (has_channel && limits->sandbox &&
+        setsockopt(channel[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) {
+        int error = -errno;
+        close(channel[1]);
+        return numalab_worker_kit_error(worker, "open the channel", error);
+    }
     if (pipe2(output, O_CLOEXEC) < 0) {
         int error = -errno;
         if (has_channel) close(channel[1]);
@@ -132,16 +156,92 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
     return 0;
 }
 
+/* The hello of the process that is about to become the worker; its id is the kernel's word.
+ * Returns 1, or 0 where there is none yet, or -1 with the outcome set. */
+static int take_hello(struct numalab_worker *worker)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct numalab_message hello;
+    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
+    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof control.bytes};
+    struct ucred sender = {0};
+    const int off = 0;
+    if (recvmsg(worker->channel, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) !=
+        (ssize_t)sizeof hello)
+        return 0;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS)
+        memcpy(&sender, CMSG_DATA(header), sizeof sender);
+    /* From now on messages bring descriptors. */
+    setsockopt(worker->channel, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
+    if (hello.kind != NUMALAB_HELLO || sender.pid <= 0)
+        return numalab_worker_kit_error(worker, "learn which process is the worker", -EPROTO);
+    worker->is_child = false;
+    worker->pid = sender.pid;
+    worker->pid_fd = (int)syscall(SYS_pidfd_open, sender.pid, 0);
+    /* Gone already: its sandbox goes with it. */
+    if (worker->pid_fd < 0 && errno == ESRCH) worker->pid_fd = dup(worker->keeper_fd);
+    if (worker->pid_fd < 0) return numalab_worker_kit_error(worker, "watch the worker", -errno);
+    return 1;
+}
+
+/* What was started is the sandbox: waits for the worker inside it. */
+static int wait_for_hello(struct numalab_worker *worker)
+{
+    const double deadline_s = numalab_now_s() + sandbox_start_limit_s;
+    worker->keeper = worker->pid;
+    worker->keeper_fd = worker->pid_fd;
+    worker->pid = worker->pid_fd = -1;
+    for (int came = 0; came == 0;) {
+        struct pollfd fds[] = {{.fd = worker->channel, .events = POLLIN},
+                               {.fd = worker->keeper_fd, .events = POLLIN},
+                               {.fd = worker->cancel_fd, .events = POLLIN}};
+        poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
+        came = take_hello(worker);
+        if (came != 0) return came < 0 ? -1 : 0;
+        if (fds[1].revents) { /* with its reason on the output, which the record keeps */
+            drain_output(worker);
+            return numalab_worker_kit_error(worker, "start the sandbox", -ECHILD);
+        }
+        if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
+        if (numalab_now_s() > deadline_s)
+            return numalab_worker_kit_error(worker, "start the sandbox", -ETIMEDOUT);
+    }
+    return 0;
+}
+
+static int spawn_in_sandbox(struct numalab_worker *worker, const char *const *command,
+                            const struct numalab_limits *limits, int cancel_fd)
+{
+    const char **words = numalab_sandbox_command(limits, command, 0, NULL);
+    if (!words) {
+        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
+                                          .output = -1, .keeper_fd = -1};
+        return numalab_worker_kit_error(worker, "start the sandbox", -ENOMEM);
+    }
+    int started = spawn(worker, words, true, limits, cancel_fd);
+    free(words);
+    if (started < 0) return -1;
+    return wait_for_hello(worker);
+}
+
 int numalab_worker_start(struct numalab_worker *worker, const char *program,
                          const struct numalab_limits *limits, int cancel_fd)
 {
     const char *const command[] = {program, NULL};
     if (access(program, X_OK) < 0) {
         int error = -errno;
-        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1, .output = -1};
+        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
+                                          .output = -1, .keeper_fd = -1};
         return numalab_worker_kit_error(worker, "find the worker", error);
     }
-    return spawn(worker, command, true, limits, cancel_fd);
+    return limits->sandbox ? spawn_in_sandbox(worker, command, limits, cancel_fd)
+                           : spawn(worker, command, true, limits, cancel_fd);
 }
 
 int numalab_worker_launch(struct numalab_worker *worker, const char *const *command,
@@ -212,7 +312,7 @@ static bool keep_report(struct numalab_worker *worker, const struct numalab_mess
         worker->outcome.report = *message;
         return true;
     }
-    if (message->kind != NUMALAB_LEAVE || worker->is_child) return false;
+    if (message->kind != NUMALAB_LEAVE || !numalab_worker_is_rank(worker)) return false;
     worker->outcome.has_left = true;
     worker->outcome.exit_code = (int)message->ticket;
     return true;
@@ -227,6 +327,28 @@ static void take_reports(struct numalab_worker *worker)
         keep_report(worker, &message);
 }
 
+/* How the worker inside a sandbox has ended is what the sandbox then ends with. */
+static int note_death_in_sandbox(struct numalab_worker *worker)
+{
+    struct pollfd end = {.fd = worker->keeper_fd, .events = POLLIN};
+    siginfo_t info = {0};
+    worker->is_reaped = true;
+    if (worker->outcome.has_report) {
+        worker->outcome.signal_number = worker->outcome.report.signal_number;
+        return fail(worker, NUMALAB_CRASHED);
+    }
+    const bool is_known =
+        poll(&end, 1, SANDBOX_END_MS) > 0 &&
+        waitid(P_PID, (id_t)worker->keeper, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+        info.si_code == CLD_EXITED;
+    if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG) {
+        worker->outcome.signal_number = info.si_status - EXIT_BY_SIGNAL;
+        return fail(worker, NUMALAB_CRASHED);
+    }
+    worker->outcome.exit_code = is_known ? info.si_status : NUMALAB_UNKNOWN_EXIT_CODE;
+    return fail(worker, NUMALAB_EXITED);
+}
+
 /* The worker has ended by itself: find out how. */
 int numalab_worker_note_death(struct numalab_worker *worker)
 {
@@ -235,6 +357,7 @@ int numalab_worker_note_death(struct numalab_worker *worker)
 
     take_reports(worker);
     if (worker->output >= 0) drain_output(worker);
+    if (worker->keeper > 0) return note_death_in_sandbox(worker);
     if (!worker->is_child) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
         if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
@@ -688,10 +811,23 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
 
 /* ---- end --------------------------------------------------------------- */
 
+/* Ends a sandbox and with it all that is inside; returns once the worker is gone. */
+static void end_keeper(struct numalab_worker *worker)
+{
+    kill(worker->keeper, SIGKILL);
+    while (waitpid(worker->keeper, NULL, 0) < 0 && errno == EINTR) continue;
+    struct pollfd gone = {.fd = worker->pid_fd, .events = POLLIN};
+    if (gone.fd >= 0) poll(&gone, 1, SANDBOX_END_MS);
+    close(worker->keeper_fd);
+    worker->keeper = 0;
+    worker->keeper_fd = -1;
+}
+
 void numalab_worker_end(struct numalab_worker *worker)
 {
     if (worker->pid > 0 && !worker->is_child)
         syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
+    if (worker->keeper > 0) end_keeper(worker);
     if (worker->pid > 0) {
         if (worker->is_child) kill(-worker->pid, SIGKILL); /* its whole session */
         if (worker->is_child && !worker->is_reaped) {

@@ -46,6 +46,8 @@ struct numalab_outcome {
     struct numalab_message report;
 };
 
+struct numalab_sandbox;
+
 struct numalab_limits {
     double phase_s;         /* wall time of one phase */
     unsigned patience;      /* ranks that go on asking for messages, as on a busy node, get up to
@@ -58,6 +60,7 @@ struct numalab_limits {
     bool any_address_space; /* for a program that reserves more than it uses */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
+    const struct numalab_sandbox *sandbox; /* what workers are kept apart in, or NULL */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
@@ -71,7 +74,9 @@ struct numalab_worker {
     int channel;
     int output;    /* what the worker prints; -1 once closed */
     int cancel_fd; /* readable when the monitor was told to stop; not owned */
-    bool is_child; /* false: a rank, which the launcher has started */
+    bool is_child; /* false: a rank, which the launcher has started, or kept in a sandbox */
+    pid_t keeper;  /* the sandbox of this worker alone, our child; else 0 */
+    int keeper_fd; /* its process descriptor */
     bool is_stopped;
     bool is_reaped;
     uint32_t ticket;
@@ -105,6 +110,9 @@ struct numalab_watch {
     int (*timeout_ms)(void *context);
     void *context;
 };
+
+/* Whether it is one of an MPI job. */
+bool numalab_worker_is_rank(const struct numalab_worker *worker);
 
 /* Each of the following returns 0, or -1 with worker->outcome set. After that
  * only numalab_worker_end may be called. */

@@ -17,13 +17,14 @@ static int connect_to(const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const size_t length = strlen(name);
-    /* In the abstract namespace: the name follows a zero byte. */
+    /* Unless it is a path, in the abstract namespace: the name follows a zero byte. */
+    const size_t before = name[0] == '/' ? 0 : 1;
     if (length > sizeof address.sun_path - 1) return -ENAMETOOLONG;
-    memcpy(address.sun_path + 1, name, length);
+    memcpy(address.sun_path + before, name, length);
     int channel = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (channel < 0) return -errno;
     if (connect(channel, (const struct sockaddr *)&address,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0) {
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + before + length)) < 0) {
         int error = -errno;
         close(channel);
         return error;

@@ -22,7 +22,7 @@ static struct {
     uintptr_t base, first, end;
 } program;
 
-static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
 
 static int note_program(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -86,6 +86,7 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
         .fault_is_write = has_address && signal_number == SIGSEGV ? is_write : -1,
         .fault_has_address = has_address,
         .fault_address = (uint64_t)(uintptr_t)info->si_addr,
+        .system_call = signal_number == SIGSYS ? info->si_syscall : 0,
     };
     add_frame(&report, instruction(context));
     /* backtrace is not promised to be safe here; the process is dying and the
