@@ -37,6 +37,9 @@ set(NUMALAB_KERNEL_ARCHITECTURE ${default_architecture} CACHE STRING "-march= of
 # No errno: gfortran sets none either, and a loop with a square root can be vectorised.
 set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-errno -Wall)
 
+# What compiles and links a student's kernel: in a sandbox where the grader asks for it.
+set(NUMALAB_COMPILE_APART ${PROJECT_SOURCE_DIR}/common/cmake/compile_apart)
+
 function(add_lab name)
   cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK" "CONTRACT"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
@@ -126,6 +129,11 @@ function(numalab_add_worker lab language variant kernel)
 
   add_executable(${worker} EXCLUDE_FROM_ALL)
   numalab_link_worker(${worker} ${lab} ${language} ${worker}-kernel numalab::openmp_runtime)
+  if(variant STREQUAL "submission")
+    # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
+    set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
+    set_target_properties(${worker} PROPERTIES C_LINKER_LAUNCHER ${NUMALAB_COMPILE_APART})
+  endif()
 endfunction()
 
 # What a worker program is made of: the harness, the lab's phases, a kernel and a runtime.
@@ -162,13 +170,17 @@ function(numalab_add_race_worker lab language variant kernel)
     list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
     list(APPEND libraries -lgfortran)
   endif()
+  set(apart "")
+  if(variant STREQUAL "submission")
+    set(apart ${NUMALAB_COMPILE_APART})
+  endif()
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
   file(GLOB headers CONFIGURE_DEPENDS *.h)
   add_custom_command(OUTPUT ${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
-    COMMAND ${compile_kernel} -o ${file}-kernel.o
+    COMMAND ${apart} ${compile_kernel} -o ${file}-kernel.o
     COMMAND ${compile_c} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
-    COMMAND ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
+    COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
       ${file}-kernel.o ${file}-phases.o $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
     DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
       $<TARGET_OBJECTS:numalab_worker>

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +17,16 @@ from numalab.errors import KitError
 from numalab.interface import interface_complaint
 from numalab.kit import Kit
 from numalab.record import Build, Json
+from numalab.sandbox import Sandbox, level_of
 
 MAX_OUTPUT_LINES = 24
 BUILD_LIMIT_S = 300
+
+
+class TookTooLong(KitError):
+    """A build did not come to its end."""
+
+
 # Of the kit, beside the kernels in labs/.
 KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c")
 
@@ -30,9 +38,14 @@ def _plain_environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C"}
 
 
-def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Raises KitError, of which TookTooLong may be the student's fault. Whatever the command has
+    started ends with it."""
+    more = {} if sandbox is None else sandbox.compiler_environment()
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=cwd,
             text=True,
@@ -40,14 +53,20 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=BUILD_LIMIT_S,
-            check=False,
-            env=_plain_environment(),
+            env=_plain_environment() | more,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
         raise KitError(f"{command[0]} is missing; run ./numalab setup") from error
+    try:
+        output, _ = process.communicate(timeout=BUILD_LIMIT_S)
     except subprocess.TimeoutExpired as error:
-        raise KitError(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
+        raise TookTooLong(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, output)
 
 
 def configure(kit: Kit) -> None:
@@ -63,13 +82,16 @@ def _tail(output: str) -> str:
     return "\n".join(output.strip().splitlines()[-MAX_OUTPUT_LINES:])
 
 
-def _ninja(kit: Kit, targets: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root)
+def _ninja(
+    kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None
+) -> subprocess.CompletedProcess[str]:
+    return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
 
 
-def build_kit(kit: Kit, targets: Sequence[str]) -> None:
-    """Builds targets that are the kit's own. Raises KitError with the compiler's output."""
-    done = _ninja(kit, targets)
+def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) -> None:
+    """Builds targets that are the kit's own. sandbox: for what of them is a student's. Raises
+    KitError with the compiler's output."""
+    done = _ninja(kit, targets, sandbox)
     if done.returncode != 0:
         raise KitError(
             f"the kit's own {', '.join(targets)} can't be built:\n"
@@ -206,15 +228,33 @@ def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: 
     return Build("does_not_link", f"{file} compiles but can't be linked.", text)
 
 
-def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
+def _forget_other_level(staged: Path, sandbox: Sandbox | None) -> None:
+    """Has a kernel compiled anew that was compiled with or without a sandbox, unlike now: what
+    it includes may be another file."""
+    mark = staged.with_name(staged.name + ".level")
+    level = level_of(sandbox)
+    if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
+        os.utime(staged)
+        mark.write_text(level, encoding="utf-8")
+
+
+def build_kernel(
+    kit: Kit, lab: Lab, language: str, folder: Path, sandbox: Sandbox | None = None
+) -> Build:
     """Builds the worker of the kernel in folder; the result says how that went."""
     file = KERNEL_FILES[language]
     staged = kit.staged_folder(lab.name) / file
     said = staged.with_name(file + ".said")  # what the compiler said of it
     if not stage(folder / file, staged):
         return _missing(lab, folder, file)
+    _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
-    done = _ninja(kit, [worker.name])
+    try:
+        done = _ninja(kit, [worker.name], sandbox)
+    except TookTooLong:
+        return Build(
+            "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""
+        )
     rename = {
         str(staged.resolve()): file,
         str(staged): file,
@@ -224,7 +264,9 @@ def build_kernel(kit: Kit, lab: Lab, language: str, folder: Path) -> Build:
     notes = misspelt_directives(staged.read_text(errors="replace"), language)
     object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)
     if language == "fortran" and object_file is not None:
-        complaint = interface_complaint(staged, kit.lab_folder(lab.name) / lab.contract, lab)
+        complaint = interface_complaint(
+            staged, kit.lab_folder(lab.name) / lab.contract, lab, sandbox
+        )
         if complaint:
             return Build("wrong_interface", complaint, "")
     if done.returncode == 0:

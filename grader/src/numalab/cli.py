@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.findings import Finding
     from numalab.grade import Session
     from numalab.graded import GradedKernel
+    from numalab.sandbox import Sandbox
     from numalab.verdict import Verdict
     from numalab.virtual.machine import Machine
     from numalab.virtual.place import VirtualPlaces
@@ -331,7 +332,7 @@ class Request:
     explain: show how the times were decided; no_times: why none are taken, and then nothing is
     kept of the session, so that a timing that stayed open goes on where it stopped; again: the
     command that grades once more, this one if left out; before_report: called once, before
-    anything is shown."""
+    anything is shown; sandbox: what kernels are compiled and run in on this node."""
 
     labs: Sequence[Lab]
     language: str
@@ -350,6 +351,7 @@ class Request:
     no_times: str | None = None
     again: str | None = None
     before_report: Callable[[], None] = lambda: None
+    sandbox: Sandbox | None = None
 
     @property
     def is_own(self) -> bool:
@@ -405,8 +407,10 @@ def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
 def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     """Grades labs x languages of one variant; shows and writes what the request says."""
     from numalab import grade, measure, report
+    from numalab.build import build_kit
     from numalab.graded import GradedKernel
     from numalab.hints import seen_hints
+    from numalab.sandbox import level_of
     from numalab.timing_account import timing_accounts, with_timing
     from numalab.timing_plot import timing_lines
     from numalab.verdict import of_machine
@@ -415,6 +419,8 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
 
     console = report.make_console()
     labs = _build_own_programs(kit, request.labs, request.is_chosen)
+    if request.sandbox is not None:
+        build_kit(kit, [request.sandbox.confine.name])
     node = measure.describe_node(kit)
     refused = request.no_times
     if refused is None and on_login_node() and not request.force:
@@ -434,7 +440,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         with progress_line(title) as progress:
             session = grade.Session(
                 kit, lab, one, request.variant, folder, effort, node, progress,
-                timing_refused=refused,
+                timing_refused=refused, sandbox=request.sandbox,
             )  # fmt: skip
             session.spent_s["set-up check"] = before_s
             before_s = 0.0
@@ -504,6 +510,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         "schema": 1,
         "kit_version": numalab.__version__,
         "interrupted": interrupted,
+        "sandbox": level_of(request.sandbox),
         "node": {key: value for key, value in node.items() if key != "pu_list"},
         "machines": list(machines.values()),
         "results": results,
@@ -588,6 +595,26 @@ def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     return VirtualPlaces(kit, Wish(guest_kernel=guest_kernel))
 
 
+def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
+    """The sandbox of --sandbox and --require-sandbox; says in a line what there is. Raises
+    KitError where it is required and there is none."""
+    if not is_wanted and not is_required:
+        return None
+    from numalab.sandbox import Unable, find_sandbox
+
+    found = find_sandbox(kit)
+    if not isinstance(found, Unable):
+        click.echo("numalab: sandbox: bubblewrap", err=True)
+        return found
+    told = f"sandbox: none, since {found.why}"
+    if is_required:
+        raise KitError(f"{told}; nothing was graded. To have one, {found.remedy}.")
+    click.echo(
+        wrapped(f"numalab: {told}. Kernels run as you. To have one, {found.remedy}."), err=True
+    )
+    return None
+
+
 @cli.command(name="grade", short_help="Grade kernels on this node.")
 @_labs_argument
 @click.option(
@@ -636,6 +663,17 @@ def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     is_flag=True,
     help="Show how times were decided: each generation, and the evidence.",
 )
+@click.option(
+    "--sandbox",
+    "with_sandbox",
+    is_flag=True,
+    help="Compile and run kernels in a sandbox, as other people's should be.",
+)
+@click.option(
+    "--require-sandbox",
+    is_flag=True,
+    help="As --sandbox, and grade nothing where there is none (exit code 3).",
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.option(
     "--html",
@@ -659,6 +697,8 @@ def grade_command(
     size: str,
     quick: bool,
     explain: bool,
+    with_sandbox: bool,
+    require_sandbox: bool,
     json_path: Path | None,
     html_path: Path | None,
     force: bool,
@@ -674,6 +714,7 @@ def grade_command(
       ./numalab grade 01 --lang fortran      only kernel.f90
       ./numalab grade 03 --quick --explain   and why each time was decided so
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
+      ./numalab grade --submission hand-ins/ada --require-sandbox
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
       ./numalab grade 01 --html report.html  and a page to look at, or to send
       ./numalab grade --solutions --json out.json
@@ -694,10 +735,11 @@ def grade_command(
         submission = _submission_folder(submission, all_labs)
     if language is None:
         language = "edited" if variant == "submission" and submission is None else "all"
+    sandbox = _chosen_sandbox(kit, with_sandbox, require_sandbox)
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
         on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
-        html_path=html_path,
+        html_path=html_path, sandbox=sandbox,
     )  # fmt: skip
     with kit.lock(), virtual_places(kit, guest_kernel) as places:
         graded = grade_all(kit, request, places)
@@ -828,11 +870,12 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     """
     from numalab import cli_doctor, measure, report
     from numalab.build import build_kit, configure, mpi_of
-    from numalab.doctor import examine, mpi
+    from numalab.doctor import examine, mpi, sandbox_finding
     from numalab.load_sample import sample_load
     from numalab.node_facts import read_facts
     from numalab.noise_report import noise_json, show_noise
     from numalab.noise_run import measure_noise
+    from numalab.sandbox import find_sandbox
 
     check_json_target(json_path)
     if with_noise and on_login_node() and not force:
@@ -850,7 +893,12 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
             if with_noise:
                 timed = [lab for lab in labs if has_mpi or not lab.mpi]
                 noise = measure_noise(kit, timed, node, progress)
-    findings = [*examine(node, facts, sample, labs), mpi(mpi_of(kit), labs), virtual]
+    findings = [
+        *examine(node, facts, sample, labs),
+        mpi(mpi_of(kit), labs),
+        sandbox_finding(find_sandbox(kit)),
+        virtual,
+    ]
     data = cli_doctor.doctor_json(node, facts, sample, findings, labs, has_mpi)
     if noise is not None:
         data["noise"] = noise_json(noise)

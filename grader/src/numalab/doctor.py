@@ -13,6 +13,7 @@ from numalab.findings import Concerns, Finding, by_run, by_time, concerned
 from numalab.load_sample import LoadSample
 from numalab.node_facts import NodeFacts
 from numalab.record import Json
+from numalab.sandbox import Sandbox, Unable
 
 DENIED = "Permission denied"
 MPI_REMEDY = (
@@ -127,6 +128,24 @@ def examine(
                     "install the package binutils")
         )  # fmt: skip
     return findings
+
+
+def sandbox_finding(found: Sandbox | Unable) -> Finding:
+    """Whether other people's kernels can be kept apart (grade --sandbox)."""
+    if isinstance(found, Unable):
+        return Finding(
+            "sandbox",
+            "note",
+            "none",
+            f"other people's kernels run as you: {found.why}",
+            found.remedy,
+        )
+    return Finding(
+        "sandbox",
+        "good",
+        "bubblewrap",
+        "other people's kernels can be kept apart (grade --sandbox)",
+    )
 
 
 def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:

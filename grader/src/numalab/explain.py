@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from numalab.record import Binding, Mismatch, Outcome, Race, Results
 
@@ -206,6 +207,28 @@ def _timed_out(ended: Outcome, phase: str) -> str:
     )
 
 
+# What a sandbox refuses and somebody might try, by what it was for.
+_STARTS = frozenset({"fork", "vfork", "clone", "clone3"})
+_REACHES = frozenset({"ptrace", "process_vm_readv", "process_vm_writev"})
+
+
+def _refused(detail: Mapping[str, Any]) -> str:
+    """Which system call ended it, and what to do instead."""
+    call = detail.get("system_call")
+    if call in _STARTS:
+        return (
+            f"tried to start a process ({call}). A kernel works with the threads of OpenMP; take "
+            "out fork, system, popen or execute_command_line."
+        )
+    if call in _REACHES:
+        return (
+            f"tried to reach into another process ({call}). A kernel works on the arrays it is "
+            "given; take that out."
+        )
+    which = f" ({call})" if call else ""
+    return f"made a system call that kernels may not make{which}; take that out."
+
+
 def _crash(outcome: Outcome, phase: str, language: str) -> str:
     detail = outcome.detail
     signal = detail["signal"]
@@ -244,6 +267,8 @@ def _crash(outcome: Outcome, phase: str, language: str) -> str:
             " It used an address that can't exist, or a vector instruction on data that is not "
             "aligned for it: the arrays are aligned like their elements and no better."
         )
+    elif signal == "SIGSYS":
+        text = f"{_who(outcome)} was ended in {phase}{at}{_size(outcome)}: it {_refused(detail)}"
     elif signal == "SIGKILL":
         text += " The system ended it, most likely because memory ran out."
     elif signal == "SIGFPE":

@@ -19,6 +19,7 @@ from numalab.errors import Interrupted, KitError
 from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.record import CONTROL, HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.sandbox import Sandbox, level_of
 from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
@@ -86,6 +87,7 @@ class Session:
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: measure.Place = measure.HERE
     machine: Json | None = None  # what stands behind a virtual node
+    sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     # Runs of the kit's own on a virtual node, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
@@ -106,6 +108,7 @@ class Session:
             "machine": self.machine,
             "node": {key: value for key, value in self.node.items() if key != "evidence"},
             "environment": measure.recorded_environment(environment),
+            "sandbox": level_of(self.sandbox),
             "timing_refused": self.timing_refused,
             "timing_error": None,
             "race_error": None,
@@ -143,7 +146,7 @@ class Session:
     def build(self) -> bool:
         self.progress("building")
         with self.spending("build"):
-            built = build_kernel(self.kit, self.lab, self.language, self.folder)
+            built = build_kernel(self.kit, self.lab, self.language, self.folder, self.sandbox)
             self.data["build"] = {
                 "kernel": {
                     "status": built.status, "message": built.message, "output": built.output
@@ -167,9 +170,15 @@ class Session:
     ) -> bool:
         """One run of one role; True if the worker came to its end."""
         options = [*measure.worker_option(role, program), *options]
-        done = measure.run_monitor(self.kit, self.lab, run, options, environment, self.place)
+        done = self._run_monitor(run, options, environment)
         self.data["runs"].append(done)
         return bool(done["outcome"]["status"] == "ok")
+
+    def _run_monitor(self, run: str, options: list[str], environment: dict[str, str]) -> Json:
+        kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
+        return measure.run_monitor(
+            self.kit, self.lab, run, [*kept_apart, *options], environment, self.place
+        )
 
     def _run(
         self,
@@ -289,7 +298,7 @@ class Session:
             )
         elif self.data["race_error"] is None:
             try:
-                build_kit(self.kit, [f"{program.name}-built"])
+                build_kit(self.kit, [f"{program.name}-built"], self.sandbox)
             except KitError as error:
                 self.data["race_error"] = (
                     "Data races can't be looked for, since the kernel does not compile with "
@@ -352,9 +361,7 @@ class Session:
             "--budget-s", f"{self.effort.generation_s:g}",
             *(["--one-at-a-time"] if self.effort.one_at_a_time else []),
         ]  # fmt: skip
-        done = measure.run_monitor(
-            self.kit, self.lab, "generation", options, environment, self.place
-        )
+        done = self._run_monitor("generation", options, environment)
         if timed.slow is not None:
             done["slow"] = timed.slow
         self.data["runs"].append(done)
@@ -420,7 +427,8 @@ class Session:
         for path in sorted(programs | files | {self.kit.monitor(self.lab.name)}):
             digest.update(path.read_bytes() if path.is_file() else b"-")
         digest.update(json.dumps(self.data["handed_in"]).encode())
-        facts = (self.effort, self.threads, self.node["name"], numalab.__version__)
+        level = level_of(self.sandbox)
+        facts = (self.effort, self.threads, self.node["name"], numalab.__version__, level)
         digest.update(repr(facts).encode())
         return digest.hexdigest()
 

@@ -6,6 +6,7 @@ C prototypes of what it compiled.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from numalab.declaration import Lab
+from numalab.sandbox import Sandbox
 
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
 _WIDTH = {
@@ -75,18 +77,30 @@ def _compiler(uses_mpi: bool) -> str:
 
 
 @cache
-def _gfortran(option: str, source: str, content: bytes, uses_mpi: bool) -> str:
+def _gfortran(
+    option: str, source: str, content: bytes, uses_mpi: bool, sandbox: Sandbox | None
+) -> str:
     del content  # part of the key: the file may change under its name
     try:
         # It writes module files even so.
         with tempfile.TemporaryDirectory() as modules:
             done = subprocess.run(
-                [_compiler(uses_mpi), option, "-fsyntax-only", "-fopenmp", "-J", modules, source],
+                [
+                    *([str(sandbox.launcher)] if sandbox else []),
+                    _compiler(uses_mpi),
+                    option,
+                    "-fsyntax-only",
+                    "-fopenmp",
+                    "-J",
+                    modules,
+                    source,
+                ],
                 capture_output=True,
                 text=True,
                 errors="replace",
                 timeout=60,
                 check=False,
+                env=os.environ | (sandbox.compiler_environment() if sandbox else {}),
             )
     except (OSError, subprocess.TimeoutExpired):
         return ""  # nothing to compare with; the run itself will tell
@@ -128,11 +142,13 @@ def _pointer_by_reference(dump: str, function: str) -> str | None:
     return None
 
 
-def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
+def interface_complaint(
+    source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
+) -> str | None:
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
     wanted = prototypes(contract.read_text(encoding="utf-8"))
-    found = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi))
+    found = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox))
     for function in lab.functions:
         if function not in wanted or function not in found:
             continue  # a missing name is the linker's to tell
@@ -157,7 +173,8 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
             )
         if any(argument.type == "void" and argument.stars == 1 for argument in ours):
             name = _pointer_by_reference(
-                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi), function
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
+                function,
             )
             if name is not None:
                 return (
@@ -166,7 +183,8 @@ def interface_complaint(source: Path, contract: Path, lab: Lab) -> str | None:
                 )
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
-                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi), function
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
+                function,
             )
             if name is not None:
                 return (

@@ -78,6 +78,16 @@ class Kit:
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     @property
+    def compile_apart(self) -> Path:
+        """Before the command of a compiler: runs it in a sandbox where that is wanted."""
+        return self.root / "common" / "cmake" / "compile_apart"
+
+    @property
+    def confine(self) -> Path:
+        """Becomes a worker inside its sandbox."""
+        return self.build / "common" / "confine"
+
+    @property
     def describe_node(self) -> Path:
         return self.build / "common" / "describe_node"
 

@@ -1,0 +1,189 @@
+"""Runs a compiler on a student's kernel in a sandbox: common/cmake/compile_apart calls this
+program, and sandbox.py says how the sandbox is made.
+
+A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
+grows as the kernel likes. So it sees the toolchain, the kit's headers and the files on its
+command line, and no more; what it writes goes to empty folders first, of which only the files
+that its command names are taken. Only Python's own library is used: it starts for each step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Of one step. The kit's own kernels take a second, 600 MB of address space and 100 kB.
+WALL_LIMIT_S = 60
+CPU_LIMIT_S = 60
+ADDRESS_SPACE_BYTES = 4 << 30
+FILE_BYTES = 64 << 20
+SAID_BYTES = 1 << 20  # of its messages; the rest is dropped
+MODULES = (".mod", ".smod")  # that a Fortran compiler writes beside its object
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a compiler's command line tells. outputs: files it writes; modules: a folder that
+    it writes to; headers: folders that it looks for headers in; files: others that it reads."""
+
+    outputs: tuple[Path, ...]
+    modules: Path | None
+    headers: tuple[Path, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def folders(self) -> list[Path]:
+        """Those that it writes to, none of them twice."""
+        found = [output.parent for output in self.outputs]
+        return sorted({*found, self.modules} if self.modules else set(found))
+
+
+def read_step(arguments: Sequence[str], cwd: Path) -> Step:
+    """arguments: without the compiler."""
+    outputs: list[Path] = []
+    headers: list[Path] = []
+    files: list[Path] = []
+    modules = None
+    words = iter(arguments)
+    for word in words:
+        if word in ("-o", "-MF"):
+            outputs.append(cwd / next(words, ""))
+        elif word in ("-MT", "-MQ"):
+            next(words, "")
+        elif word.startswith("-J"):
+            modules = cwd / (word[2:] or next(words, ""))
+        elif word.startswith("-I"):
+            headers.append(cwd / (word[2:] or next(words, "")))
+        elif not word.startswith("-") and (cwd / word).is_file():
+            files.append(cwd / word)
+    return Step(tuple(outputs), modules, tuple(headers), tuple(files))
+
+
+def _is_below(path: Path, roots: Sequence[str]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def bound_files(step: Step, roots: Sequence[str]) -> list[Path]:
+    """What it may read beside the toolchain, which lies in roots: files of its command line,
+    and the headers of its folders."""
+    found = [path for path in step.files if not _is_below(path, roots)]
+    for folder in step.headers:
+        if not _is_below(folder, roots) and folder.is_dir():
+            found += sorted(path for path in folder.rglob("*.h") if path.is_file())
+    return list(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
+
+
+@contextlib.contextmanager
+def _private_folders(folders: Sequence[Path]) -> Iterator[dict[Path, Path]]:
+    """An empty folder in the place of each."""
+    with tempfile.TemporaryDirectory(prefix="numalab-compile-") as root:
+        private = {}
+        for number, folder in enumerate(folders):
+            private[folder] = Path(root) / str(number)
+            private[folder].mkdir()
+        yield private
+
+
+def _limit() -> None:
+    for what, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, CPU_LIMIT_S),
+        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
+        (resource.RLIMIT_FSIZE, FILE_BYTES),
+    ):
+        _, most = resource.getrlimit(what)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(what, (value, value))
+
+
+def take(private: Path, wanted: Path) -> None:
+    """Moves what was written to its place, if it is a plain file."""
+    try:
+        file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return  # not written; whoever needs it says so
+    with os.fdopen(file, "rb") as source:
+        mode = os.fstat(source.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            return
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        partial = wanted.with_name(f".partial-{wanted.name}")
+        with partial.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        partial.chmod(stat.S_IMODE(mode))
+        partial.replace(wanted)
+
+
+def _say(path: Path, stream: int) -> None:
+    with path.open("rb") as file:
+        said = file.read(SAID_BYTES)
+        if file.read(1):
+            said += b"\n... and more; it was dropped\n"
+    with contextlib.suppress(BrokenPipeError):
+        while said:
+            said = said[os.write(stream, said) :]
+
+
+def run(words: Sequence[str], roots: Sequence[str], command: Sequence[str], cwd: Path) -> int:
+    """Runs the compiler. words: bubblewrap and its options. Returns its exit code."""
+    step = read_step(command[1:], cwd)
+    with (
+        _private_folders(step.folders) as private,
+        tempfile.TemporaryDirectory(prefix="numalab-compile-") as messages,
+    ):
+        binds = [
+            option
+            for folder, own in private.items()
+            for option in ("--bind", str(own), os.path.normpath(folder))
+        ]
+        for folder in step.headers:  # compilers warn of one that is missing
+            if not _is_below(folder, roots):
+                binds += ["--dir", os.path.normpath(folder)]
+        for file in bound_files(step, roots):
+            binds += ["--ro-bind", str(file), str(file)]
+        full = [*words, "--dir", str(cwd), *binds, "--chdir", str(cwd), "--remount-ro", "/"]
+        said = Path(messages) / "out", Path(messages) / "err"
+        with said[0].open("wb") as out, said[1].open("wb") as err:
+            process = subprocess.Popen(
+                [*full, "--", *command],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=_limit,
+            )  # fmt: skip
+            try:
+                code = process.wait(WALL_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                process.kill()
+                process.wait()
+        for path, stream in zip(said, (1, 2), strict=True):
+            _say(path, stream)
+        if code is None:
+            os.write(2, f"error: the compiler did not end within {WALL_LIMIT_S} s\n".encode())
+            return 1
+        if code == 0:
+            for output in step.outputs:
+                take(private[output.parent] / output.name, output)
+            if step.modules:
+                for path in private[step.modules].iterdir():
+                    if path.suffix in MODULES:
+                        take(path, step.modules / path.name)
+        return code
+
+
+def main() -> int:
+    described = json.loads(os.environ["NUMALAB_COMPILE_APART"])
+    return run(described["words"], described["roots"], sys.argv[1:], Path.cwd())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The sandbox that strangers' code runs in: bubblewrap, what is seen inside, and whether it
+works here. The monitor starts workers in it (common/monitor/sandbox.c), and compilers run in one
+too (compile_apart.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from numalab.kit import Kit
+
+Level = Literal["bubblewrap", "none"]
+
+REMEDY_MISSING = (
+    "install the package bubblewrap (./numalab setup does where it can), or ask your "
+    "administrator for it"
+)
+REMEDY_REFUSED = (
+    "ask your administrator to let users make user namespaces (sysctl user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns); a "
+    "container needs them and its own /proc unmasked"
+)
+
+# Folders in memory, which count as nobody's: large enough for honest use.
+TMP_BYTES = 16 << 20
+COMPILER_TMP_BYTES = 256 << 20
+SHARED_BYTES = 64 << 20
+SHARED_BYTES_A_CORE = 16 << 20  # more for each: ranks share memory
+_PROBE_LIMIT_S = 20
+
+# Of the system: where distributions keep programs and libraries. Not all are everywhere.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
+# By which a site's modules tell of their programs and libraries.
+_PATHS = ("LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "COMPILER_PATH")
+# What a compiler gets of the environment beside them.
+_COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
+
+
+@dataclass(frozen=True)
+class Unable:
+    """Why there is no sandbox here, and what would help."""
+
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher:
+    what goes before a
+    compiler's command, in compiler_environment; roots: folders that are seen beside the
+    system's, of compilers and libraries that lie elsewhere."""
+
+    bwrap: str
+    confine: Path
+    launcher: Path
+    roots: tuple[str, ...] = ()
+
+    def _words(self, tmp_bytes: int, shared_bytes: int) -> list[str]:
+        return [
+            self.bwrap,
+            "--unshare-all", "--unshare-user", "--cap-drop", "ALL",
+            "--die-with-parent", "--new-session",
+            *_system_words(),
+            *(word for root in self.roots for word in ("--ro-bind", root, root)),
+            "--proc", "/proc",
+            "--dev", "/dev",
+            "--size", str(shared_bytes), "--tmpfs", "/dev/shm",
+            "--size", str(tmp_bytes), "--tmpfs", "/tmp",
+            # Runtimes look there where PUs and NUMA nodes are.
+            "--ro-bind", "/sys", "/sys",
+            # In /proc the system can be changed by root, which the grader may be.
+            "--remount-ro", "/proc", "--remount-ro", "/dev",
+        ]  # fmt: skip
+
+    def monitor_options(self) -> list[str]:
+        """For the monitor, which adds what a worker needs and the worker's program."""
+        shared_bytes = SHARED_BYTES + SHARED_BYTES_A_CORE * (os.cpu_count() or 1)
+        words = [*self._words(TMP_BYTES, shared_bytes), "--chdir", "/tmp"]
+        return [
+            "--sandbox", str(self.confine),
+            *(option for word in words for option in ("--sandbox-word", word)),
+        ]  # fmt: skip
+
+    def compiler_environment(self) -> dict[str, str]:
+        """By which common/cmake/compile_apart learns what to do."""
+        kept = {
+            name: os.environ[name] for name in _COMPILER_VARIABLES + _PATHS if name in os.environ
+        }
+        kept |= {"LC_ALL": "C", "TMPDIR": "/tmp", "CCACHE_DISABLE": "1"}
+        words = [*self._words(COMPILER_TMP_BYTES, SHARED_BYTES), "--clearenv"]
+        for name, value in kept.items():
+            words += ["--setenv", name, value]
+        described = {"words": words, "roots": [*_SYSTEM, *_SYSTEM_FILES, *self.roots]}
+        return {"NUMALAB_COMPILE_APART": json.dumps(described), "NUMALAB_PYTHON": sys.executable}
+
+
+def _system_words() -> Iterator[str]:
+    """Programs and libraries as they lie on this system, links as links."""
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), name)
+        elif path.is_dir():
+            yield from ("--ro-bind", name, name)
+    for name in _SYSTEM_FILES:
+        if Path(name).exists():
+            yield from ("--ro-bind", name, name)
+
+
+def _is_below(path: Path, folders: Sequence[str | Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Path) -> list[str]:
+    """Folders outside the system's that compilers, MPI's launcher and libraries need: the one
+    above each program's bin/, and those that modules name. hidden, and what holds it, is never
+    among them: the kit with its solutions."""
+    found = []
+    for program in programs:
+        place = shutil.which(program)
+        for path in (Path(place), Path(place).resolve()) if place else ():
+            found.append(path.parent.parent)
+    for name in _PATHS:
+        found += [Path(path) for path in environment.get(name, "").split(":") if path]
+    home = Path.home()
+    return sorted(
+        {
+            str(path)
+            for path in found
+            if path.is_absolute()
+            and path.is_dir()
+            and not _is_below(path.resolve(), _SYSTEM)
+            and not _is_below(hidden, [path, path.resolve()])
+            and not _is_below(path.resolve(), [hidden])
+            and not _is_below(home, [path, path.resolve()])
+        }
+    )
+
+
+def find_sandbox(kit: Kit) -> Sandbox | Unable:
+    """The sandbox, once it has been seen to work; the kit need not be built yet."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        return Unable("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
+    programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
+    roots = other_roots(programs, dict(os.environ), kit.root.resolve())
+    found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))
+    command = [
+        *found._words(TMP_BYTES, SHARED_BYTES),
+        "--remount-ro",
+        "/",
+        "--",
+        "/bin/sh",
+        "-c",
+        ":",
+    ]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_PROBE_LIMIT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Unable(f"bubblewrap can't be run here ({error})", REMEDY_REFUSED)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        return Unable(
+            f"bubblewrap can't make a sandbox here ({said[-1] if said else 'it does not say why'})",
+            REMEDY_REFUSED,
+        )
+    return found
+
+
+def level_of(sandbox: Sandbox | None) -> Level:
+    return "none" if sandbox is None else "bubblewrap"
