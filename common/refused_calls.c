@@ -18,6 +18,8 @@ const struct numalab_refused_call numalab_refused_calls[] = {
                              called */
 
     CALL(ptrace, WITH_SIGNAL),
+    CALL(process_vm_readv, TO_WORKERS),
+    CALL(process_vm_writev, TO_WORKERS),
     CALL(kcmp, EPERM),
     CALL(pidfd_open, EPERM),
     CALL(pidfd_send_signal, EPERM),

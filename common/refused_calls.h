@@ -8,6 +8,9 @@ enum numalab_refusal {
     /* SIGSYS: what no library tries, so that the student learns which call it was, and where.
      * Without a handler it ends the process. */
     NUMALAB_REFUSED_WITH_SIGNAL,
+    /* As above, but ranks of one job may: they copy large messages out of each other's memory,
+     * and their sandbox holds nobody else. */
+    NUMALAB_REFUSED_TO_WORKERS,
     /* An errno of EPERM, or of ENOSYS where a library then takes the older way. */
     NUMALAB_REFUSED_EPERM,
     NUMALAB_REFUSED_ENOSYS

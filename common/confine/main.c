@@ -112,6 +112,7 @@ static unsigned action_of(enum numalab_refusal refusal)
 {
     switch (refusal) {
     case NUMALAB_REFUSED_WITH_SIGNAL:
+    case NUMALAB_REFUSED_TO_WORKERS:
         return SECCOMP_RET_TRAP;
     case NUMALAB_REFUSED_ENOSYS:
         return SECCOMP_RET_ERRNO | ENOSYS;
@@ -134,14 +135,10 @@ static void make_filter(struct filter *filter, bool is_rank)
     add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_NUMBERS, 0, 1));
     answer(filter, SECCOMP_RET_ERRNO | ENOSYS);
 #endif
-    for (size_t i = 0; i < numalab_refused_call_count; i++)
-        answer_if_equal(filter, (unsigned)numalab_refused_calls[i].number,
-                        action_of(numalab_refused_calls[i].refusal));
-    /* Ranks of one job copy large messages out of each other's memory; their sandbox holds
-     * nobody else. */
-    if (!is_rank) {
-        answer_if_equal(filter, SYS_process_vm_readv, SECCOMP_RET_TRAP);
-        answer_if_equal(filter, SYS_process_vm_writev, SECCOMP_RET_TRAP);
+    for (size_t i = 0; i < numalab_refused_call_count; i++) {
+        const struct numalab_refused_call *call_refused = &numalab_refused_calls[i];
+        if (call_refused->refusal == NUMALAB_REFUSED_TO_WORKERS && is_rank) continue;
+        answer_if_equal(filter, (unsigned)call_refused->number, action_of(call_refused->refusal));
     }
 
     call = begin_call(filter, SYS_clone, CLONE_FLAGS_ARGUMENT);

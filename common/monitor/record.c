@@ -104,6 +104,7 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
         [NUMALAB_TIMED_OUT] = "timed_out",
         [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
         [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
+        [NUMALAB_TOO_MANY_THREADS] = "too_many_threads",
         [NUMALAB_NO_ARRAY] = "no_array",
         [NUMALAB_ARRAY_GONE] = "array_gone",
         [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
@@ -144,6 +145,11 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
     case NUMALAB_TOO_MUCH_OUTPUT:
         json_object_set_new(object, "limit_bytes",
                             json_integer((json_int_t)outcome->limit_bytes));
+        break;
+    case NUMALAB_TOO_MANY_THREADS:
+        json_object_set_new(object, "threads", json_integer((json_int_t)outcome->threads));
+        json_object_set_new(object, "limit_threads",
+                            json_integer((json_int_t)outcome->most_threads));
         break;
     case NUMALAB_KIT_ERROR:
         json_object_set_new(object, "error", json_string(strerror(-outcome->error)));

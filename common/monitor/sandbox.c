@@ -17,7 +17,7 @@ enum { PHASES = 100 };
 /* What bubblewrap and confine are told beside the sandbox's own words and the command. */
 enum { OWN_WORDS = 16 };
 
-static size_t most_processes(const struct numalab_limits *limits, size_t rank_count)
+size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t rank_count)
 {
     const size_t ranks = rank_count ? rank_count : 1;
     return 2 * ranks * (limits->thread_count + OWN_THREADS) + OWN_PROCESSES;
@@ -43,7 +43,7 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
         return NULL;
     }
     char *processes = (char *)(words + most_words), *cpu_s = processes + NUMBER_BYTES;
-    snprintf(processes, NUMBER_BYTES, "%zu", most_processes(limits, rank_count));
+    snprintf(processes, NUMBER_BYTES, "%zu", numalab_sandbox_most_threads(limits, rank_count));
     snprintf(cpu_s, NUMBER_BYTES, "%zu", most_cpu_s(limits));
 
     const char *program = command[given - 1];

@@ -23,6 +23,9 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
                                      const char *const *command, size_t rank_count,
                                      const char *socket);
 
+/* How many threads a worker or all ranks together may have at once. */
+size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t rank_count);
+
 /* Leaves of this process' environment what a worker needs. */
 void numalab_sandbox_clear_environment(void);
 

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -304,6 +305,20 @@ static int check_memory(struct numalab_worker *worker)
     return fail(worker, NUMALAB_OUT_OF_MEMORY);
 }
 
+/* confine sets a limit, too, which does not count for root. */
+static int check_threads(struct numalab_worker *worker)
+{
+    struct stat folder;
+    char path[64];
+    if (!worker->limits.sandbox) return 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)worker->pid);
+    if (stat(path, &folder) < 0) return 0; /* its process descriptor tells */
+    worker->outcome.threads = (size_t)folder.st_nlink - 2; /* without . and .. */
+    worker->outcome.most_threads = numalab_sandbox_most_threads(&worker->limits, 0);
+    if (worker->outcome.threads <= worker->outcome.most_threads) return 0;
+    return fail(worker, NUMALAB_TOO_MANY_THREADS);
+}
+
 /* What a worker says before it ends: that it crashed, or as a rank that it leaves. */
 static bool keep_report(struct numalab_worker *worker, const struct numalab_message *message)
 {
@@ -588,7 +603,8 @@ int numalab_exchange(struct numalab_exchange *list, size_t count,
                 worker->outcome.ranks_waiting = count - done;
                 return fail(worker, NUMALAB_TIMED_OUT);
             }
-            if (is_time_to_look && check_memory(worker) < 0) return -1;
+            if (is_time_to_look && (check_memory(worker) < 0 || check_threads(worker) < 0))
+                return -1;
         }
         if (is_time_to_look) next_look_s = now_s + 1e-3 * LOOK_MS;
     }

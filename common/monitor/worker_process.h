@@ -17,6 +17,7 @@ enum numalab_outcome_kind {
     NUMALAB_TIMED_OUT,       /* a phase did not return within its limit */
     NUMALAB_OUT_OF_MEMORY,   /* grew beyond its limit */
     NUMALAB_TOO_MUCH_OUTPUT, /* printed beyond its limit */
+    NUMALAB_TOO_MANY_THREADS, /* in a sandbox: started more than any team needs */
     NUMALAB_NO_ARRAY,        /* the kernel was to make an array and did not */
     NUMALAB_ARRAY_GONE,      /* an array is not, or no longer, mapped as a whole */
     NUMALAB_BAD_PROTOCOL,    /* something else wrote on the worker's channel, or kept
@@ -40,6 +41,7 @@ struct numalab_outcome {
                                           that it began */
     uint64_t resident_bytes;           /* NUMALAB_OUT_OF_MEMORY ... */
     uint64_t limit_bytes;              /* ... and NUMALAB_TOO_MUCH_OUTPUT */
+    size_t threads, most_threads;      /* NUMALAB_TOO_MANY_THREADS */
     bool is_map_failed;                /* NUMALAB_NO_ARRAY: -1 in place of NULL */
     bool has_left;                     /* a rank said that it leaves */
     bool has_report;                   /* the worker reported its crash: */

@@ -225,8 +225,12 @@ def _refused(detail: Mapping[str, Any]) -> str:
             f"tried to reach into another process ({call}). A kernel works on the arrays it is "
             "given; take that out."
         )
-    which = f" ({call})" if call else ""
-    return f"made a system call that kernels may not make{which}; take that out."
+    if not call:  # a library had blocked signals, as it does to start a process
+        return (
+            "made a system call that kernels may not make, most likely to start a process "
+            "(system, popen, execute_command_line); take that out."
+        )
+    return f"made a system call that kernels may not make ({call}); take that out."
 
 
 def _crash(outcome: Outcome, phase: str, language: str) -> str:
@@ -336,6 +340,12 @@ def outcome(ended: Outcome, language: str) -> str | None:
             return (
                 f"{who} printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
                 "it was stopped. Take the print statements out of the loops." + _printed(ended)
+            )
+        case "too_many_threads":
+            return (
+                f"{process} had {detail['threads']:,} threads in {phase}{size} where "
+                f"{detail['limit_threads']:,} are allowed; it was stopped. Leave the number of "
+                "threads to OpenMP, and start none in a loop."
             )
         case "no_array" if detail.get("is_map_failed"):
             return (
