@@ -1,0 +1,114 @@
+"""What the sandbox costs: how many times longer the solutions take in it, and how many milliseconds
+more a worker or an MPI job takes to start and end.
+
+A benchmark, run by hand; README.md beside it says how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from numalab import measure
+from numalab.build import build_kit
+from numalab.declaration import Lab, choose_labs, load_labs
+from numalab.errors import Interrupted, KitError, UserError
+from numalab.intervals import compare, median_interval
+from numalab.kit import Kit, find_kit
+from numalab.record import SOLUTION
+from numalab.sandbox import Sandbox, Unable, find_sandbox
+
+RANKS = 2  # of a job
+REPETITIONS = 5
+LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Of one process or job: its best repetition; and the monitor's whole run beside what the
+    phases took."""
+
+    best_s: float
+    other_s: float
+
+
+def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]) -> Taken:
+    """A fresh process or job of the solution. Raises KitError."""
+    program = kit.worker(lab.name, language, "solution")
+    command = [
+        *options,
+        *measure.worker_option(SOLUTION, program),
+        *(["--ranks", f"{SOLUTION}:{RANKS}"] if lab.mpi else []),
+        *measure.common_options(lab.kernel_parts[-1], threads, "quick", LIMIT_S),
+        "--repetitions", str(REPETITIONS), "--budget-s", "60",
+    ]  # fmt: skip
+    environment = measure.worker_environment(lab, threads)
+    start = time.monotonic()
+    record = measure.run_monitor(kit, lab, "generation", command, environment)
+    spent_s = time.monotonic() - start
+    (role,) = record["roles"]
+    if role["outcome"]["status"] != "ok":
+        raise KitError(f"{program.name} did not end well: {role['outcome']}")
+    times = [sample["elapsed_s"] for sample in record["samples"]]
+    return Taken(min(times), spent_s - sum(times))
+
+
+def measure_lab(kit: Kit, lab: Lab, language: str, sandbox: Sandbox, rounds: int) -> str:
+    """One line of the result. Each round has one of each, in random order."""
+    build_kit(kit, [kit.monitor(lab.name).name, kit.worker(lab.name, language, "solution").name])
+    cores = int(measure.describe_node(kit)["cores"])
+    threads = max(1, cores // RANKS) if lab.mpi else cores
+    ways = {"inside": sandbox.monitor_options(), "outside": []}
+    found: dict[str, dict[int, Taken]] = {way: {} for way in ways}
+    for number in range(rounds):
+        for way in random.sample(list(ways), len(ways)):
+            found[way][number] = take(kit, lab, language, threads, ways[way])
+    best = {way: {n: one.best_s for n, one in of.items()} for way, of in found.items()}
+    comparison = compare(best["inside"], best["outside"])
+    assert comparison is not None
+    ratio = comparison.ratio
+    more = median_interval(
+        [1e3 * (found["inside"][n].other_s - found["outside"][n].other_s) for n in range(rounds)]
+    )
+    return (
+        f"{lab.name:<20} {language:<8} {ratio.median:6.3f} ({ratio.low:.3f} to {ratio.high:.3f}) "
+        f"{more.median:7.1f} ({more.low:.1f} to {more.high:.1f}) ms"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("labs", nargs="*", metavar="LAB", help="all, if left out")
+    parser.add_argument("--lang", choices=["c", "fortran"], default="c")
+    parser.add_argument("--rounds", type=int, default=20)
+    arguments = parser.parse_args()
+    try:
+        kit = find_kit("gnu")
+        sandbox = find_sandbox(kit)
+        if isinstance(sandbox, Unable):
+            raise KitError(f"{sandbox.why}; {sandbox.remedy}")
+        with kit.lock():
+            build_kit(kit, ["describe_node", sandbox.confine.name])
+            print("lab                  language inside / outside         more to start and end")
+            for lab in choose_labs(load_labs(kit.root), arguments.labs):
+                if any(c.kind == "timing" for c in lab.criteria):
+                    line = measure_lab(kit, lab, arguments.lang, sandbox, arguments.rounds)
+                    print(line, flush=True)
+    except (UserError, KitError) as error:
+        print(f"sandbox_cost: {error}", file=sys.stderr)
+        return 3
+    except (KeyboardInterrupt, Interrupted):
+        print("sandbox_cost: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
