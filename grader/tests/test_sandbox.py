@@ -32,6 +32,7 @@ from numalab.verdict import CriterionVerdict, Verdict
 Json = dict[str, Any]
 HOSTILE = Path(__file__).parent / "hostile"
 EFFORT = replace(effort_for("default", True), check_limit_s=4.0)
+PATIENT = replace(EFFORT, check_limit_s=60.0)  # with honest ranks on a busy node
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +342,7 @@ def test_solutions_pass_in_the_sandbox(
     grader = Grader(kit, lab, node, sandbox, kit.solution_folder(name))
     for _ in range(3):
         session = Session(
-            kit, lab, language, "submission", grader.folder, EFFORT, node, lambda step: None,
+            kit, lab, language, "submission", grader.folder, PATIENT, node, lambda step: None,
             sandbox=sandbox, timing_refused="Not timed here.",
         )  # fmt: skip
         with kit.lock():
