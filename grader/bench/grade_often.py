@@ -22,7 +22,7 @@ from judge_rates import Progress
 from series import Appender, lines_of
 
 from numalab import handed_in
-from numalab.declaration import Lab, choose_labs, load_labs
+from numalab.declaration import Criterion, Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.grade import Session, effort_for
 from numalab.kit import Kit, find_kit
@@ -34,8 +34,14 @@ VARIANTS = ("solution", "handout")
 WRONG = {"solution": "fail", "handout": "pass"}
 
 
+def is_timed(criterion: Criterion) -> bool:
+    return criterion.rule in TIMING_RULES
+
+
 def only_timed(lab: Lab) -> Lab:
-    return replace(lab, criteria=tuple(c for c in lab.criteria if c.rule in TIMING_RULES))
+    """And what is about a file: a launch may be timed."""
+    timed = tuple(c for c in lab.criteria if is_timed(c) or c.file is not None)
+    return replace(lab, criteria=timed if any(map(is_timed, timed)) else ())
 
 
 def grade_once(kit: Kit, lab: Lab, variant: str, size: str, node: Json, language: str) -> Json:
@@ -73,7 +79,7 @@ def tally(lines: Sequence[Json], labs: Sequence[Lab]) -> list[str]:
         f"{'n/a':>6}  wrong, at most  median s"
     ]
     for lab in labs:
-        for criterion in lab.criteria:
+        for criterion in filter(is_timed, lab.criteria):
             for variant in VARIANTS:
                 mine = [x for x in lines if x["lab"] == lab.name and x["variant"] == variant]
                 found = Counter(x["verdicts"][criterion.name]["status"] for x in mine)
