@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import numalab
+from numalab.cli_batch import batch as batch_commands
 from numalab.cli_completion import completion as completion_command
 from numalab.cli_gradebook import gradebook as gradebook_commands
 from numalab.cli_hint import hint as hint_command
@@ -1052,6 +1053,7 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
 
 
 for command in (
+    batch_commands,
     completion_command,
     gradebook_commands,
     hint_command,

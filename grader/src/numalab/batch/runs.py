@@ -1,0 +1,197 @@
+"""Runs: what one submission to the scheduler is to grade, as its folder keeps it.
+
+run.json is written before anything is submitted, and never changed. over.json says that nobody
+waits for the run any more: what of it begins later ends at once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from numalab.batch.course_folder import CourseFolder
+from numalab.batch.records import Item
+from numalab.errors import KitError
+from numalab.files import read_json, write_json
+
+Json = dict[str, Any]
+Engine = Literal["slurm", "local"]
+SCHEMA = 1
+# Slurm takes array indices up to MaxArraySize - 1; 1001 unless the site says otherwise.
+LARGEST_ARRAY = 1000
+# How long a grading of one kernel may take at most before it is called stuck, and how long it
+# takes at most as a rule (the README's "one to two minutes"), with some to spare.
+LIMIT_S = {"quick": 900, "default": 2700}
+USUAL_S = {"quick": 120, "default": 300}
+BUILD_S = 600  # for building the kit on a node, at most
+
+
+def now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One attempt to be made. number: of the attempt; languages: handed in; tries: how often it
+    was begun before and came to nothing, through no fault of the student's."""
+
+    item: Item
+    number: int
+    languages: tuple[str, ...]
+    tries: int = 0
+
+
+@dataclass(frozen=True)
+class SlurmOptions:
+    """As sbatch takes them; empty: the site's default, but time: worked out of the number of
+    submissions in a job. at_once: jobs that run at a time, 0 for any number; extra: further
+    options, whole ("--qos=teaching")."""
+
+    partition: str = ""
+    account: str = ""
+    constraint: str = ""
+    time: str = ""
+    at_once: int = 0
+    exclusive: bool = True
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grading:
+    """How each item is graded. command: in place of `numalab grade`, empty otherwise; options:
+    what it is given besides; limit_s: after which it is stopped, for each language."""
+
+    effort: str
+    command: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    limit_s: int = 0
+
+    def limit_of(self, task: Task) -> int:
+        return (self.limit_s or LIMIT_S[self.effort]) * max(1, len(task.languages))
+
+
+@dataclass(frozen=True)
+class Run:
+    """chunks: what one job grades, one after another."""
+
+    id: str
+    engine: Engine
+    made_at: str
+    grading: Grading
+    slurm: SlurmOptions
+    chunks: tuple[tuple[Task, ...], ...]
+
+    @property
+    def job_name(self) -> str:
+        """Of no other run: a job is found by it where its id was never noted."""
+        return f"numalab-{self.id}"
+
+    @property
+    def tasks(self) -> Iterator[Task]:
+        for chunk in self.chunks:
+            yield from chunk
+
+
+def new_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def chunked(tasks: Sequence[Task], per_job: int, nodes: int) -> tuple[tuple[Task, ...], ...]:
+    """At most per_job in each, differing by one at most; where there is more than one job for
+    each node, such a number of jobs that all nodes end at about the same time."""
+    if not tasks:
+        return ()
+    jobs = -(-len(tasks) // per_job)
+    if jobs > nodes:
+        jobs = min(-(-jobs // nodes) * nodes, len(tasks))
+    cuts = [len(tasks) * number // jobs for number in range(jobs + 1)]
+    return tuple(tuple(tasks[a:b]) for a, b in pairwise(cuts))
+
+
+# ---- the run's folder ------------------------------------------------------------------
+
+
+def to_json(run: Run) -> Json:
+    return {"schema": SCHEMA, **asdict(run)}
+
+
+def from_json(data: Json) -> Run:
+    def task(one: Json) -> Task:
+        return Task(Item(**one["item"]), one["number"], tuple(one["languages"]), one["tries"])
+
+    grading, slurm = dict(data["grading"]), dict(data["slurm"])
+    return Run(
+        data["id"], data["engine"], data["made_at"],
+        Grading(**(grading | {key: tuple(grading[key]) for key in ("command", "options")})),
+        SlurmOptions(**(slurm | {"extra": tuple(slurm["extra"])})),
+        tuple(tuple(task(one) for one in chunk) for chunk in data["chunks"]),
+    )  # fmt: skip
+
+
+def keep(course: CourseFolder, run: Run) -> Path:
+    """Writes the intent; its folder. Raises OSError."""
+    folder = course.run(run.id)
+    (folder / "logs").mkdir(parents=True)
+    write_json(folder / "run.json", to_json(run), indent=None)
+    return folder
+
+
+def load(course: CourseFolder, run_id: str) -> Run:
+    """Raises KitError."""
+    path = course.run(run_id) / "run.json"
+    try:
+        return from_json(read_json(path))
+    except (KeyError, TypeError) as error:
+        raise KitError(f"{path} can't be read: it is no run of this kit") from error
+
+
+def open_runs(course: CourseFolder) -> list[Run]:
+    """Those that somebody waits for, or would if the command were repeated; oldest first.
+    Raises KitError."""
+    folder = course.run("x").parent
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [
+        load(course, name)
+        for name in names
+        # Without run.json its command was killed before it had promised anything.
+        if (folder / name / "run.json").is_file() and not is_over(course, name)
+    ]
+
+
+def last_run(course: CourseFolder) -> list[Run]:
+    """The newest that is there, if any. Raises KitError."""
+    found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
+    return [load(course, found[-1])] if found else []
+
+
+def is_over(course: CourseFolder, run_id: str) -> bool:
+    return (course.run(run_id) / "over.json").is_file()
+
+
+def end(course: CourseFolder, run: Run, why: str) -> None:
+    """Raises OSError."""
+    if not is_over(course, run.id):
+        write_json(course.run(run.id) / "over.json", {"at": now(), "why": why})
+
+
+def is_cancelled(course: CourseFolder, run: Run) -> bool:
+    """`batch cancel` was asked for it."""
+    return (course.run(run.id) / "cancelled.json").is_file()
+
+
+def mark_cancelled(course: CourseFolder, run: Run) -> None:
+    write_json(course.run(run.id) / "cancelled.json", {"at": now()})
+
+
+def note_job(course: CourseFolder, run: Run, job: str) -> None:
+    write_json(course.run(run.id) / "job.json", {"job": job, "at": now()})
+
+
+def noted_job(course: CourseFolder, run: Run) -> str | None:
+    found = read_json(course.run(run.id) / "job.json")
+    return str(found["job"]) if isinstance(found, dict) and "job" in found else None

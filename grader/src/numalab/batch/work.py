@@ -1,0 +1,268 @@
+"""What runs on a node: the attempts of one chunk, one after another.
+
+Each is a `numalab grade` of its own, which builds in a folder of this node, and whose results are
+renamed into the course's folder when they are whole.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from numalab.batch import attempts, runs
+from numalab.batch.course_folder import CourseFolder
+from numalab.batch.local import WITH_PARENT, worker_environment
+from numalab.batch.records import Attempt, AttemptState, SandboxLevel
+from numalab.batch.runs import Grading, Run, Task
+from numalab.declaration import LANGUAGES
+from numalab.errors import UserError, reason_of
+from numalab.files import read_json
+from numalab.kit import Kit
+
+Json = dict[str, Any]
+LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
+LEAVE_S = 20  # for a grading that is asked to stop
+EXIT_PASSED, EXIT_FAILED = 0, 1  # of `numalab grade`: all that says something of the student
+
+
+# ---- what is run ---------------------------------------------------------------------
+
+
+def grade_arguments(task: Task, grading: Grading, submission: Path, into: Path) -> list[str]:
+    """Of `numalab grade`, and of what is run in its place."""
+    languages = task.languages if task.languages in [(one,) for one in LANGUAGES] else ("all",)
+    return [
+        task.item.lab,
+        "--lang", languages[0],
+        "--submission", str(submission),
+        "--json", str(into / "result.json"),
+        "--html", str(into / "report.html"),
+        *(["--quick"] if task.item.effort == "quick" else []),
+        *grading.options,
+    ]  # fmt: skip
+
+
+def grade_command(kit: Kit, grading: Grading) -> list[str]:
+    if grading.command:
+        return list(grading.command)
+    return [sys.executable, "-m", "numalab", "--preset", kit.preset, "grade"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a grading ended. code: negative for a signal; None: it was stopped at its limit."""
+
+    code: int | None
+    result: Any
+    last_words: str
+
+
+def why_not_graded(outcome: Outcome, limit_s: int) -> str:
+    """Empty where its result says something of the student."""
+    if outcome.code is None:
+        return f"The grading did not end within {limit_s} s and was stopped."
+    if outcome.code < 0:
+        return f"The grading was ended by signal {-outcome.code}. {outcome.last_words}".strip()
+    if outcome.code not in (EXIT_PASSED, EXIT_FAILED):
+        return _first_error(outcome.result) or (
+            f"The grading ended with code {outcome.code}. {outcome.last_words}".strip()
+        )
+    result = outcome.result
+    if not isinstance(result, dict) or not isinstance(result.get("results"), list):
+        return f"The grading left no result. {outcome.last_words}".strip()
+    if result.get("interrupted") or not result["results"]:
+        return "The grading was interrupted."
+    return ""
+
+
+def _first_error(result: Any) -> str:
+    """What the kit could not do, as its result tells."""
+    if not isinstance(result, dict):
+        return ""
+    for one in result.get("results", ()):
+        for criterion in one.get("criteria", ()):
+            if criterion.get("status") == "error":
+                return f"{criterion.get('name')}: {criterion.get('why')}"
+    return ""
+
+
+def sandbox_level(result: Any) -> SandboxLevel:
+    """As a result tells; "none" where it doesn't."""
+    told = result.get("sandbox") if isinstance(result, dict) else None
+    level = told.get("level") if isinstance(told, dict) else told
+    return "bubblewrap" if level == "bubblewrap" else "none"
+
+
+def attempt_of(task: Task, outcome: Outcome, limit_s: int, started_at: str, job: str) -> Attempt:
+    why = why_not_graded(outcome, limit_s)
+    state: AttemptState = "kit_error" if why else "graded"
+    result = outcome.result if isinstance(outcome.result, dict) else {}
+    node = result.get("node") or {"name": socket.gethostname()}
+    return Attempt(
+        task.item, task.number, state, started_at, runs.now(),
+        () if why else tuple(result["results"]), node, sandbox_level(result), why, job,
+    )  # fmt: skip
+
+
+# ---- running it ----------------------------------------------------------------------
+
+
+def _keep_output(source: IO[bytes], target: Path) -> None:
+    """Reads to the end, so that who writes never waits, and keeps the beginning."""
+    room = LARGEST_OUTPUT_BYTES
+    with target.open("wb") as file:
+        while block := source.read1(1 << 16):  # type: ignore[attr-defined]
+            if room > 0:
+                file.write(block[:room])
+                if len(block) > room:
+                    file.write(b"\n(the rest is not kept)\n")
+            room -= len(block)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """The grading and all that it has started."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(LEAVE_S)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_words(path: Path) -> str:
+    lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""
+
+
+def run_grading(
+    command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
+) -> Outcome:
+    """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
+    output = into / "output.txt"
+    process = subprocess.Popen(
+        [*WITH_PARENT, *command], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    reader = threading.Thread(target=_keep_output, args=(process.stdout, output), daemon=True)
+    reader.start()
+    code: int | None = None
+    try:
+        code = process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        _end_group(process)
+    reader.join(LEAVE_S)
+    return Outcome(code, read_json(into / "result.json"), _last_words(output))
+
+
+@contextmanager
+def node_folder() -> Iterator[Path]:
+    """Of this job, on a disk of the node, gone afterwards."""
+    try:
+        folder = tempfile.mkdtemp(prefix="numalab-")
+    except OSError as error:
+        raise UserError(
+            f"this node has no folder for temporary files ({reason_of(error)}); set TMPDIR"
+        ) from error
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_last(kit: Kit, lab: str) -> None:
+    """So that nothing of one student's is found by the next one's grading."""
+    for folder in (kit.build / "results" / lab, kit.staged_folder(lab)):
+        shutil.rmtree(folder, ignore_errors=True)
+    for language in LANGUAGES:
+        kit.worker(lab, language, "submission").unlink(missing_ok=True)
+
+
+def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
+    """Records and verdicts of each language, and of each virtual node below it."""
+    for language in LANGUAGES:
+        kept = kit.results_folder(lab, language, "submission")
+        if kept.is_dir():
+            shutil.copytree(kept, into / "evidence" / language)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a job grades: the course, its run, a folder of this node's, the kit built in it."""
+
+    course: CourseFolder
+    run: Run
+    folder: Path
+    kit: Kit
+    job: str
+
+    def grade(self, task: Task) -> Attempt | None:
+        """None where another has made this attempt. Raises OSError, KeyboardInterrupt."""
+        who = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+        course, grading = self.course, self.run.grading
+        partial = attempts.partial_folder(course, task.item, task.number, self.run.id, who)
+        partial.mkdir(parents=True)
+        item = task.item
+        submission = course.submission(item.student_id, item.lab, item.digest)
+        _forget_last(self.kit, item.lab)
+        env = worker_environment(self.kit) | {
+            "NUMALAB_BUILD": str(self.kit.build_root),
+            "TMPDIR": str(self.folder),
+            "COLUMNS": "80",
+        }
+        command = [
+            *grade_command(self.kit, grading),
+            *grade_arguments(task, grading, submission, partial),
+        ]
+        limit_s = grading.limit_of(task)
+        started_at = runs.now()
+        try:
+            outcome = run_grading(command, self.folder, env, partial, limit_s)
+            _take_evidence(self.kit, item.lab, partial)
+            attempt = attempt_of(task, outcome, limit_s, started_at, self.job)
+            return attempt if attempts.publish(course, partial, attempt) else None
+        except FileNotFoundError:
+            if partial.is_dir():
+                raise
+            return None  # this job was thought dead, and what it wrote was removed
+
+
+def job_id() -> str:
+    """As Slurm calls this job, or empty."""
+    array, index = (os.environ.get(f"SLURM_ARRAY_{key}", "") for key in ("JOB_ID", "TASK_ID"))
+    return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
+
+
+def work(
+    course: CourseFolder, run: Run, chunk: int, kit: Kit, progress: Callable[[str], None]
+) -> None:
+    """Makes the attempts of a chunk that are not there. Raises UserError, OSError."""
+    with node_folder() as folder:
+        own = Kit(kit.root, kit.preset, folder / "build")
+        bench = Bench(course, run, folder, own, job_id())
+        for task in run.chunks[chunk]:
+            if runs.is_over(course, run.id):
+                progress("nobody waits for this run any more")
+                return
+            name = f"{task.item.student_id} {task.item.lab}"
+            if attempts.is_over(course, task.item, task.number):
+                progress(f"{name}: done already")
+                continue
+            progress(f"{name}: grading")
+            attempt = bench.grade(task)
+            progress(f"{name}: {'done by another job' if attempt is None else attempt.state}")
