@@ -228,7 +228,7 @@ class Head:
             self._begun_again += len(again)
             if again:
                 self.submit(again)
-            self.show(self.count(seen))
+            self.show(self.count(seen, is_asked=True))
             if self._left:
                 time.sleep(self.pace.poll_s)
 
@@ -349,7 +349,8 @@ class Head:
         for task in run.tasks:
             attempts.remove_partials(self.course, task.item, task.number, run.id)
 
-    def count(self, seen: Mapping[str, States] | None = None) -> Count:
+    def count(self, seen: Mapping[str, States] | None = None, is_asked: bool = False) -> Count:
+        """seen: what the scheduler said, if it was asked."""
         phases: Counter[str] = Counter()
         notes: Counter[str] = Counter()
         for run_id, number in self._left:
@@ -359,7 +360,7 @@ class Head:
                 notes[one.why if one.phase == "waiting" else ""] += 1
         notes.pop("", None)
         note = ", ".join(word for word, _ in notes.most_common(2))
-        if self._left and seen is None:
+        if self._left and seen is None and is_asked:
             note = "the scheduler does not answer just now"
         return Count(
             len(self.wanted), len(self.graded & self.wanted), len(self.failed.keys() & self.wanted),
