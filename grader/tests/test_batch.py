@@ -158,6 +158,11 @@ def test_what_squeue_and_sacct_say() -> None:
     assert slurm.states_of([run], slurm.parse_squeue(""))[run.id] == {}
 
 
+def test_nodes_are_those_of_the_partition() -> None:
+    said = "main*|8\nbig|4\nbig|1\n"
+    assert [slurm.parse_node_count(said, name) for name in ("", "big", "nosuch")] == [8, 5, 1]
+
+
 @pytest.mark.parametrize(
     ("state", "ended_as"),
     [("NODE_FAIL", "node_failed"), ("BOOT_FAIL", "node_failed"), ("PREEMPTED", "preempted"),

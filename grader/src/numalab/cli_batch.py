@@ -307,7 +307,9 @@ def grade_class(
             try:
                 under_way = head.take_up()
                 head.submit(list(heads.missing(course, wanted, under_way, regrade)))
-                if not no_wait:
+                if no_wait:
+                    head.submit_later()
+                else:
                     head.follow()
             except KeyboardInterrupt:
                 head.engine.stop()

@@ -34,12 +34,17 @@ class Book(Protocol):
 
 @dataclass(frozen=True)
 class Pace:
-    """poll_s: between two looks; grace_s: how long what a job that ended well has written may
+    """poll_s: between two looks at the files; the scheduler, which others ask too, is asked less
+    often; grace_s: how long what a job that ended well has written may
     take to be seen here, or a job to be known to the scheduler. File systems that are shared
     keep what they know of a folder for up to 60 s (nfs(5), acdirmax)."""
 
     poll_s: float = 2.0
     grace_s: float = 75.0
+
+    @property
+    def ask_s(self) -> float:
+        return 5 * self.poll_s
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,7 @@ class Head:
     _runs: dict[str, Run] = field(default_factory=dict)
     _left: dict[tuple[str, int], list[Task]] = field(default_factory=dict)
     _quiet_since_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    _later: list[Task] = field(default_factory=list)
     _begun_again: int = 0
 
     def take_up(self) -> set[Item]:
@@ -183,7 +189,8 @@ class Head:
                 runs.end(self.course, run, "cancelled" if cancelled else "left by its command")
                 self._clean(run)
         self.collect()
-        return {task.item for tasks in self._left.values() for task in tasks}
+        left = [task for tasks in self._left.values() for task in tasks]
+        return {task.item for task in [*left, *self._later]}
 
     def submit(self, tasks: Sequence[Task]) -> list[Run]:
         """Raises UserError, KitError."""
@@ -213,30 +220,46 @@ class Head:
 
     def follow(self) -> None:
         """Until nothing is under way. Raises UserError, KitError, KeyboardInterrupt."""
-        while True:
+        seen: Mapping[str, States] | None = {}
+        ask_at_s = 0.0
+        while self.is_under_way:
             self.collect()
             if not self._left:
-                return
-            # After a look at the files: what is over for the scheduler may have ended in between.
-            seen = self.engine.look(list(self._runs.values()))
-            self.collect()
+                self.submit_later()
+            if time.monotonic() >= ask_at_s and self._left:
+                seen = self.engine.look(list(self._runs.values()))
+                ask_at_s = time.monotonic() + self.pace.ask_s
+                # What is over for the scheduler may have ended since the look before.
+                self.collect()
+                self._settle_all(seen)
             self._drop_cancelled()
-            again: list[Task] = []
-            for key, tasks in list(self._left.items()):
-                again += self._settle(key, tasks, seen)
             self._end_runs()
-            self._begun_again += len(again)
-            if again:
-                self.submit(again)
             self.show(self.count(seen, is_asked=True))
-            if self._left:
+            if self.is_under_way:
                 time.sleep(self.pace.poll_s)
+
+    def _settle_all(self, seen: Mapping[str, States] | None) -> None:
+        """Jobs that ended early leave what another job is to grade; at once, since they may have
+        left much."""
+        again: list[Task] = []
+        for key, tasks in list(self._left.items()):
+            if not runs.is_cancelled(self.course, self._runs[key[0]]):
+                again += self._settle(key, tasks, seen)
+        self._begun_again += len(again)
+        if again:
+            self.submit(again)
+
+    def submit_later(self) -> None:
+        """What the kit could not grade, once more: together, since each job builds the kit."""
+        again, self._later = self._later, []
+        self._begun_again += len(again)
+        if again:
+            self.submit(again)
 
     def collect(self) -> None:
         """Takes the attempts that are over into the gradebook. One that came to nothing is made
         again by another job, up to the limit."""
         found: list[Attempt] = []
-        again: list[Task] = []
         for key, tasks in list(self._left.items()):
             left = []
             for task in tasks:
@@ -245,24 +268,20 @@ class Head:
                     left.append(task)
                     continue
                 found.append(attempt)
-                again += self._note(task, attempt)
+                self._note(task, attempt)
             self._keep_left(key, left)
         if found:
             self.book.add_attempts(found)
         self._end_runs()
-        if again:
-            self._begun_again += len(again)
-            self.submit(again)
 
-    def _note(self, task: Task, attempt: Attempt) -> list[Task]:
+    def _note(self, task: Task, attempt: Attempt) -> None:
         if attempt.state == "graded":
             self.graded.add(task.item)
             self.failed.pop(task.item, None)
         elif task.tries < self.plan.requeues:
-            return [replace(task, number=task.number + 1, tries=task.tries + 1)]
+            self._later.append(replace(task, number=task.number + 1, tries=task.tries + 1))
         elif task.item not in self.graded:
             self.failed[task.item] = attempt
-        return []
 
     def _keep_left(self, key: tuple[str, int], left: list[Task]) -> None:
         if left:
@@ -374,7 +393,7 @@ class Head:
 
     @property
     def is_under_way(self) -> bool:
-        return bool(self._left)
+        return bool(self._left or self._later)
 
     def note_earlier(self) -> None:
         """What is graded already, into the gradebook too: the command before may have been

@@ -98,7 +98,8 @@ class Run:
 
 
 def new_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    """Ordered by time: of two runs that hold the same item the later one has it."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
 def chunked(tasks: Sequence[Task], per_job: int, nodes: int) -> tuple[tuple[Task, ...], ...]:

@@ -202,11 +202,22 @@ def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
         return subprocess.CompletedProcess(list(command), 1, "", "timed out")
 
 
+def parse_node_count(text: str, partition: str) -> int:
+    """Of sinfo --noheader --format="%P|%D": nodes of the partition, or of the default one, which
+    has a star; 1 where it does not tell."""
+    found = [line.strip().split("|") for line in text.splitlines()]
+    return max(1, sum(
+        int(fields[1])
+        for fields in found
+        if len(fields) == 2 and fields[1].isdigit()
+        and (fields[0].rstrip("*") == partition if partition else fields[0].endswith("*"))
+    ))  # fmt: skip
+
+
 def node_count(partition: str) -> int:
     """How many nodes there are to run on; 1 where Slurm does not tell."""
-    only = [f"--partition={partition}"] if partition else []
-    done = _ask(["sinfo", "--noheader", "--format=%D", "--responding", *only])
-    return max(1, sum(int(word) for word in done.stdout.split() if word.isdigit()))
+    done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
+    return parse_node_count(done.stdout, partition)
 
 
 class Slurm:
