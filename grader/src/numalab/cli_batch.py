@@ -99,14 +99,12 @@ def _tell_problems(intake: Intake) -> None:
         click.echo(f"numalab: and {left} more that can't be graded", err=True)
 
 
-def _chosen(
-    course: CourseFolder, kit: Kit, intake: Intake, labs: Sequence[str], student: str, effort: str
-) -> tuple[Wanted, ...]:
+def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted, ...]:
     """Raises UserError where there is no such student."""
     from numalab.batch.head import wanted_items
     from numalab.batch.kit_digest import kit_digest
 
-    submissions = [one for one in intake.submissions if one.lab in labs]
+    submissions = list(intake.submissions)
     if student:
         known = {one.student.id for one in intake.submissions}
         if student not in known:
@@ -188,6 +186,11 @@ def _check_extra(extra: Sequence[str]) -> None:
     "--labs", "labs", multiple=True, metavar="LAB", shell_complete=complete_lab,
     help="Only this lab; may be repeated, or list them: 01,03.",
 )  # fmt: skip
+@click.option(
+    "--students", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="CSV",
+    help="A list of the class, as the course's system exports it: tells who is missing, and "
+    "students of one name apart.",
+)  # fmt: skip
 @click.option("--student", default="", metavar="ID", help="Only this student.")
 @click.option("--regrade", is_flag=True, help="What is graded already, too.")
 @click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
@@ -223,6 +226,7 @@ def grade_class(
     no_exclusive: bool,
     extra: Sequence[str],
     labs: Sequence[str],
+    students: Path | None,
     student: str,
     regrade: bool,
     quick: bool,
@@ -284,9 +288,10 @@ def grade_class(
     is_slurm = engine.name == "slurm"
     with heads.course_lock(course), open_gradebook(course) as book:
         with progress_line("intake") as progress:
-            intake = take_in(submissions, course, all_labs, progress)
+            asked = {name: all_labs[name] for name in chosen}
+            intake = take_in(submissions, course, asked, progress, students)
             book.add_submissions(intake)
-            wanted = _chosen(course, kit, intake, chosen, student, effort)
+            wanted = _chosen(kit, intake, student, effort)
         _tell_problems(intake)
         nodes = min(node_count(partition) if is_slurm else 1, jobs or len(wanted) or 1)
         plan = heads.Plan(

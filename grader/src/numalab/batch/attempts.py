@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from numalab.batch import stored
-from numalab.batch.course_folder import CourseFolder
+from numalab.batch.course_folder import PARTIAL, CourseFolder
 from numalab.batch.records import Attempt, Item
 from numalab.errors import KitError
 from numalab.files import read_json, write_json
 
 FILE = "attempt.json"
-_PARTIAL = ".partial-"
 
 
 def read_attempt(folder: Path) -> Attempt | None:
@@ -62,12 +61,12 @@ def is_over(course: CourseFolder, item: Item, number: int) -> bool:
 
 def partial_folder(course: CourseFolder, item: Item, number: int, run_id: str, who: str) -> Path:
     """Where an attempt is written; who tells apart those that may write it at a time."""
-    return course.attempts(item) / f"{_PARTIAL}{number}-{run_id}-{who}"
+    return course.attempts(item) / f"{PARTIAL}{number}-{run_id}-{who}"
 
 
 def partials(course: CourseFolder, item: Item, number: int, run_id: str) -> list[Path]:
     """What a run has begun and not ended of this attempt."""
-    return sorted(course.attempts(item).glob(f"{_PARTIAL}{number}-{run_id}-*"))
+    return sorted(course.attempts(item).glob(f"{PARTIAL}{number}-{run_id}-*"))
 
 
 def remove_partials(course: CourseFolder, item: Item, number: int, run_id: str) -> None:

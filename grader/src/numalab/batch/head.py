@@ -7,9 +7,7 @@ runs that are under way, and makes new ones for what is missing only.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +18,10 @@ from typing import Protocol
 from numalab.batch import attempts, runs
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.engine import Engine, Seen, States
+from numalab.batch.locks import held
 from numalab.batch.records import Attempt, Item, Submission
 from numalab.batch.runs import Grading, Run, SlurmOptions, Task
-from numalab.errors import BusyError, UserError, reason_of
-from numalab.files import read_text
+from numalab.errors import UserError, reason_of
 
 
 class Book(Protocol):
@@ -89,28 +87,18 @@ class Count:
 def course_lock(course: CourseFolder) -> Iterator[None]:
     """One head a course. Raises BusyError where there is one, UserError where there can be
     none."""
+
+    def busy(holder: str) -> str:
+        return (
+            f"this course is being graded by {holder}. `./numalab batch status {course.root}` "
+            "shows how far it is."
+        )
+
     try:
         course.root.mkdir(parents=True, exist_ok=True)
-        file = course.lock.open("a+", encoding="utf-8")
     except OSError as error:
-        raise UserError(f"can't write to {course.root}: {reason_of(error)}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = read_text(course.lock) or "another process"
-            raise BusyError(
-                f"this course is being graded by {holder}. `./numalab batch status "
-                f"{course.root}` shows how far it is."
-            ) from error
-        except OSError as error:
-            raise UserError(
-                f"the file system of {course.root} has no file locks ({error.strerror}); keep "
-                "the course on another one"
-            ) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
+    with held(course.lock, busy):
         yield
 
 
