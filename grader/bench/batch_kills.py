@@ -69,6 +69,19 @@ def faults(course: Path, students: int) -> list[str]:
     return found
 
 
+def _wait(process: subprocess.Popen[bytes], slurm: OwnSlurm) -> int:
+    """For its end, as the cluster's administrator: how often nodes were put into service again
+    that the controller had drained. Raises TimeoutExpired."""
+    deadline_s = time.monotonic() + LIMIT_S
+    resumed = 0
+    while process.poll() is None:
+        if time.monotonic() > deadline_s:
+            raise subprocess.TimeoutExpired(process.args, LIMIT_S)
+        resumed += slurm.resume_drained()
+        time.sleep(1)
+    return resumed
+
+
 def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: random.Random) -> Json:
     """One batch with one kill."""
     kit = find_kit("gnu")
@@ -98,18 +111,20 @@ def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: ran
             slurm.start_node(name)
         else:
             slurm.start_controller()
-    process.wait(LIMIT_S)
-    again = subprocess.run(
-        words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=LIMIT_S, check=False,
-    )  # fmt: skip
+    resumed = _wait(process, slurm)
+    with (folder / "said").open("w+") as said:
+        again = subprocess.Popen(
+            words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
+        )
+        resumed += _wait(again, slurm)
     found = faults(course, students)
     if again.returncode != 0:
-        found.append(f"exit code {again.returncode}: {again.stderr.strip()[-300:]}")
+        found.append(f"exit code {again.returncode}: {(folder / 'said').read_text()[-300:]}")
     slurm.until_idle()
     return {
         "victim": victim, "after_s": round(after_s, 2), "done_by_then": done,
-        "runs": len(list((course / "runs").glob("*"))), "faults": found,
+        "runs": len(list((course / "runs").glob("*"))), "nodes_resumed": resumed,
+        "faults": found,
         "elapsed_s": round(time.monotonic() - started_s, 1),
     }  # fmt: skip
 

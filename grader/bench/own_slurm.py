@@ -237,12 +237,18 @@ class OwnSlurm:
             int(line.split()[0]) for line in said.splitlines() if line.split()[1:] == ["idle"]
         )
 
+    def resume_drained(self) -> bool:
+        """What an administrator does: a controller that was killed gives the numbers of jobs that
+        it has forgotten once more, and takes nodes out of service that have run one of them.
+        Whether there were such nodes."""
+        said = self.command("sinfo", "--noheader", "--partition=main", "--states=drain",
+                            "--format=%N").stdout.split()  # fmt: skip
+        if said:
+            self.command("scontrol", "update", f"nodename={','.join(said)}", "state=resume")
+        return bool(said)
+
     def _are_idle(self) -> bool:
-        """A controller that was killed gives the numbers of jobs that it has forgotten once
-        more, and takes nodes out of service that have run one of them."""
-        drained = self.command("sinfo", "--noheader", "--states=drain", "--format=%N").stdout
-        if drained.strip():
-            self.command("scontrol", "update", f"nodename={drained.split()[0]}", "state=resume")
+        self.resume_drained()
         return self.idle_nodes() == len(self.nodes)
 
     def until_idle(self) -> None:

@@ -174,6 +174,11 @@ def test_ends_are_told_apart(state: str, ended_as: str) -> None:
     assert (seen.phase, seen.ended_as) == ("over", ended_as)
 
 
+def test_a_node_that_can_not_start_a_job_has_failed() -> None:
+    assert slurm.seen_of("FAILED", "JobLaunchFailure").ended_as == "node_failed"
+    assert slurm.seen_of("FAILED", "NonZeroExitCode").ended_as == "lost"
+
+
 def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
     folder.mkdir()
     for name, text in scripts.items():

@@ -126,6 +126,8 @@ def seen_of(state: str, reason: str = "") -> Seen:
         return Seen("waiting", why="" if reason == "None" else reason)
     if word in _RUNNING:
         return Seen("running")
+    if word == "FAILED" and "launch" in reason.lower():  # JobLaunchFailure
+        return Seen("over", "node_failed", "the node could not start the job")
     return _ENDED.get(word, Seen("over", "lost", f"Slurm says {state or 'nothing'} of the job"))
 
 
