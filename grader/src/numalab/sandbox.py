@@ -54,10 +54,9 @@ class Unable:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher:
-    what goes before a
-    compiler's command, in compiler_environment; roots: folders that are seen beside the
-    system's, of compilers and libraries that lie elsewhere."""
+    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher: what goes
+    before a compiler's command, in compiler_environment; roots: folders that are seen beside
+    the system's, of compilers and libraries that lie elsewhere."""
 
     bwrap: str
     confine: Path

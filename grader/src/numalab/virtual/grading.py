@@ -28,6 +28,7 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         machine=place.machine,
         parts=parts,
         controls=place.controls,
+        sandbox=None,  # the virtual machine is one, and sees this grading's files only
         timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
         data={},
         spent_s={},
