@@ -18,8 +18,8 @@ import pytest
 from commands import Done, environment
 
 from numalab.batch import attempts, runs
+from numalab.batch.attempts import kept_attempts
 from numalab.batch.course_folder import CourseFolder
-from numalab.batch.gradebook import kept_attempts
 from numalab.kit import Kit
 from numalab.virtual.host import cache_folder
 

@@ -52,6 +52,14 @@ def attempts_of(course: CourseFolder, item: Item) -> Iterator[Attempt]:
             yield attempt
 
 
+def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
+    """Every attempt of the course that is over. Raises KitError."""
+    for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
+        attempt = read_attempt(path.parent)
+        if attempt is not None:
+            yield attempt
+
+
 def is_over(course: CourseFolder, item: Item, number: int) -> bool:
     return (course.attempt(item, number) / FILE).is_file()
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from numalab.batch import stored
+from numalab.batch.attempts import kept_attempts
 from numalab.batch.counting import Account, HandIn, account
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.locks import held
@@ -390,16 +391,6 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
         return stored.parse_intake(data), data["taken_in_at"]
     except (stored.BadRecord, KeyError, TypeError) as error:
         raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
-
-
-def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Every attempt that is over, from its folder. A folder whose name begins with a dot is not
-    complete. Raises KitError where an attempt.json is not one."""
-    for path in sorted((course.root / "attempts").glob("*/*/*/[!.]*/attempt.json")):
-        try:
-            yield stored.parse_attempt(read_json(path))
-        except stored.BadRecord as error:
-            raise KitError(f"{path} is not an attempt as it was kept ({error})") from error
 
 
 def _leftovers(path: Path) -> list[Path]:
