@@ -18,6 +18,7 @@ from numalab.kit import Kit
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.batch.course_folder import CourseFolder
     from numalab.batch.exports import Export
+    from numalab.batch.records import Problem
     from numalab.batch.rules import Rules
     from numalab.batch.standing import Standing, StandingRow
 
@@ -192,17 +193,26 @@ def _one_lab(standing: Standing) -> list[StandingRow]:
     return list(standing.rows)
 
 
-def _one_student(standing: Standing, student: str | None) -> list[StandingRow]:
-    ids = list(dict.fromkeys(row.student.id for row in standing.rows))
+def _one_student(
+    standing: Standing, student: str | None
+) -> tuple[list[StandingRow], list[Problem]]:
+    """Rows, and what is wrong with what was handed in, which may be all there is."""
+    known = [(one.student.id, one) for one in standing.problems if one.student is not None]
+    ids = list(
+        dict.fromkeys([row.student.id for row in standing.rows] + [whose for whose, _ in known])
+    )
     if student is None and len(ids) != 1:
         raise UserError(
             f"Gradescope's results.json is one student's, and there are {len(ids)}; say whose "
             "with --student ID"
         )
-    found = [row for row in standing.rows if row.student.id == (student or ids[0])]
-    if not found:
+    wanted = student or ids[0]
+    if wanted not in ids:
         raise UserError(f"there is no student '{student}'; ./numalab gradebook show lists all")
-    return found
+    return (
+        [row for row in standing.rows if row.student.id == wanted],
+        [problem for whose, problem in known if whose == wanted],
+    )
 
 
 def _columns(kit: Kit, given: Sequence[str]) -> dict[str, str]:
@@ -305,7 +315,7 @@ def export(
     if format_ == "gradescope":
         from numalab.batch.gradescope import results
 
-        write_json(out, results(_one_student(standing, student)))
+        write_json(out, results(*_one_student(standing, student)))
         _tell_problems(standing)
     else:
         made = _table(standing, format_, template, named, grade_column, feedback_column, pseudonyms)

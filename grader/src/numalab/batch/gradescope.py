@@ -13,7 +13,7 @@ from datetime import datetime
 from numalab import report
 from numalab.batch.counting import rounded
 from numalab.batch.feedback import summary_lines
-from numalab.batch.records import Json
+from numalab.batch.records import Json, Problem
 from numalab.batch.standing import StandingRow
 from numalab.verdict import Verdict, read_verdict
 
@@ -56,8 +56,9 @@ def _took_s(row: StandingRow) -> float:
     return max(0.0, (ended - began).total_seconds())
 
 
-def results(rows: Sequence[StandingRow]) -> Json:
-    """rows: one student's, of the labs that the assignment is about."""
+def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
+    """rows: one student's, of the labs that the assignment is about; problems: with what the
+    student handed in, which may be all there is."""
     several = len(rows) > 1
     tests: list[Json] = []
     output = []
@@ -65,6 +66,7 @@ def results(rows: Sequence[StandingRow]) -> Json:
         if row.result is not None:
             tests += _tests(read_verdict(row.result), row, f"{row.lab}: " if several else "")
         output.append("\n".join([*([row.lab] if several else []), *summary_lines(row)]))
+    output += [problem.why for problem in problems]
     data: Json = {
         "execution_time": round(sum(_took_s(row) for row in rows), 1),
         "output": "\n\n".join(output),
