@@ -24,6 +24,7 @@ os.environ[STARTED_BY] = str(os.getpid())
 # gets its own. Both hold this lock: shared, or alone for what is timed.
 SECOND = "gw1"
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
+TURNSTILE = LOCK.with_name("suite.turnstile")
 # Half of the time; its virtual nodes are booted once.
 LONGEST = "test_wrong_submissions"
 # Both boot machines of the same name and look whether they are gone.
@@ -47,8 +48,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Nothing else runs while something is timed."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    with LOCK.open("a") as file:
+    with LOCK.open("a") as file, TURNSTILE.open("a") as turnstile:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)  # who waits to be alone is not overtaken
         fcntl.flock(file, fcntl.LOCK_EX if is_timed(item) else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
         return (yield)
 
 

@@ -1,0 +1,82 @@
+"""A class of forty, right, wrong, missing and broken, graded for real through a Slurm of this
+machine's own: is everybody's verdict the one that is deserved? See README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from deliveries import Expected, make_class
+from own_slurm import OwnSlurm, fetched
+
+from numalab.batch.course_folder import CourseFolder
+from numalab.batch.gradebook import open_gradebook
+from numalab.batch.rules import read_rules
+from numalab.batch.standing import Standing
+from numalab.kit import find_kit
+from numalab.virtual.host import cache_folder
+
+
+def faults(standing: Standing, expected: tuple[Expected, ...]) -> list[str]:
+    """What is not as expected, a sentence each."""
+    rows = {row.student.name: row for row in standing.rows}
+    found = [f"{name} was not expected" for name in rows.keys() - {one.name for one in expected}]
+    for one in expected:
+        row = rows.get(one.name)
+        if row is None:
+            found.append(f"{one.name} has no row")
+            continue
+        result = row.result
+        status = "nothing" if result is None else result["status"]
+        wanted = {"right": ("pass", "inconclusive"), "wrong": ("fail",)}.get(one.kind, ("nothing",))
+        if status not in wanted:
+            found.append(f"{one.name} ({one.kind}) has {status}")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--students", type=int, default=40)
+    parser.add_argument("--keep", type=Path, help="the course's folder; left out: none is kept")
+    given = parser.parse_args()
+    kit = find_kit("gnu")
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        tempfile.TemporaryDirectory(prefix="course-") as name,
+    ):
+        course = CourseFolder(given.keep or Path(name) / "course")
+        delivery, students, expected = make_class(kit, Path(name) / "in", count=given.students)
+        slurm = OwnSlurm(Path(folder), fetched(cache_folder()), ("n1", "n2"))
+        try:
+            slurm.start()
+            began_s = time.monotonic()
+            done = subprocess.run(
+                [str(kit.root / "numalab"), "batch", "grade", str(delivery), "--students",
+                 str(students), "--out", str(course.root), "--labs", "01", "--quick",
+                 # Both nodes are this machine, and would disturb each other's times.
+                 "--jobs", "1"],
+                env=slurm.environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False,
+            )  # fmt: skip
+            elapsed_s = time.monotonic() - began_s
+        finally:
+            slurm.stop()
+        with open_gradebook(course) as book:
+            standing = book.standing(read_rules(course.rules))
+        wrong = faults(standing, expected)
+        print(json.dumps({
+            "students": given.students, "rows": len(standing.rows), "faults": wrong,
+            "problems": len(standing.problems), "elapsed_s": round(elapsed_s, 1),
+            "exit_code": done.returncode,
+        }))  # fmt: skip
+    return 1 if wrong or done.returncode else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
