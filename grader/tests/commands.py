@@ -69,16 +69,24 @@ def statuses(result: Json) -> dict[str, str]:
 
 def worker_processes(kit: Kit) -> list[str]:
     """Names of this copy's workers and monitors, and of MPI's launchers of workers, that are
-    running now."""
+    running now; of launchers only those that this process of pytest started, if only through
+    others, or that name a program of this build."""
     found = []
+    ours = f"{STARTED_BY}={os.environ[STARTED_BY]}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             line = (entry / "cmdline").read_bytes().split(b"\0")
-            starts_ranks = b"\0NUMALAB_JOB=" in (entry / "environ").read_bytes() and (
-                entry / "cwd"
-            ).resolve().is_relative_to(kit.root)
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            is_ours = ours in variables or any(
+                word.startswith(bytes(kit.build / "labs")) for word in line
+            )
+            starts_ranks = (
+                is_ours
+                and any(word.startswith(b"NUMALAB_JOB=") for word in variables)
+                and (entry / "cwd").resolve().is_relative_to(kit.root)
+            )
         except OSError:
             continue
         program = Path(line[0].decode(errors="replace"))

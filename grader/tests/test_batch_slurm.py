@@ -173,8 +173,10 @@ def test_jobs_go_on_without_the_command(kit: Kit, own: dict[str, str], tmp_path:
     until(lambda: (course / "lock").read_text().startswith(mine), "the head's lock")
     process.send_signal(signal.SIGINT)
     said = " ".join(process.communicate(timeout=LIMIT_S)[0].split())
-    # Too late only if all was done by then.
-    assert process.returncode == 130 or graded(course) == Counter(students.keys())
+    # Too late only if all was done by then. Python itself ends by the signal where that came in
+    # the midst of a text that is executed, as a dataclass's; a shell calls both 130.
+    ends = (130, -signal.SIGINT)
+    assert process.returncode in ends or graded(course) == Counter(students.keys())
     assert "Traceback" not in said
     assert run(kit, arguments(delivery, course), own).code == 0
     assert_whole(course, students)

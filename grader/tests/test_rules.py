@@ -371,7 +371,7 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
         (seen(16, 0), {}, "huge_pages", "begins 16 bytes behind one: look at what the call"),
         (seen(0, 0), {}, "huge_pages", "or it refused: look at what the call returns"),
         (seen(0, 8, 8), {}, "huge_pages", "asked, but too late. The table had been written"),
-        (seen(0, 8), {}, "huge_pages", "the kernel was asked, and had none to give"),
+        (seen(0, 8), {}, "huge_pages", "the kernel was asked, and gave none"),
         ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
         ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
         (

@@ -289,8 +289,8 @@ def _no_huge_pages(table: KernelTable) -> str:
             "its small pages keeps them"
         )
     return (
-        "the kernel was asked, and had none to give: memory may be in pieces, or the table holds "
-        "no whole huge page"
+        "the kernel was asked, and gave none: they may be switched off for the process, memory may "
+        "be in pieces, or the table holds no whole huge page"
     )
 
 
