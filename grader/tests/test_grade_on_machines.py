@@ -16,6 +16,7 @@ from commands import (
     grade_json,
     numalab_command,
     wait_until_gone,
+    without_times,
 )
 
 from numalab.declaration import Lab
@@ -46,9 +47,10 @@ def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done,
 
 @pytest.fixture(scope="module")
 def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
+    folder = tmp_path_factory.mktemp("out")
     return grade_json(
-        kit, tmp_path_factory.mktemp("out"), "01", "--handouts", "--quick", "--lang", "c",
-        "--on", "hydra", "--on", "nebula",
+        kit, folder, "01", "--handouts", "--quick", "--lang", "c", "--on", "hydra", "--on",
+        "nebula", **without_times(folder),
     )  # fmt: skip
 
 
@@ -111,8 +113,9 @@ def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
     kit: Kit, tmp_path: Path
 ) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--anywhere"
-    )
+        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--anywhere",
+        **without_times(tmp_path),
+    )  # fmt: skip
     (result,) = data["results"]
     if data["node"]["numa_nodes"] > 1:
         assert data["machines"] == []
@@ -125,8 +128,9 @@ def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
 
 def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--here-only"
-    )
+        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--here-only",
+        **without_times(tmp_path),
+    )  # fmt: skip
     (result,) = data["results"]
     assert {c["where"] for c in result["criteria"]} == {"here"}
     assert "hydra" not in done.err
