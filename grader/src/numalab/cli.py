@@ -331,9 +331,9 @@ class Request:
     """What is to be graded, and where. is_chosen: the labs were named, they are not all; on:
     machines that were named; here_only: no virtual node either for what this node can't show;
     explain: show how the times were decided; no_times: why none are taken, and then nothing is
-    kept of the session, so that a timing that stayed open goes on where it stopped; again: the
-    command that grades once more, this one if left out; before_report: called once, before
-    anything is shown; sandbox: what kernels are compiled and run in on this node."""
+    kept of the session, so that a timing that stayed open goes on where it stopped; again:
+    what to do about times that stayed open, this command if left out; before_report: called
+    once, before anything is shown; sandbox: what kernels are compiled and run in on this node."""
 
     labs: Sequence[Lab]
     language: str
@@ -479,7 +479,8 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         seen = [("here", session.evidence)]
         seen += [(there.place.name, there.evidence) for there in elsewhere]
         unchanged = grade.is_pristine(kit, lab, one, folder, with_placements=True)
-        again = request.again or f"./numalab {shlex.join(sys.argv[1:])}"
+        command = f"./numalab {shlex.join(sys.argv[1:])}"
+        again = request.again or report.grade_again(command)
         published = find_machine(kit, "hydra").latencies if lab.mpi else ()
         hints = seen_hints(kit.hints_file).get(lab.name, {})
         kernels.append(
@@ -684,6 +685,7 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     help="Write the report as a page: pictures of what was seen, yours and the solution's.",
 )
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.option("--again", metavar="TEXT", hidden=True, help="What to do about times left open.")
 @click.pass_obj
 def grade_command(
     kit: Kit,
@@ -703,6 +705,7 @@ def grade_command(
     json_path: Path | None,
     html_path: Path | None,
     force: bool,
+    again: str | None,
 ) -> int:
     """Grade your kernels (those in labs/, unless you say otherwise).
 
@@ -740,7 +743,7 @@ def grade_command(
     request = Request(
         labs, language, variant, submission, size, quick, force, json_path,
         on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
-        html_path=html_path, sandbox=sandbox,
+        html_path=html_path, again=again, sandbox=sandbox,
     )  # fmt: skip
     with kit.lock(), virtual_places(kit, guest_kernel) as places:
         graded = grade_all(kit, request, places)

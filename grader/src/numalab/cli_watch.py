@@ -180,6 +180,7 @@ class _Run:
         the first grading is impossible; later ones may find a file half written or a disk
         full, which is shown, and the next save may be better."""
         from numalab.cli import grade_all
+        from numalab.report import grade_again
 
         lab = self.screen.lab
         languages = self.request.language
@@ -189,7 +190,7 @@ class _Run:
         request = replace(
             self.request,
             no_times=None if is_timed else self.screen.no_times,
-            again=again,
+            again=grade_again(again),
             before_report=self.screen.begin,
         )
         try:

@@ -277,6 +277,11 @@ def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
 
 
+def grade_again(command: str) -> str:
+    """What to do about times that stayed open."""
+    return f"{command}\n(it goes on where this stopped)"
+
+
 def next_step(
     lab: Lab,
     verdict: Verdict,
@@ -285,8 +290,8 @@ def next_step(
     again: str,
     hints_seen: Levels = NONE_SEEN,
 ) -> str | None:
-    """What a student does now, in words; again: the command that grades once more;
-    hints_seen: of the lab."""
+    """What a student does now, in words; again: about times that stayed open; hints_seen: of the
+    lab."""
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
@@ -301,7 +306,7 @@ def next_step(
     if failed:
         return to_mend(lab, verdict, hints_seen)
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
-        return f"Next: {again}\n(it goes on where this stopped)"
+        return f"Next: {again}"
     if verdict.status == "error":
         return None
     if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
@@ -380,9 +385,9 @@ def show_verdict(
     hints_seen: Levels = NONE_SEEN,
 ) -> None:
     """The whole report of one graded kernel. seen: places and their evidence, this node
-    first; unchanged: it is the handout byte for byte; again: the command that grades it
-    once more; published: latencies to show beside those that were measured; explained: how
-    the times were decided, if that is asked for; hints_seen: of the lab."""
+    first; unchanged: it is the handout byte for byte; again: what to do about times that stayed
+    open; published: latencies to show beside those that were measured; explained: how the
+    times were decided, if that is asked for; hints_seen: of the lab."""
     evidence = seen[0][1]
     with stripped(console):
         console.print()
