@@ -107,6 +107,7 @@ def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]
     evidence = json.loads((folder / "evidence.json").read_text())
     assert {run["kind"] for run in evidence["runs"]} == {"trace", "placement"}
     assert evidence["machine"]["name"] == "hydra" and evidence["node"]["numa_nodes"] == 2
+    assert evidence["sandbox"] == "virtual_machine"
 
 
 def test_without_on_a_machine_fills_in_what_this_node_can_not_show(

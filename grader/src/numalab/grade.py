@@ -108,7 +108,7 @@ class Session:
             "machine": self.machine,
             "node": {key: value for key, value in self.node.items() if key != "evidence"},
             "environment": measure.recorded_environment(environment),
-            "sandbox": level_of(self.sandbox),
+            "sandbox": level_of(self.sandbox) if self.machine is None else "virtual_machine",
             "timing_refused": self.timing_refused,
             "timing_error": None,
             "race_error": None,
