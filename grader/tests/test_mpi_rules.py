@@ -481,6 +481,36 @@ def test_times_that_disagree_decide_nothing(messages: Lab) -> None:
     assert judged(messages, session(one_late, files=FILES))["predicted"].status == "pass"
 
 
+def slower_64_kib(factor: float) -> Json:
+    """A curve with one size that is off."""
+    run = invented.latency("placement")
+    samples = [
+        one | {"elapsed_s": one["elapsed_s"] * (factor if one["bytes"] == 65536 else 1)}
+        for one in run["samples"]
+    ]
+    return run | {"samples": samples}
+
+
+@pytest.mark.parametrize(
+    ("factor", "value", "status"),
+    [
+        (9, '"latency_us + 65536 / bandwidth_mb_s"', "inconclusive"),  # right, and the curve is not
+        (1 / 9, "8.5", "inconclusive"),
+        (2, '"latency_us"', "fail"),  # the curve is one, and the prediction wrong
+        (9, "8.5 * 9", "pass"),
+        (9, '"latency_us -"', "fail"),
+    ],
+)
+def test_a_curve_on_which_nobody_could_predict_fails_nobody(
+    messages: Lab, factor: float, value: str, status: str
+) -> None:
+    value = value if value.startswith('"') else f'"{value}"'
+    files = FILES | {"predict.toml": f"time_64_kib_us = {value}"}
+    found = judged(messages, session(slower_64_kib(factor), files=files))["predicted"]
+    assert found.status == status, found.why
+    assert ("do not fit together" in found.why) == (status == "inconclusive")
+
+
 def test_where_no_message_can_be_timed(messages: Lab) -> None:
     refused = session(files=FILES, timing_refused="A login node.")
     assert judged(messages, refused)["predicted"].why == "A login node."
