@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -90,10 +91,11 @@ def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: ran
     more = ("--per-job", "3", "--poll", "0.2", "--grace", "3")
     words = command(kit.root, delivery, course, *more)
     started_s = time.monotonic()
-    process = subprocess.Popen(
-        words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    with (folder / "said-first").open("w") as said:
+        process = subprocess.Popen(
+            words, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            start_new_session=True,
+        )  # fmt: skip
     # From the first moment on which there is something to lose.
     while not course.is_dir() and time.monotonic() - started_s < LIMIT_S:
         time.sleep(0.01)
@@ -112,10 +114,8 @@ def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: ran
         else:
             slurm.start_controller()
     resumed = _wait(process, slurm)
-    with (folder / "said").open("w+") as said:
-        again = subprocess.Popen(
-            words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
-        )
+    with (folder / "said").open("w") as said:
+        again = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         resumed += _wait(again, slurm)
     found = faults(course, students)
     if again.returncode != 0:
@@ -129,12 +129,21 @@ def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: ran
     }  # fmt: skip
 
 
+def _not_files(folder: str, names: list[str]) -> list[str]:
+    """Sockets, which can't be copied."""
+    found = [Path(folder) / name for name in names]
+    return [path.name for path in found if not path.is_file() and not path.is_dir()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--students", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a line of JSON for each trial")
+    parser.add_argument(
+        "--keep", type=Path, help="where the courses of trials with faults and Slurm's logs go"
+    )
     given = parser.parse_args()
     chance = random.Random(given.seed)
     bad = 0
@@ -146,6 +155,10 @@ def main() -> int:
                 victim = VICTIMS[number % len(VICTIMS)]
                 with tempfile.TemporaryDirectory(prefix="course-") as name:
                     found = trial(slurm, Path(name), victim, given.students, chance)
+                    if found["faults"] and given.keep is not None:
+                        kept = given.keep / str(number)
+                        shutil.copytree(name, kept)
+                        shutil.copytree(folder, kept / "slurm", ignore=_not_files)
                 bad += bool(found["faults"])
                 print(json.dumps(found), flush=True)
                 if given.out is not None:

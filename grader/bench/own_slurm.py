@@ -116,7 +116,8 @@ def configuration(
         f"SlurmUser={user}",
         f"SlurmdUser={user}",
         "AuthType=auth/munge",
-        f"AuthInfo=socket={folder}/munge/socket",
+        # A job that could not be started on a node waits so long before it is tried again.
+        f"AuthInfo=socket={folder}/munge/socket,cred_expire=15",
         f"PluginDir={plugins}",
         f"SlurmctldPort={ports[0]}",
         f"SlurmctldPidFile={folder}/slurmctld.pid",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -335,6 +337,61 @@ def test_a_grading_is_asked_for_what_was_handed_in(tmp_path: Path) -> None:
     assert asked[1:3] == ["--lang", "all"] and "--quick" not in asked
 
 
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_job_that_nobody_waits_for_leaves_nothing(
+    course: CourseFolder, tmp_path: Path, is_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends the run, and removes what is half written, between a job's look at the
+    run and its first file."""
+    (task,) = tasks("ada")
+    run = run_of([task])
+    runs.keep(course, run)
+    make = Path.mkdir
+
+    def mkdir(self: Path, *given: int, **more: bool) -> None:
+        if attempts.PARTIAL in self.name and is_over:
+            runs.end(course, run, "done")
+            attempts.remove_partials(course, task.item, task.number, run.id)
+        make(self, *given, **more)
+
+    def graded(*_: object) -> Outcome:
+        raise Stopped
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(work, "run_grading", graded)
+    bench = work.Bench(course, run, tmp_path, Kit(tmp_path, builds=tmp_path / "b"), "7_0")
+    if is_over:
+        assert bench.grade(task) is None
+        assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
+    else:
+        with pytest.raises(Stopped):
+            bench.grade(task)
+
+
+def test_what_is_removed_takes_nothing_more(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that lives still writes a file when its folder's are gone, but not yet the folder."""
+    (task,) = tasks("ada")
+    partial = attempts.partial_folder(course, task.item, 1, "run", "me")
+    partial.mkdir(parents=True)
+    (partial / "output.txt").touch()
+    remove = os.rmdir
+
+    def rmdir(path: str, **more: int) -> None:
+        with suppress(FileNotFoundError):
+            (partial / "late").touch()
+        remove(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    attempts.remove_partials(course, task.item, 1, "run")
+    assert list(course.attempts(task.item).iterdir()) == []
+
+
 # ---- the head ----------------------------------------------------------------------------
 
 
@@ -532,6 +589,19 @@ def test_a_run_that_slurm_never_got_is_given_up(course: CourseFolder) -> None:
     head = head_of(course, lambda *_: RUNNING, one, known=False)
     assert head.take_up() == set()
     assert runs.is_over(course, run.id) and not list(course.root.rglob(".partial-*"))
+
+
+def test_what_a_run_has_left_half_written_is_removed_later(course: CourseFolder) -> None:
+    """Its command was killed when it had said that it is over, or another one cancelled it."""
+    one = tasks("ada")
+    run = run_of(one)
+    runs.keep(course, run)
+    begin(course, one[0], run)
+    runs.end(course, run, "cancelled")
+    head = head_of(course, lambda *_: RUNNING, one)
+    assert head.take_up() == set() and not engine_of(head).submitted
+    assert not list(course.root.rglob(".partial-*"))
+    assert runs.unclean_runs(course) == []
 
 
 def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from numalab.batch import stored
@@ -19,6 +20,7 @@ from numalab.errors import KitError
 from numalab.files import read_json, write_json
 
 FILE = "attempt.json"
+GONE = "-gone"  # the end of a partial folder's name that is being removed
 
 
 def read_attempt(folder: Path) -> Attempt | None:
@@ -74,12 +76,26 @@ def partial_folder(course: CourseFolder, item: Item, number: int, run_id: str, w
 
 def partials(course: CourseFolder, item: Item, number: int, run_id: str) -> list[Path]:
     """What a run has begun and not ended of this attempt."""
-    return sorted(course.attempts(item).glob(f"{PARTIAL}{number}-{run_id}-*"))
+    folder = course.attempts(item)
+    begins = f"{PARTIAL}{number}-{run_id}-"
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.startswith(begins))
+    except FileNotFoundError:
+        return []
+
+
+def _remove(path: Path) -> None:
+    """Out of the way first: a job that lives still, and writes to it by its name, could otherwise
+    put a file into it after it was found empty."""
+    gone = path if path.name.endswith(GONE) else path.with_name(path.name + GONE)
+    with suppress(OSError):
+        path.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def remove_partials(course: CourseFolder, item: Item, number: int, run_id: str) -> None:
     for path in partials(course, item, number, run_id):
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
 
 
 def _to_disk(folder: Path) -> None:

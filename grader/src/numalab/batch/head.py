@@ -162,6 +162,8 @@ class Head:
 
     def take_up(self) -> set[Item]:
         """The runs that an earlier command has left; what they are at. Raises UserError."""
+        for run in runs.unclean_runs(self.course):
+            self._clean(run)
         for run in runs.open_runs(self.course):
             cancelled = runs.is_cancelled(self.course, run)
             if run.engine == "slurm" != self.engine.name and not cancelled:
@@ -355,6 +357,7 @@ class Head:
         """Of jobs that died; those that live still find their folder gone."""
         for task in run.tasks:
             attempts.remove_partials(self.course, task.item, task.number, run.id)
+        runs.mark_clean(self.course, run)
 
     def count(self, seen: Mapping[str, States] | None = None, is_asked: bool = False) -> Count:
         """seen: what the scheduler said, if it was asked."""

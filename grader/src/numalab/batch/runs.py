@@ -22,8 +22,12 @@ from numalab.files import read_json, write_json
 Json = dict[str, Any]
 Engine = Literal["slurm", "local"]
 SCHEMA = 1
+_CLEAN = "clean"  # a run's file, beside over.json
+JOB_MODULE = "numalab.batch.node"  # that a job runs: python -m JOB_MODULE PRESET COURSE RUN CHUNK
 # Slurm takes array indices up to MaxArraySize - 1; 1001 unless the site says otherwise.
 LARGEST_ARRAY = 1000
+# A job has at least a fourth of --per-job, where there is so much: each builds the kit first.
+SHORTEST_JOB = 4
 # How long a grading of one kernel may take at most before it is called stuck, and how long it
 # takes at most as a rule (the README's "one to two minutes"), with some to spare.
 LIMIT_S = {"quick": 900, "default": 2700}
@@ -162,6 +166,20 @@ def open_runs(course: CourseFolder) -> list[Run]:
         # Without run.json its command was killed before it had promised anything.
         if (folder / name / "run.json").is_file() and not is_over(course, name)
     ]
+
+
+def unclean_runs(course: CourseFolder) -> list[Run]:
+    """Those that are over and may have left something half written. Raises KitError."""
+    return [
+        load(course, path.parent.name)
+        for path in sorted(course.run("x").parent.glob("*/over.json"))
+        if not (path.parent / _CLEAN).is_file() and (path.parent / "run.json").is_file()
+    ]
+
+
+def mark_clean(course: CourseFolder, run: Run) -> None:
+    """What it has left half written is removed. Raises OSError."""
+    (course.run(run.id) / _CLEAN).touch()
 
 
 def last_run(course: CourseFolder) -> list[Run]:

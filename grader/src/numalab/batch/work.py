@@ -223,6 +223,10 @@ class Bench:
         course, grading = self.course, self.run.grading
         partial = attempts.partial_folder(course, task.item, task.number, self.run.id, who)
         partial.mkdir(parents=True)
+        # After it, since who ends a run says so and then removes what is half written.
+        if runs.is_over(course, self.run.id):
+            attempts.remove_partials(course, task.item, task.number, self.run.id)
+            return None
         item = task.item
         submission = course.submission(item.student_id, item.lab, item.digest)
         _forget_last(self.kit, item.lab)
