@@ -4,7 +4,10 @@ nodes grade with a stand-in that sleeps. See README.md."""
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,6 +21,20 @@ from own_slurm import OwnSlurm, fetched
 from numalab.kit import find_kit
 from numalab.virtual.host import cache_folder
 
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
+
+
+def adopt_orphans() -> None:
+    """What daemons leave behind them becomes this process's child, so that its time counts."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def ended_cpu_s() -> float:
+    """Of a core, that all have taken who were this process's children and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -28,6 +45,7 @@ def main() -> int:
     given = parser.parse_args()
     kit = find_kit("gnu")
     ideal_s = given.students * given.grading_s / given.nodes
+    adopt_orphans()
     with (
         tempfile.TemporaryDirectory(prefix="slurm-") as folder,
         tempfile.TemporaryDirectory(prefix="course-") as name,
@@ -39,20 +57,29 @@ def main() -> int:
         try:
             slurm.start()
             env = slurm.environment | {"NUMALAB_STAND_IN_S": str(given.grading_s)}
+            before_cpu_s = ended_cpu_s()
             started_s = time.monotonic()
             done = subprocess.run(
                 command(kit.root, delivery, course), env=env, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             elapsed_s = time.monotonic() - started_s
+            head_cpu_s = ended_cpu_s() - before_cpu_s
             wrong = faults(course, given.students)
         finally:
             slurm.stop()
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+        nodes_cpu_s = ended_cpu_s() - before_cpu_s - head_cpu_s
     print(done.stdout, file=sys.stderr)
     print(json.dumps({
         "students": given.students, "nodes": given.nodes, "grading_s": given.grading_s,
         "ideal_s": ideal_s, "elapsed_s": round(elapsed_s, 2),
-        "overhead_share": round(elapsed_s / ideal_s - 1, 4), "faults": wrong,
+        "overhead_share": round(elapsed_s / ideal_s - 1, 4),
+        "head_cpu_s": round(head_cpu_s, 2), "slurm_and_jobs_cpu_s": round(nodes_cpu_s, 2),
+        "cpu_ms_each": round(1000 * (head_cpu_s + nodes_cpu_s) / given.students, 1),
+        "faults": wrong,
         "most_memory_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
         "exit_code": done.returncode,
     }))  # fmt: skip

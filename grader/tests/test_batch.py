@@ -71,10 +71,20 @@ def sizes(count: int, per_job: int, nodes: int) -> list[int]:
 def test_jobs_hold_no_more_than_asked_for_and_end_together() -> None:
     assert sizes(0, 20, 8) == []
     assert sizes(40, 20, 8) == [20, 20]
-    assert sizes(41, 20, 2) == [10, 10, 10, 11]
-    many = sizes(1000, 20, 8)
-    assert len(many) == 56 and set(many) == {17, 18}
+    assert sizes(41, 20, 2) == [11, 11, 9, 10]
+    # Large ones first, and as many of each length as there are nodes.
+    assert sizes(1000, 20, 8) == [*[20] * 40, *[13] * 8, *[6] * 8, *[6] * 8]
     assert sizes(3, 1, 8) == [1, 1, 1]
+    assert sizes(20, 1, 8) == [1] * 20
+    assert sizes(11, 3, 2) == [3, 3, 2, 2, 1]
+
+
+@pytest.mark.parametrize("per_job", [1, 2, 3, 5, 20])
+@pytest.mark.parametrize("nodes", [1, 2, 7, 8])
+def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
+    for count in range(1, 200):
+        made = sizes(count, per_job, nodes)
+        assert sum(made) == count and min(made) > 0 and max(made) <= per_job
 
 
 PLACE = slurm.Place("/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'")
@@ -107,7 +117,7 @@ def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Pat
         check=True,
     )  # fmt: skip
     assert done.stdout.split("|")[:-1] == [
-        "/opt/my kit/grader/src", "-m", "numalab", "--preset", "gnu", "batch", "work",
+        "/opt/my kit/grader/src", "-m", "numalab.batch.node", "gnu",
         "/home/u/Kurs 'A'", "20261122T080000-abcdef", "7",
     ]  # fmt: skip
 

@@ -6,7 +6,6 @@ import fcntl
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -453,28 +452,3 @@ def cancel(kit: Kit, course_path: Path) -> None:
         click.echo(f"numalab: {run.id} is cancelled")
     if not found:
         click.echo("numalab: nothing is under way")
-
-
-# ---- on the node -----------------------------------------------------------------------
-
-
-@batch.command(name="work", hidden=True)
-@click.argument("course_path", metavar="COURSE", type=click.Path(path_type=Path))
-@click.argument("run_id", metavar="RUN")
-@click.argument("chunk", metavar="CHUNK", type=int)
-@click.pass_obj
-def work_command(kit: Kit, course_path: Path, run_id: str, chunk: int) -> None:
-    """What a job runs: the attempts of one chunk, one after another."""
-    from numalab.batch import runs
-    from numalab.batch.work import work
-
-    course = _course(course_path)
-    run = runs.load(course, run_id)
-    if not 0 <= chunk < len(run.chunks):
-        raise UserError(f"the run {run_id} has no chunk {chunk}")
-    with ExitStack() as held:
-        if run.engine == "local":
-            # Who begins anew waits until nothing works on what it takes over.
-            file = held.enter_context((course.run(run_id) / "working").open("a"))
-            fcntl.flock(file, fcntl.LOCK_SH)
-        work(course, run, chunk, kit, lambda step: click.echo(f"{runs.now()}  {step}"))

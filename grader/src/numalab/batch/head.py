@@ -33,9 +33,10 @@ class Book(Protocol):
 @dataclass(frozen=True)
 class Pace:
     """poll_s: between two looks at the files; the scheduler, which others ask too, is asked less
-    often; grace_s: how long what a job that ended well has written may
-    take to be seen here, or a job to be known to the scheduler. File systems that are shared
-    keep what they know of a folder for up to 60 s (nfs(5), acdirmax)."""
+    often, and at the very end files are looked at more often, since somebody waits; grace_s: how
+    long what a job that ended well has written may take to be seen here, or a job to be known to
+    the scheduler. File systems that are shared keep what they know of a folder for up to 60 s
+    (nfs(5), acdirmax)."""
 
     poll_s: float = 2.0
     grace_s: float = 75.0
@@ -43,6 +44,10 @@ class Pace:
     @property
     def ask_s(self) -> float:
         return 5 * self.poll_s
+
+    @property
+    def end_s(self) -> float:
+        return self.poll_s / 8
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class Head:
         seen: Mapping[str, States] | None = {}
         ask_at_s = 0.0
         while self.is_under_way:
-            self.collect()
+            self.collect(next_only=True)
             if not self._left:
                 self.submit_later()
             if time.monotonic() >= ask_at_s and self._left:
@@ -226,7 +231,8 @@ class Head:
             self._end_runs()
             self.show(self.count(seen, is_asked=True))
             if self.is_under_way:
-                time.sleep(self.pace.poll_s)
+                is_end = all(len(tasks) == 1 for tasks in self._left.values())
+                time.sleep(self.pace.end_s if is_end else self.pace.poll_s)
 
     def _settle_all(self, seen: Mapping[str, States] | None) -> None:
         """Jobs that ended early leave what another job is to grade; at once, since they may have
@@ -246,16 +252,21 @@ class Head:
         if again:
             self.submit(again)
 
-    def collect(self) -> None:
+    def collect(self, next_only: bool = False) -> None:
         """Takes the attempts that are over into the gradebook. One that came to nothing is made
-        again by another job, up to the limit."""
+        again by another job, up to the limit. next_only: of each job what it does next, and what
+        follows what it has done; all that there is while it lives, and of a class of thousands
+        the files of a few."""
         found: list[Attempt] = []
         for key, tasks in list(self._left.items()):
             left = []
-            for task in tasks:
+            for number, task in enumerate(tasks):
                 attempt = attempts.read_attempt(self.course.attempt(task.item, task.number))
                 if attempt is None:
                     left.append(task)
+                    if next_only:
+                        left += tasks[number + 1 :]
+                        break
                     continue
                 found.append(attempt)
                 self._note(task, attempt)

@@ -101,8 +101,8 @@ class Local:
         log = self.course.run(run.id) / "logs" / f"{number}.txt"
         with log.open("ab") as output:
             return subprocess.Popen(
-                [*WITH_PARENT, sys.executable, "-m", "numalab", "--preset", self.kit.preset,
-                 "batch", "work", str(self.course.root.absolute()), run.id, str(number)],
+                [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
+                 str(self.course.root.absolute()), run.id, str(number)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env=worker_environment(self.kit),
                 start_new_session=True,  # Ctrl-C is for the command, which ends them

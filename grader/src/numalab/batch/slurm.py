@@ -100,10 +100,7 @@ def render_script(run: Run, place: Place) -> str:
         "--open-mode=append",
         *slurm.extra,
     ]
-    command = shlex.join(
-        [place.python, "-m", "numalab", "--preset", place.preset, "batch", "work", place.course,
-         run.id]
-    )  # fmt: skip
+    command = shlex.join([place.python, "-m", runs.JOB_MODULE, place.preset, place.course, run.id])
     lines = [
         "#!/bin/sh",
         *(f"#SBATCH {option}" for option in options),
