@@ -83,7 +83,14 @@ def _wait(process: subprocess.Popen[bytes], slurm: OwnSlurm) -> int:
     return resumed
 
 
-def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: random.Random) -> Json:
+def trial(
+    slurm: OwnSlurm,
+    folder: Path,
+    victim: str,
+    students: int,
+    latest_s: float,
+    chance: random.Random,
+) -> Json:
     """One batch with one kill."""
     kit = find_kit("gnu")
     delivery, course = make_class(folder / "in", students), folder / "course"
@@ -99,7 +106,7 @@ def trial(slurm: OwnSlurm, folder: Path, victim: str, students: int, chance: ran
     # From the first moment on which there is something to lose.
     while not course.is_dir() and time.monotonic() - started_s < LIMIT_S:
         time.sleep(0.01)
-    after_s = chance.uniform(0.0, 8.0)
+    after_s = chance.uniform(0.0, latest_s)
     time.sleep(after_s)
     done = sum(1 for _ in course.glob("attempts/*/*/*/[0-9]*/attempt.json"))
     if victim == "head":
@@ -139,6 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--students", type=int, default=12)
+    parser.add_argument("--latest-s", type=float, default=8.0, help="kills come until then")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a line of JSON for each trial")
     parser.add_argument(
@@ -154,7 +162,7 @@ def main() -> int:
             for number in range(given.trials):
                 victim = VICTIMS[number % len(VICTIMS)]
                 with tempfile.TemporaryDirectory(prefix="course-") as name:
-                    found = trial(slurm, Path(name), victim, given.students, chance)
+                    found = trial(slurm, Path(name), victim, given.students, given.latest_s, chance)
                     if found["faults"] and given.keep is not None:
                         kept = given.keep / str(number)
                         shutil.copytree(name, kept)

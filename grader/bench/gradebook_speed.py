@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab.batch import stored
+from numalab.batch import runs, stored
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.csv_files import table_text
 from numalab.batch.gradebook import open_gradebook
@@ -125,7 +125,12 @@ def make(root: Path, students: int, number_of_labs: int) -> None:
         made_s = time.monotonic() - start
         book.add_attempts(some)
     print(f"invented in {made_s:.1f} s, added in {time.monotonic() - start - made_s:.1f} s")
-    for one in some:  # for rebuild
+    tasks = [runs.Task(one.item, one.number, ("c",)) for one in some]
+    chunks = runs.chunked(tasks, 20, 8)
+    runs.keep(course, runs.Run(
+        runs.new_id(), "slurm", runs.now(), runs.Grading("default"), runs.SlurmOptions(), chunks
+    ))  # fmt: skip
+    for one in some:  # for rebuild and status
         folder = course.attempt(one.item, one.number)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "attempt.json", stored.attempt_json(one), indent=None)
@@ -160,6 +165,7 @@ def main() -> None:
     root = str(given.course)
     out = str(given.course / "out")
     export = ("gradebook", "export", root, "--out", out, "--format")
+    measure("batch status", "batch", "status", root)
     measure("show", "gradebook", "show", root)
     measure("explain", "gradebook", "explain", root, "student7")
     measure("export csv", *export, "csv")

@@ -15,10 +15,11 @@ import pytest
 from numalab.batch import attempts, runs, slurm, work
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.engine import Seen, States
+from numalab.batch.gradebook import open_gradebook
 from numalab.batch.head import Count, Head, Pace, Plan, Wanted, course_lock, missing
 from numalab.batch.kit_digest import kit_digest
-from numalab.batch.progress import status_of, text_of
-from numalab.batch.records import Attempt, AttemptState, Item
+from numalab.batch.progress import class_text, known_states, status_of, text_of
+from numalab.batch.records import Attempt, AttemptState, Intake, Item, Student, Submission
 from numalab.batch.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.batch.work import Outcome, why_not_graded
 from numalab.errors import BusyError, KitError, UserError
@@ -636,3 +637,47 @@ def test_how_far_it_is(course: CourseFolder) -> None:
     states = {0: RUNNING, 1: Seen("waiting", why="Priority")}
     found = status_of(course, run, states)
     assert text_of(found) == "1 of 3 graded, 1 kit error, jobs: 1 waiting (Priority)"
+
+
+def test_files_of_what_the_gradebook_has_are_not_read(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob, zoe = tasks("ada", "bob", "zoe")
+    run = run_of([ada, bob, zoe])
+    for task, state in ((ada, "graded"), (bob, "node_failed"), (zoe, "graded")):
+        written(course, task, state)  # type: ignore[arg-type]
+    with open_gradebook(course) as book:
+        book.add_attempts([attempt_of(ada), attempt_of(bob, "node_failed")])
+    read: list[str] = []
+    whole = attempts.read_attempt
+
+    def read_attempt(folder: Path) -> Attempt | None:
+        read.append(folder.parent.parent.parent.name)
+        return whole(folder)
+
+    monkeypatch.setattr(attempts, "read_attempt", read_attempt)
+    found = status_of(course, run, None, known_states(course))
+    assert text_of(found) == "2 of 3 graded, 1 node failed" and read == ["zoe"]
+
+
+def test_the_status_of_a_class_without_gradebook(course: CourseFolder) -> None:
+    assert known_states(course) == {} and class_text(course) == ""
+
+
+def test_what_of_a_class_is_graded_in_all(course: CourseFolder) -> None:
+    """The newest hand-in of each student and lab counts, whichever run has graded it."""
+    ada, bob = tasks("ada", "bob")
+
+    def intake(of_bob: str, hour: int) -> Intake:
+        at = f"2026-11-22T{hour:02}:00:00+00:00"
+        return Intake("folders", tuple(
+            Submission(Student(name, name, {}), LAB, ("c",), digest, ("kernel.c",), at, name)
+            for name, digest in (("ada", "d" * 64), ("bob", of_bob))
+        ), ())  # fmt: skip
+
+    with open_gradebook(course) as book:
+        book.add_submissions(intake("d" * 64, 10))
+        book.add_attempts([attempt_of(ada), attempt_of(bob)])
+        assert class_text(course) == "The class: 2 of 2 hand-ins graded"
+        book.add_submissions(intake("e" * 64, 11))
+        assert class_text(course) == "The class: 1 of 2 hand-ins graded"

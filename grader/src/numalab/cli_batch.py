@@ -359,23 +359,26 @@ def _has_head(course: CourseFolder) -> bool:
 
 
 def _look(course: CourseFolder, kit: Kit, shown: Sequence[Run]) -> list[RunStatus]:
-    from numalab.batch.progress import status_of
+    from numalab.batch.progress import known_states, status_of
     from numalab.batch.slurm import Slurm, is_here
 
     asked = [run for run in shown if run.engine == "slurm"]
     seen = Slurm(course, kit).look(asked) if asked and is_here() else None
-    return [status_of(course, run, (seen or {}).get(run.id)) for run in shown]
+    known = known_states(course)
+    return [status_of(course, run, (seen or {}).get(run.id), known) for run in shown]
 
 
 def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
-    from numalab.batch.progress import text_of
+    from numalab.batch.progress import class_text, text_of
 
     lines = []
     for one in found:
         job = f", job {one.job}" if one.job and one.run.engine == "slurm" else ""
         how = f"begun {one.run.made_at}{job}" + (", over" if one.is_over else "")
         lines += [f"{one.run.id}  {how}", f"  {text_of(one)}"]
-    if found and not all(one.is_over for one in found) and not _has_head(course):
+    if found and all(one.is_over for one in found):
+        lines += [text for text in [class_text(course)] if text]
+    elif found and not _has_head(course):
         lines.append(
             "No command follows it: repeat `batch grade` to collect what is done, and to begin "
             "again what failed."
@@ -388,7 +391,8 @@ def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
 @click.option("--watch", is_flag=True, help="Go on showing it until all is over.")
 @click.pass_obj
 def status(kit: Kit, course_path: Path, watch: bool) -> None:
-    """How far the grading of a class is: its runs that are under way, or else the last one.
+    """How far the grading of a class is: its runs that are under way, or else the last one and
+    what has been graded in all.
 
     \b
     Examples:

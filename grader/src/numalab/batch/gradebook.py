@@ -32,7 +32,7 @@ from numalab.batch.counting import Account, HandIn, account
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.locks import held
 from numalab.batch.node_types import kept
-from numalab.batch.records import Attempt, Intake, Item, Json, Problem, Student
+from numalab.batch.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
 from numalab.batch.rules import Rules
 from numalab.batch.standing import Standing
 from numalab.errors import KitError, UserError, reason_of
@@ -226,6 +226,26 @@ class Gradebook:
             if problem.student is not None:
                 problems_of[problem.student.id].append(problem)
         return _Contents(students, external_of, hand_ins, attempts, problems, problems_of)
+
+    def states(self) -> dict[tuple[Item, int], AttemptState]:
+        """How each attempt that is here has ended, by its item and number."""
+        return {
+            (Item(*row[:5]), row[5]): row[6]
+            for row in self._database.execute(
+                "SELECT student, lab, digest, kit_digest, effort, number, state FROM attempts"
+            )
+        }
+
+    def hand_ins_graded(self) -> tuple[int, int]:
+        """How many of the newest hand-ins have been graded, and how many there are."""
+        graded, known = self._database.execute(
+            "SELECT coalesce(sum(EXISTS (SELECT * FROM attempts AS a WHERE a.student = s.student "
+            "AND a.lab = s.lab AND a.digest = s.digest AND a.state = 'graded')), 0), count(*) "
+            "FROM submissions AS s WHERE s.digest = (SELECT digest FROM submissions AS n WHERE "
+            "n.student = s.student AND n.lab = s.lab ORDER BY taken_in_at DESC, last_at DESC "
+            "LIMIT 1)"
+        ).fetchone()
+        return graded, known
 
     def standing(self, rules: Rules) -> Standing:
         """Where the class stands under these rules."""

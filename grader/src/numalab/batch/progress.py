@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from numalab.batch import attempts, runs
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.engine import States
+from numalab.batch.gradebook import open_gradebook
+from numalab.batch.records import AttemptState, Item
 from numalab.batch.runs import Run
+from numalab.errors import KitError, UserError
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,23 @@ class RunStatus:
     is_over: bool
 
 
-def status_of(course: CourseFolder, run: Run, states: States | None) -> RunStatus:
-    """states: None where the scheduler was not asked or did not answer. Raises KitError."""
+Known = Mapping[tuple[Item, int], AttemptState]
+
+
+def known_states(course: CourseFolder) -> Known:
+    """Of the attempts that the gradebook has; none where it can't be read now."""
+    try:
+        with open_gradebook(course, read_only=True) as book:
+            return book.states()
+    except (UserError, KitError):
+        return {}
+
+
+def status_of(
+    course: CourseFolder, run: Run, states: States | None, known: Known = MappingProxyType({})
+) -> RunStatus:
+    """states: None where the scheduler was not asked or did not answer; known: attempts whose
+    files need not be read, since that takes long of thousands. Raises KitError."""
     ended: Counter[str] = Counter()
     jobs: Counter[str] = Counter()
     notes: Counter[str] = Counter()
@@ -35,11 +54,14 @@ def status_of(course: CourseFolder, run: Run, states: States | None) -> RunStatu
     for number, chunk in enumerate(run.chunks):
         unfinished = 0
         for task in chunk:
-            attempt = attempts.read_attempt(course.attempt(task.item, task.number))
-            if attempt is None:
+            state = known.get((task.item, task.number))
+            if state is None:
+                attempt = attempts.read_attempt(course.attempt(task.item, task.number))
+                state = attempt.state if attempt else None
+            if state is None:
                 unfinished += 1
             else:
-                ended[attempt.state] += 1
+                ended[state] += 1
         left += unfinished
         seen = (states or {}).get(number)
         if unfinished and seen is not None:
@@ -50,6 +72,16 @@ def status_of(course: CourseFolder, run: Run, states: States | None) -> RunStatu
         run, runs.noted_job(course, run) or "", dict(ended), left, dict(jobs),
         [word for word, _ in notes.most_common(2)], runs.is_over(course, run.id),
     )  # fmt: skip
+
+
+def class_text(course: CourseFolder) -> str:
+    """Of all runs together, as the gradebook has it; empty where it can't be read now."""
+    try:
+        with open_gradebook(course, read_only=True) as book:
+            graded, known = book.hand_ins_graded()
+    except (UserError, KitError):
+        return ""
+    return f"The class: {graded} of {known} hand-ins graded"
 
 
 def text_of(status: RunStatus) -> str:
