@@ -73,8 +73,8 @@ def _lab_choice(kit: Kit, names: Sequence[str], present: Collection[str] = ()) -
     return [name for name in names if name in present] + chosen
 
 
-def _standing(kit: Kit, root: Path, labs: Sequence[str]) -> Standing:
-    """Of these labs, or all."""
+def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
+    """Of a course, in these labs or all. Raises UserError where there is none."""
     from dataclasses import replace
 
     from numalab.batch.gradebook import open_gradebook
@@ -143,7 +143,7 @@ def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
     """
     from numalab.batch.overview import table_lines
 
-    standing = _standing(kit, root, labs)
+    standing = standing_of(kit, root, labs)
     click.echo("\n".join(line.rstrip() for line in table_lines(standing)))
     _tell_problems(standing)
 
@@ -311,7 +311,7 @@ def export(
         if other is not None and other.absolute() == out.absolute():
             raise UserError(f"--out and {option} name the same file; choose another for --out")
     named = _columns(kit, columns)
-    standing = _standing(kit, root, labs)
+    standing = standing_of(kit, root, labs)
     if format_ == "gradescope":
         from numalab.batch.gradescope import results
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from numalab.cli_gradebook import standing_of
 from numalab.errors import UserError
 from numalab.kit import Kit
 
@@ -38,23 +39,14 @@ def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) ->
     """
     from numalab import cli
     from numalab.batch.course_folder import CourseFolder
-    from numalab.batch.gradebook import open_gradebook
     from numalab.batch.reports import write_class_reports, write_reports
-    from numalab.batch.rules import read_rules
-    from numalab.declaration import lab_names
 
     if students and class_only:
         raise UserError("--student and --class-only exclude each other")
-    if not course.is_dir():
-        raise UserError(
-            f"there is no folder {course}; name the one that `./numalab batch grade --out` filled"
-        )
-    folder = CourseFolder(course)
     with cli.progress_line("report") as progress:
         progress("reading the gradebook")
-        with open_gradebook(folder, read_only=True) as book:
-            standing = book.standing(read_rules(folder.rules, lab_names(kit.root)))
+        standing = standing_of(kit, course)
         only = tuple(dict.fromkeys(students)) or None
         write = write_class_reports if class_only else partial(write_reports, students=only)
-        page = write(folder, kit, standing, progress)
+        page = write(CourseFolder(course), kit, standing, progress)
     click.echo(f"Page: {page}")
