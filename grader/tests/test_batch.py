@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -346,6 +348,28 @@ def test_a_grading_is_asked_for_what_was_handed_in(tmp_path: Path) -> None:
     both = replace(task, languages=("c", "fortran"), item=item("ada", effort="default"))
     asked = work.grade_arguments(both, Grading("default"), tmp_path, tmp_path)
     assert asked[1:3] == ["--lang", "all"] and "--quick" not in asked
+
+
+def test_the_next_job_removes_what_a_killed_one_has_left_on_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"{work.FOLDER}just-made").mkdir()
+    (tmp_path / "another's").mkdir()
+    program = "import os; from numalab.batch.work import *\nwith node_folder(): os.kill(0, 9)"
+    subprocess.run(
+        [sys.executable, "-c", program], check=False, start_new_session=True,
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert len(list(tmp_path.iterdir())) == 3
+    with work.node_folder() as living:
+        (living / "build").mkdir()
+        assert len(list(tmp_path.iterdir())) == 3
+        with work.node_folder():
+            assert (living / "build").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "another's", f"{work.FOLDER}just-made",
+    ]  # fmt: skip
 
 
 class Stopped(Exception):

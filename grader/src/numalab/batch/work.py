@@ -6,6 +6,7 @@ renamed into the course's folder when they are whole.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shutil
@@ -189,19 +190,43 @@ def run_grading(
     return Outcome(code, read_json(into / "result.json"), _last_words(output))
 
 
+FOLDER = "numalab-job-"  # how the name of a job's folder on its node begins
+_OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
+
+
 @contextmanager
 def node_folder() -> Iterator[Path]:
-    """Of this job, on a disk of the node, gone afterwards."""
+    """Of this job, on a disk of the node, gone afterwards. Those of jobs that were killed are
+    removed."""
     try:
-        folder = tempfile.mkdtemp(prefix="numalab-")
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+        # It has its name when it is locked: who looks in between sees a folder of nobody's yet.
+        unlocked = folder / f"{_OWNED}.new"
+        file = unlocked.open("w")
     except OSError as error:
         raise UserError(
             f"this node has no folder for temporary files ({reason_of(error)}); set TMPDIR"
         ) from error
     try:
-        yield Path(folder)
+        with file:
+            with suppress(OSError):  # without locks such folders are never removed
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                unlocked.rename(folder / _OWNED)
+                remove_folders_of_the_dead(folder.parent)
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_folders_of_the_dead(among: Path) -> None:
+    """Folders of this user's jobs that ended without removing them. Raises OSError."""
+    for folder in among.glob(f"{FOLDER}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid != os.geteuid():
+                continue
+            with (folder / _OWNED).open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget_last(kit: Kit, lab: str) -> None:
