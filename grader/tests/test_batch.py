@@ -278,12 +278,39 @@ def test_only_what_is_missing_is_graded(course: CourseFolder) -> None:
     written(course, ada)
     written(course, bob, "kit_error")
     wanted = [Wanted(one.item, ("c",)) for one in (ada, bob, zoe)]
-    assert list(missing(course, wanted, set(), False)) == [replace(bob, number=2), zoe]
-    assert list(missing(course, wanted, {zoe.item}, False)) == [replace(bob, number=2)]
-    assert [one.number for one in missing(course, wanted, set(), True)] == [2, 2, 1]
+    head = head_of(course, lambda *_: RUNNING, [ada, bob, zoe])
+    head.note_earlier()
+    assert head.graded == {ada.item}
+    assert list(missing(course, wanted, head.graded)) == [replace(bob, number=2), zoe]
+    assert list(missing(course, wanted, {ada.item, zoe.item})) == [replace(bob, number=2)]
+    assert [one.number for one in missing(course, wanted, set())] == [2, 2, 1]
     # Other files or another kit are another item.
     changed = Wanted(item("ada", kit_digest="x" * 64), ("c",))
-    assert [one.number for one in missing(course, [changed], set(), False)] == [1]
+    assert [one.number for one in missing(course, [changed], head.graded)] == [1]
+
+
+def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others' files are not read once more."""
+    ada, bob = tasks("ada", "bob")
+    written(course, ada)
+    written(course, bob)
+    head = head_of(course, lambda *_: RUNNING, [ada, bob])
+    read: list[str] = []
+    whole = attempts.read_attempt
+
+    def read_attempt(folder: Path) -> Attempt | None:
+        read.append(folder.parent.parent.parent.name)
+        return whole(folder)
+
+    monkeypatch.setattr(attempts, "read_attempt", read_attempt)
+    with open_gradebook(course) as book:
+        book.add_attempts([attempt_of(ada)])
+        head.book = book
+        head.note_earlier()
+        assert head.graded == {ada.item, bob.item} and read == ["bob"]
+        assert set(book.states()) == {(ada.item, 1), (bob.item, 1)}
 
 
 def test_the_kits_digest_changes_with_what_a_result_depends_on(tmp_path: Path, kit: Kit) -> None:
@@ -440,6 +467,9 @@ class Told:
         new = {(one.item.key, one.number) for one in attempts} - self.seen
         self.seen |= new
         return len(new)
+
+    def states(self) -> Mapping[tuple[Item, int], AttemptState]:
+        return {}
 
 
 class Script:

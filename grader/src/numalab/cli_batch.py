@@ -308,9 +308,11 @@ def grade_class(
                 frozenset(one.item for one in wanted), lambda count: progress(count.text),
             )  # fmt: skip
             head.note_earlier()
+            earlier = frozenset(head.graded)
             try:
                 under_way = head.take_up()
-                head.submit(list(heads.missing(course, wanted, under_way, regrade)))
+                but = under_way if regrade else under_way | earlier | head.graded
+                head.submit(list(heads.missing(course, wanted, but)))
                 if no_wait:
                     head.submit_later()
                 else:

@@ -19,7 +19,7 @@ from numalab.batch import attempts, runs
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.engine import Engine, Seen, States
 from numalab.batch.locks import held
-from numalab.batch.records import Attempt, Item, Submission
+from numalab.batch.records import Attempt, AttemptState, Item, Submission
 from numalab.batch.runs import Grading, Run, SlurmOptions, Task
 from numalab.errors import UserError, reason_of
 
@@ -28,6 +28,8 @@ class Book(Protocol):
     """Of the gradebook what a head needs."""
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int: ...
+
+    def states(self) -> Mapping[tuple[Item, int], AttemptState]: ...
 
 
 @dataclass(frozen=True)
@@ -128,19 +130,14 @@ def wanted_items(
 
 
 def missing(
-    course: CourseFolder, wanted: Iterable[Wanted], under_way: Collection[Item], regrade: bool
+    course: CourseFolder, wanted: Iterable[Wanted], but: Collection[Item]
 ) -> Iterator[Task]:
-    """What no job is at and no attempt has graded; with regrade: whether or not one has. Raises
-    KitError."""
+    """A further attempt of each item but those that a job is at, or that are graded. Raises
+    OSError."""
     for one in wanted:
-        if one.item in under_way:
-            continue
-        numbers = attempts.numbers(course, one.item)
-        if not regrade and any(
-            found.state == "graded" for found in attempts.attempts_of(course, one.item)
-        ):
-            continue
-        yield Task(one.item, max(numbers, default=0) + 1, one.languages)
+        if one.item not in but:
+            last = max(attempts.numbers(course, one.item), default=0)
+            yield Task(one.item, last + 1, one.languages)
 
 
 # ---- following jobs ------------------------------------------------------------------
@@ -400,10 +397,15 @@ class Head:
     def note_earlier(self) -> None:
         """What is graded already, into the gradebook too: the command before may have been
         killed between the one and the other."""
+        known = self.book.states()
         found: list[Attempt] = []
         for item in self.wanted:
-            for attempt in attempts.attempts_of(self.course, item):
-                found.append(attempt)
-                if attempt.state == "graded":
+            for number in attempts.numbers(self.course, item):
+                state = known.get((item, number))
+                if state is None:
+                    attempt = attempts.read_attempt(self.course.attempt(item, number))
+                    found += [attempt] if attempt else []
+                    state = attempt.state if attempt else None
+                if state == "graded":
                     self.graded.add(item)
         self.book.add_attempts(found)

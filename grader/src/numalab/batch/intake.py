@@ -180,10 +180,9 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     """What shows that these are not of a class but of one student: a lab's folder, or a file
     that is graded, at the top. Empty: nothing does."""
     wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    for entry in entries:
-        top = entry.path[0]
+    for top, is_itself in dict.fromkeys((one.path[0], len(one.path) == 1) for one in entries):
         is_lab = lab_of_folder(top, labs) == top
-        if is_lab or (len(entry.path) == 1 and folded(top) in wanted):
+        if is_lab or (is_itself and folded(top) in wanted):
             return top
     return ""
 
