@@ -26,7 +26,7 @@ def worker_environment(kit: Kit) -> dict[str, str]:
     return os.environ | {
         "NUMALAB_ROOT": str(kit.root),
         "PYTHONPATH": str(kit.root / "grader" / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
     }
 
 

@@ -106,7 +106,8 @@ def render_script(run: Run, place: Place) -> str:
         *(f"#SBATCH {option}" for option in options),
         f"NUMALAB_ROOT={shlex.quote(place.kit_root)}",
         f"PYTHONPATH={shlex.quote(place.kit_root + '/grader/src')}",
-        "PYTHONDONTWRITEBYTECODE=1",
+        # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
+        "PYTHONDONTWRITEBYTECODE=",
         "export NUMALAB_ROOT PYTHONPATH PYTHONDONTWRITEBYTECODE",
         f'exec {command} "$SLURM_ARRAY_TASK_ID"',
     ]
