@@ -75,7 +75,7 @@ def grade_once(kit: Kit, lab: Lab, variant: str, size: str, node: Json, language
 def tally(lines: Sequence[Json], labs: Sequence[Lab]) -> list[str]:
     """A table: for each criterion and variant how often which verdict came out."""
     rows = [
-        f"{'lab':<20}{'criterion':<16}{'variant':<10}{'pass':>6}{'fail':>6}{'open':>6}"
+        f"{'lab':<20}{'criterion':<18}{'variant':<10}{'pass':>6}{'fail':>6}{'open':>6}"
         f"{'n/a':>6}  wrong, at most  median s"
     ]
     for lab in labs:
@@ -91,7 +91,7 @@ def tally(lines: Sequence[Json], labs: Sequence[Lab]) -> list[str]:
                     most = upper_bound(found[WRONG[variant]], len(mine))
                     wrong = f"{found[WRONG[variant]]:>5}, {most:>7.1%} "
                 rows.append(
-                    f"{lab.name:<20}{criterion.name:<16}{variant:<10}{found['pass']:>6}"
+                    f"{lab.name:<20}{criterion.name:<18}{variant:<10}{found['pass']:>6}"
                     f"{found['fail']:>6}{found['inconclusive']:>6}{found['not_gradable']:>6}"
                     f" {wrong}{seconds:>9.1f}"
                 )
