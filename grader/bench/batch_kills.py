@@ -51,9 +51,10 @@ def command(kit_root: Path, delivery: Path, course: Path, *more: str) -> list[st
 def faults(course: Path, students: int) -> list[str]:
     """What is wrong of a course that is said to be graded."""
     found = []
-    files = Counter(
-        one.item.student_id for one in kept_attempts(CourseFolder(course)) if one.state == "graded"
-    )
+    graded = [one.item for one in kept_attempts(CourseFolder(course)) if one.state == "graded"]
+    files = Counter(item.student_id for item in graded)
+    if len({item.kit_digest for item in graded}) > 1:
+        found.append("the kit was changed meanwhile, and so all were to be graded again")
     with contextlib.closing(sqlite3.connect(course / "gradebook.sqlite")) as database:
         rows = "SELECT student FROM attempts WHERE state = 'graded'"
         book = Counter(student for (student,) in database.execute(rows))

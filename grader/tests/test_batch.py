@@ -194,6 +194,16 @@ def test_a_node_that_can_not_start_a_job_has_failed() -> None:
     assert slurm.seen_of("FAILED", "NonZeroExitCode").ended_as == "lost"
 
 
+@pytest.mark.parametrize("reason", ["JobHoldMaxRequeue", "launch_failed_requeued_held"])
+def test_a_job_that_slurm_holds_since_it_could_not_be_started_is_not_waited_for(
+    reason: str,
+) -> None:
+    seen = slurm.seen_of("PENDING", reason)
+    assert (seen.phase, seen.ended_as) == ("over", "node_failed")
+    # What a person holds, a person releases.
+    assert slurm.seen_of("PENDING", "JobHeldUser") == Seen("waiting", why="JobHeldUser")
+
+
 def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
     folder.mkdir()
     for name, text in scripts.items():
@@ -546,7 +556,9 @@ def test_who_was_begun_pays_for_a_failed_node(course: CourseFolder) -> None:
     head = head_of(course, play, three)
     head.submit(three)
     head.follow()
-    second, third = engine_of(head).submitted[1:]
+    first, second, third = engine_of(head).submitted
+    # Nothing of a job that was thought dead is left; the last one ended by itself.
+    assert engine_of(head).cancelled == [first.id, second.id]
     assert {t.item.student_id: t.tries for t in second.tasks} == {"bob": 1, "zoe": 0}
     assert {t.item.student_id: t.tries for t in third.tasks} == {"bob": 2, "zoe": 0}
     assert head.graded == {task.item for task in three} and not head.failed

@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -161,6 +161,7 @@ class Head:
     _quiet_since_s: dict[tuple[str, int], float] = field(default_factory=dict)
     _later: list[Task] = field(default_factory=list)
     _begun_again: int = 0
+    _given_up_on: set[str] = field(default_factory=set)
 
     def take_up(self) -> set[Item]:
         """The runs that an earlier command has left; what they are at. Raises UserError."""
@@ -331,6 +332,7 @@ class Head:
                 again.append(replace(task, tries=task.tries + charged))
         self._left.pop(key)
         self._quiet_since_s.pop(key, None)
+        self._given_up_on.add(run.id)
         return again
 
     def _give_up(self, run: Run, chunk: int, task: Task, state: Seen) -> None:
@@ -359,6 +361,9 @@ class Head:
         for run_id in [one for one in self._runs if one not in under_way]:
             run = self._runs.pop(run_id)
             runs.end(self.course, run, "done")
+            if run_id in self._given_up_on:  # a job may be held by Slurm, or live after all
+                with suppress(UserError):
+                    self.engine.cancel(run)
             self._clean(run)
 
     def _clean(self, run: Run) -> None:

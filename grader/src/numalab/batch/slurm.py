@@ -42,6 +42,8 @@ _ENDED = {
     "COMPLETED": Seen("over", "lost", "the job ended without this result"),
     "FAILED": Seen("over", "lost", "the job failed; its log tells why"),
 }
+# Why a job waits that Slurm could not start and will not try again: until somebody releases it.
+_HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
 # What commands say while the controller is away or busy; anything else is about the request.
 _NO_ANSWER = re.compile(
     r"unable to contact|timed out|connect failure|connection (refused|reset)|zero bytes were|"
@@ -120,6 +122,8 @@ def render_script(run: Run, place: Place) -> str:
 def seen_of(state: str, reason: str = "") -> Seen:
     """state: as squeue or sacct has it, "CANCELLED by 1000" too."""
     word = state.split()[0].rstrip("+") if state.strip() else ""
+    if word in _WAITING and reason.replace("_", " ") in _HELD:
+        return Seen("over", "node_failed", "the node could not start the job, and Slurm holds it")
     if word in _WAITING:
         return Seen("waiting", why="" if reason == "None" else reason)
     if word in _RUNNING:
