@@ -26,10 +26,12 @@ from numalab.virtual.host import cache_folder
 
 def faults(standing: Standing, expected: tuple[Expected, ...]) -> list[str]:
     """What is not as expected, a sentence each."""
-    rows = {row.student.name: row for row in standing.rows}
-    found = [f"{name} was not expected" for name in rows.keys() - {one.name for one in expected}]
-    for one in expected:
-        row = rows.get(one.name)
+    # By the id of the list: names are shown in one form, however they are written there.
+    rows = {row.student.id: row for row in standing.rows}
+    known = {f"s{number:02}": one for number, one in enumerate(expected)}
+    found = [f"{id_} was not expected" for id_ in rows.keys() - known.keys()]
+    for id_, one in known.items():
+        row = rows.get(id_)
         if row is None:
             found.append(f"{one.name} has no row")
             continue

@@ -23,6 +23,7 @@ PACKAGES = (
 )  # fmt: skip
 FETCH_LIMIT_S = 300
 START_LIMIT_S = 60
+IDLE_LIMIT_S = 180  # also on a busy machine, where nodes are taken for dead now and then
 
 
 class NoSlurm(Exception):
@@ -201,13 +202,15 @@ class OwnSlurm:
                 start_new_session=True,
             )  # fmt: skip
 
-    def _wait(self, is_so: Callable[[], bool], what: str) -> None:
-        deadline_s = time.monotonic() + START_LIMIT_S
+    def _wait(self, is_so: Callable[[], bool], what: str, limit_s: float = START_LIMIT_S) -> None:
+        deadline_s = time.monotonic() + limit_s
         while not is_so():
             if time.monotonic() > deadline_s:
                 said = "\n".join(
                     path.read_text(errors="replace")[-600:] for path in self.folder.glob("*.out")
                 )
+                for words in (["sinfo", "-N", "-l"], ["squeue", "-l"]):
+                    said += "\n" + self.command(*words).stdout
                 raise NoSlurm(f"Slurm's {what} did not come up:\n{said}")
             time.sleep(0.1)
 
@@ -241,8 +244,8 @@ class OwnSlurm:
     def resume_drained(self) -> bool:
         """What an administrator does: a controller that was killed gives the numbers of jobs that
         it has forgotten once more, and takes nodes out of service that have run one of them.
-        Whether there were such nodes."""
-        said = self.command("sinfo", "--noheader", "--partition=main", "--states=drain",
+        So are those that did not answer in time. Whether there were such nodes."""
+        said = self.command("sinfo", "--noheader", "--partition=main", "--states=drain,down",
                             "--format=%N").stdout.split()  # fmt: skip
         if said:
             self.command("scontrol", "update", f"nodename={','.join(said)}", "state=resume")
@@ -253,7 +256,7 @@ class OwnSlurm:
         return self.idle_nodes() == len(self.nodes)
 
     def until_idle(self) -> None:
-        self._wait(self._are_idle, "nodes")
+        self._wait(self._are_idle, "nodes", IDLE_LIMIT_S)
 
     def stop(self) -> None:
         """Jobs, too: no process of it is left."""
