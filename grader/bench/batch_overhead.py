@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--students", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--grading-s", type=float, default=1.0)
+    parser.add_argument("--per-job", type=int, default=20)
     parser.add_argument("--keep", type=Path, help="the course's folder; left out: none is kept")
     given = parser.parse_args()
     kit = find_kit("gnu")
@@ -60,8 +61,8 @@ def main() -> int:
             before_cpu_s = ended_cpu_s()
             started_s = time.monotonic()
             done = subprocess.run(
-                command(kit.root, delivery, course), env=env, stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, check=False,
+                command(kit.root, delivery, course, "--per-job", str(given.per_job)), env=env,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             )  # fmt: skip
             elapsed_s = time.monotonic() - started_s
             head_cpu_s = ended_cpu_s() - before_cpu_s
@@ -75,6 +76,7 @@ def main() -> int:
     print(done.stdout, file=sys.stderr)
     print(json.dumps({
         "students": given.students, "nodes": given.nodes, "grading_s": given.grading_s,
+        "per_job": given.per_job,
         "ideal_s": ideal_s, "elapsed_s": round(elapsed_s, 2),
         "overhead_share": round(elapsed_s / ideal_s - 1, 4),
         "head_cpu_s": round(head_cpu_s, 2), "slurm_and_jobs_cpu_s": round(nodes_cpu_s, 2),

@@ -76,7 +76,7 @@ def test_jobs_hold_no_more_than_asked_for_and_end_together() -> None:
     assert sizes(40, 20, 8) == [20, 20]
     assert sizes(41, 20, 2) == [11, 11, 9, 10]
     # Large ones first, and as many of each length as there are nodes.
-    assert sizes(1000, 20, 8) == [*[20] * 40, *[13] * 8, *[6] * 8, *[6] * 8]
+    assert sizes(1000, 20, 8) == [*[20] * 40, *[13] * 8, *[12] * 8]
     assert sizes(3, 1, 8) == [1, 1, 1]
     assert sizes(20, 1, 8) == [1] * 20
     assert sizes(11, 3, 2) == [3, 3, 2, 2, 1]

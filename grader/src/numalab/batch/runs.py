@@ -26,8 +26,9 @@ _CLEAN = "clean"  # a run's file, beside over.json
 JOB_MODULE = "numalab.batch.node"  # that a job runs: python -m JOB_MODULE PRESET COURSE RUN CHUNK
 # Slurm takes array indices up to MaxArraySize - 1; 1001 unless the site says otherwise.
 LARGEST_ARRAY = 1000
-# A job has at least a fourth of --per-job, where there is so much: each builds the kit first.
-SHORTEST_JOB = 4
+# A job has about half of --per-job at least, where there is so much: each builds the kit first,
+# and a node stands idle for half a second or more before it gets the next one.
+SHORTEST_JOB = 2
 # How long a grading of one kernel may take at most before it is called stuck, and how long it
 # takes at most as a rule (the README's "one to two minutes"), with some to spare.
 LIMIT_S = {"quick": 900, "default": 2700}
