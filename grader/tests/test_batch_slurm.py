@@ -73,10 +73,10 @@ def own(kit: Kit, slurm: OwnSlurm) -> dict[str, str]:
     return environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
 
 
-def run(kit: Kit, words: list[str], env: dict[str, str]) -> Done:
+def run(kit: Kit, words: list[str], env: dict[str, str], limit_s: float = LIMIT_S) -> Done:
     done = subprocess.run(
         [str(kit.root / "numalab"), *words], env=env, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False,
+        stdin=subprocess.DEVNULL, timeout=limit_s, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
 
@@ -300,6 +300,26 @@ def test_a_stuck_grading_is_the_kits_and_ends(
     done = run(kit, arguments(delivery, tmp_path / "course", *more), here)
     assert done.code == 1 and "did not end within 1 s" in " ".join(done.out.split())
     assert booked(tmp_path / "course") == [("ada", 1, "kit_error"), ("bob", 1, "graded")]
+
+
+def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
+    delivery, course = tmp_path / "in", tmp_path / "course"
+    lab = "03_scheduling"  # which needs no other node
+    for student in ("ada", "bob"):
+        (delivery / student / lab).mkdir(parents=True)
+        source = (kit.pristine_folder(lab) / "kernel.c").read_text()
+        (delivery / student / lab / "kernel.c").write_text(f"/* {student} */\n{source}")
+    words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", "--local"]
+    env = {k: v for k, v in environment(kit).items() if k != "NUMALAB_BUILD"}
+    done = run(kit, [*words, "--jobs", "2", *QUICK_LOOKS], env, limit_s=600)
+    assert done.code == 0, done.err
+    for one in kept_attempts(CourseFolder(course)):
+        assert one.state == "graded" and one.results[0]["status"] == "fail"
+        said = (CourseFolder(course).attempt(one.item, one.number) / "output.txt").read_text()
+        assert "waiting until the others' gradings make room for its times" in " ".join(
+            said.split()
+        )
+    assert booked(course) == [("ada", 1, "graded"), ("bob", 1, "graded")]
 
 
 @pytest.mark.timed

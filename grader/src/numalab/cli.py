@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_json, write_whole
 from numalab.kit import Kit, find_kit
 from numalab.login_node import on_login_node, refusal
+from numalab.turns import NOBODY_ELSE, Turns, shared_node
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.findings import Finding
@@ -333,7 +334,8 @@ class Request:
     explain: show how the times were decided; no_times: why none are taken, and then nothing is
     kept of the session, so that a timing that stayed open goes on where it stopped; again:
     what to do about times that stayed open, this command if left out; before_report: called
-    once, before anything is shown; sandbox: what kernels are compiled and run in on this node."""
+    once, before anything is shown; sandbox: what kernels are compiled and run in on this node;
+    turns: with other gradings on it."""
 
     labs: Sequence[Lab]
     language: str
@@ -353,6 +355,7 @@ class Request:
     again: str | None = None
     before_report: Callable[[], None] = lambda: None
     sandbox: Sandbox | None = None
+    turns: Turns = NOBODY_ELSE
 
     @property
     def is_own(self) -> bool:
@@ -441,7 +444,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
         with progress_line(title) as progress:
             session = grade.Session(
                 kit, lab, one, request.variant, folder, effort, node, progress,
-                timing_refused=refused, sandbox=request.sandbox,
+                timing_refused=refused, sandbox=request.sandbox, turns=request.turns,
             )  # fmt: skip
             session.spent_s["set-up check"] = before_s
             before_s = 0.0
@@ -745,8 +748,8 @@ def grade_command(
         on=machines, here_only=here_only, is_chosen=bool(names), explain=explain,
         html_path=html_path, again=again, sandbox=sandbox,
     )  # fmt: skip
-    with kit.lock(), virtual_places(kit, guest_kernel) as places:
-        graded = grade_all(kit, request, places)
+    with shared_node() as turns, kit.lock(), virtual_places(kit, guest_kernel) as places:
+        graded = grade_all(kit, replace(request, turns=turns), places)
     if graded.interrupted:
         return EXIT_INTERRUPTED
     statuses = {verdict.status for verdict in graded.verdicts}

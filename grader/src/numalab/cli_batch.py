@@ -89,6 +89,11 @@ def _engine(
     return Local(course, kit, max(1, at_once))
 
 
+def _share(count: int, jobs: int | None, per_job: int) -> int:
+    """How many each of the jobs here takes, none of which has to be waited for."""
+    return max(1, count) if jobs is None else max(1, min(per_job, -(-count // jobs)))
+
+
 def _tell_problems(intake: Intake) -> None:
     for problem in intake.problems[:MOST_TOLD]:
         who = f"{problem.student.name}: " if problem.student else ""
@@ -143,7 +148,8 @@ _slurm_options: Sequence[Callable[..., Any]] = (
     ),
     click.option(
         "--jobs", type=click.IntRange(1), default=None, metavar="N",
-        help="Jobs at a time. Left out: on Slurm any number, here one.",
+        help="Jobs at a time. Left out: on Slurm any number, here one. Here each waits for the "
+        "others while it takes times, and the rest needs cores to spare.",
     ),
     click.option(
         "--per-job", type=click.IntRange(1), default=20, show_default=True, metavar="N",
@@ -275,11 +281,6 @@ def grade_class(
     chosen = [lab.name for lab in choose_labs(all_labs, names)]
     command = tuple(shlex.split(grading_command))
     engine = _engine(choice, course, kit, jobs or 1, force or bool(command))
-    if engine.name == "local" and (jobs or 1) > 1 and not command:
-        raise UserError(
-            "--jobs with --local: on one machine submissions are graded one after another, since "
-            "two at once would disturb each other's times. Leave it out."
-        )
     if engine.name == "local" and no_wait:
         raise UserError("--no-wait is for Slurm: what is graded here ends with the command")
     effort = "quick" if quick else "default"
@@ -299,8 +300,8 @@ def grade_class(
                 partition, account, constraint, time_limit, jobs or 0, not no_exclusive,
                 tuple(extra),
             ),
-            requeues, per_job if is_slurm or jobs else max(per_job, len(wanted)),
-            max(nodes, jobs or 1) if not is_slurm else nodes,
+            requeues, per_job if is_slurm else _share(len(wanted), jobs, per_job),
+            nodes if is_slurm else jobs or 1,
         )  # fmt: skip
         with progress_line("batch") as progress:
             head = heads.Head(

@@ -20,6 +20,7 @@ from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.record import CONTROL, HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.sandbox import Sandbox, level_of
+from numalab.turns import NOBODY_ELSE, Turns
 from numalab.verdict import Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
@@ -88,6 +89,7 @@ class Session:
     place: measure.Place = measure.HERE
     machine: Json | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
+    turns: Turns = NOBODY_ELSE  # with other gradings on this node
     # Runs of the kit's own on a virtual node, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
@@ -470,9 +472,11 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
         if session.build():
             session.gather_evidence()
         handed_in.gather_placements(session)
-        mpi_runs.time_messages(session)
-        if with_times:
-            session.take_times()
+        turns = session.turns if session.timing_refused is None else NOBODY_ELSE
+        with turns.alone(session.progress):
+            mpi_runs.time_messages(session)
+            if with_times:
+                session.take_times()
     except (KeyboardInterrupt, Interrupted) as error:
         session.data["timing_error"] = "Interrupted before it was decided."
         raise Interrupted from error

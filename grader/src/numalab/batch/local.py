@@ -16,6 +16,7 @@ from numalab.batch.engine import Seen, States
 from numalab.batch.runs import Run
 from numalab.errors import UserError
 from numalab.kit import Kit
+from numalab.turns import VARIABLE as turns_variable
 
 # So that a command that was killed leaves nothing behind that grades on.
 WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
@@ -31,7 +32,7 @@ def worker_environment(kit: Kit) -> dict[str, str]:
 
 
 class Local:
-    """at_once: processes at a time; what they time is kept apart (timing_turns.py)."""
+    """at_once: processes at a time; each is alone while it takes times (turns.py)."""
 
     name: runs.Engine = "local"
 
@@ -99,12 +100,13 @@ class Local:
 
     def _process(self, run: Run, number: int) -> subprocess.Popen[bytes]:
         log = self.course.run(run.id) / "logs" / f"{number}.txt"
+        turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
         with log.open("ab") as output:
             return subprocess.Popen(
                 [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env=worker_environment(self.kit),
+                env=worker_environment(self.kit) | turns,
                 start_new_session=True,  # Ctrl-C is for the command, which ends them
             )  # fmt: skip
 

@@ -1,0 +1,99 @@
+"""Gradings that share a node. Each locks the file as a process of its own would."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from numalab.errors import UserError
+from numalab.turns import VARIABLE, shared_node
+
+SOON_S, LATE_S = 0.2, 20  # that something does not happen, and that it does
+
+
+def tell(step: str) -> None:
+    del step
+
+
+class Grading(threading.Thread):
+    """begun: it shares the node; alone: it takes times; it goes on when told to."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.begun, self.alone, self.over = (threading.Event() for _ in range(3))
+        self.take_times, self.times_taken, self.end = (threading.Event() for _ in range(3))
+        self.start()
+
+    def run(self) -> None:
+        with shared_node() as turns:
+            self.begun.set()
+            self.take_times.wait(LATE_S)
+            with turns.alone(tell):
+                self.alone.set()
+                self.times_taken.wait(LATE_S)
+            self.end.wait(LATE_S)
+        self.over.set()
+
+
+@pytest.fixture(autouse=True)
+def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "turns"))
+
+
+def test_times_are_taken_alone_and_the_rest_side_by_side() -> None:
+    first, second = Grading(), Grading()
+    assert first.begun.wait(LATE_S) and second.begun.wait(LATE_S)
+    first.take_times.set()
+    assert not first.alone.wait(SOON_S)  # the second is at work
+    second.take_times.set()
+    while not (first.alone.is_set() or second.alone.is_set()):
+        time.sleep(0.01)
+    one, other = (first, second) if first.alone.is_set() else (second, first)
+    assert not other.alone.wait(SOON_S)
+    one.times_taken.set()
+    assert other.alone.wait(LATE_S)  # before the one goes on
+    other.times_taken.set()
+    for grading in (first, second):
+        grading.end.set()
+        assert grading.over.wait(LATE_S)
+
+
+def test_who_waits_to_be_alone_is_not_overtaken() -> None:
+    first, second = Grading(), Grading()
+    assert first.begun.wait(LATE_S) and second.begun.wait(LATE_S)
+    first.take_times.set()
+    assert not first.alone.wait(SOON_S)
+    third = Grading()
+    assert not third.begun.wait(SOON_S)
+    for one in (second, third):
+        one.times_taken.set()
+        one.end.set()
+    second.take_times.set()
+    assert first.alone.wait(LATE_S)
+    first.times_taken.set()
+    third.take_times.set()
+    first.end.set()
+    assert all(one.over.wait(LATE_S) for one in (first, second, third))
+
+
+def test_a_grading_that_is_stopped_waits_for_nobody() -> None:
+    first = Grading()
+    assert first.begun.wait(LATE_S)
+    with pytest.raises(KeyboardInterrupt), shared_node() as turns:
+        first.take_times.set()
+        with turns.alone(tell):
+            assert not first.alone.wait(SOON_S)
+            raise KeyboardInterrupt
+    assert first.alone.wait(LATE_S)
+    first.times_taken.set()
+    first.end.set()
+    assert first.over.wait(LATE_S)
+
+
+def test_a_file_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/proc/no/turns")
+    with pytest.raises(UserError, match="/proc/no/turns"), shared_node():
+        pass
