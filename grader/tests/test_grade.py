@@ -200,7 +200,8 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     shutil.copy(kit.pristine_folder("01_first_touch") / "kernel.c", folder)
     done = numalab_command(
-        kit, "grade", "01", "--quick", "--here-only", "--submission", str(folder.parent)
+        kit, "grade", "01", "--quick", "--here-only", "--submission", str(folder.parent),
+        **without_times(tmp_path),
     )  # fmt: skip
     assert done.code == 1
     # 80 columns, no colour codes into a pipe
@@ -305,7 +306,9 @@ def test_results_that_cannot_be_kept_do_not_cost_the_report(kit: Kit, tmp_path: 
     folder.rename(aside)
     folder.write_text("in the way\n")
     try:
-        done, data = grade_json(kit, tmp_path, "01", "--quick", "--solutions", "--lang", "c")
+        done, data = grade_json(
+            kit, tmp_path, "01", "--quick", "--solutions", "--lang", "c", **without_times(tmp_path)
+        )
     finally:
         folder.unlink()
         aside.rename(folder)
@@ -361,12 +364,12 @@ def test_ctest_agrees(kit: Kit, tmp_path: Path) -> None:
         assert ("Skipped" in line) == (status in ("not_gradable", "inconclusive")), line
 
 
-def test_ctest_fails_what_the_verdict_fails(kit: Kit) -> None:
+def test_ctest_fails_what_the_verdict_fails(kit: Kit, tmp_path: Path) -> None:
     done = subprocess.run(
         ["ctest", "--test-dir", str(kit.build), "-L", "01_first_touch", "-L", "^c$"],
         capture_output=True, text=True, check=False,
         env=environment(kit, NUMALAB_SUBMISSION=str(kit.build / "handouts" / "0.1.0"),
-                        NUMALAB_QUICK="1"),
+                        NUMALAB_QUICK="1", **without_times(tmp_path)),
     )  # fmt: skip
     assert done.returncode != 0
     assert "01_first_touch-c-touched_where_used (Failed)" in done.stdout
@@ -403,6 +406,7 @@ def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
         language,
         "--submission",
         str(folder),
+        **without_times(folder),
     )
     return done.out
 

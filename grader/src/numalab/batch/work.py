@@ -190,7 +190,7 @@ def run_grading(
     return Outcome(code, read_json(into / "result.json"), _last_words(output))
 
 
-FOLDER = "numalab-job-"  # how the name of a job's folder on its node begins
+FOLDER = "numalab-batch-"  # how the name of a job's folder on its node begins
 _OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
 
 
