@@ -409,6 +409,28 @@ def test_the_next_job_removes_what_a_killed_one_has_left_on_its_node(
     ]  # fmt: skip
 
 
+def test_what_is_written_while_a_jobs_folder_is_removed_the_next_one_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grading that outlives its job for a moment."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove = shutil.rmtree
+    with work.node_folder() as folder:
+        (folder / "build").mkdir()
+
+        def rmtree(path: Path, **more: bool) -> None:
+            remove(path, **more)
+            if path.name == "build":
+                path.mkdir()
+
+        monkeypatch.setattr(shutil, "rmtree", rmtree)
+    assert (folder / "build").is_dir()
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    with work.node_folder():
+        assert not folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
 class Stopped(Exception):
     pass
 

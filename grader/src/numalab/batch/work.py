@@ -215,7 +215,8 @@ def node_folder() -> Iterator[Path]:
                 remove_folders_of_the_dead(folder.parent)
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # then the next job tries
+            _remove_folder(folder)
 
 
 def remove_folders_of_the_dead(among: Path) -> None:
@@ -226,7 +227,19 @@ def remove_folders_of_the_dead(among: Path) -> None:
                 continue
             with (folder / _OWNED).open("r+") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_folder(folder)
+
+
+def _remove_folder(folder: Path) -> None:
+    """The file that tells whose it is at the very end: what a job that is being killed, or a
+    grading that outlives it, leaves or writes anew is removed by the next one."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != _OWNED:
+            path.unlink(missing_ok=True)
+    if all(path.name == _OWNED for path in folder.iterdir()):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget_last(kit: Kit, lab: str) -> None:
