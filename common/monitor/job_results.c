@@ -39,15 +39,19 @@ int numalab_job_check_before(struct numalab_job *job, struct numalab_results *re
     return 0;
 }
 
+/* Array by array: what depends on others, such as a sum over all ranks, comes behind them in
+ * every rank, so that the first wrong element is in what went wrong first. */
 int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
                             struct numalab_oracle *oracle, const char *phase,
                             size_t repetition, struct numalab_results *results)
 {
-    for (size_t i = 0; i < job->rank_count; i++)
-        if (noted(job, i,
-                  numalab_results_compare_all(&job->rank[i], driver, view(driver, oracle, i),
-                                              phase, repetition, results)) < 0)
-            return -1;
+    for (size_t array = 0; array < driver->array_count; array++)
+        for (size_t i = 0; i < job->rank_count; i++)
+            if (noted(job, i,
+                      numalab_results_compare(&job->rank[i], driver, view(driver, oracle, i),
+                                              array, 0, job->rank[i].count[array], phase,
+                                              repetition, results)) < 0)
+                return -1;
     return 0;
 }
 

@@ -120,6 +120,7 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
 
     json_object_set_new(object, "doing", json_string(outcome->doing));
     json_object_set_new(object, "n", json_integer((json_int_t)outcome->n));
+    if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
     switch (outcome->kind) {
     case NUMALAB_CRASHED:
         json_object_set_new(object, "signal", signal_name(outcome->signal_number));
@@ -222,6 +223,7 @@ json_t *numalab_record_results(const struct numalab_results *results,
 {
     json_t *object = json_pack("{sI sI}", "checked", (json_int_t)results->checked, "wrong",
                                (json_int_t)results->wrong);
+    if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
     if (results->wrong) {
         const struct numalab_mismatch *first = &results->first_wrong;
         json_object_set_new(
@@ -232,6 +234,9 @@ json_t *numalab_record_results(const struct numalab_results *results,
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));
         add_place(json_object_get(object, "first_wrong"), results, driver);
+        if (results->first_wrong_row)
+            json_object_set_new(json_object_get(object, "first_wrong"), "row_name",
+                                json_string(results->first_wrong_row));
         if (driver->rank_counts)
             json_object_set_new(json_object_get(object, "first_wrong"), "rank",
                                 json_integer((json_int_t)results->first_wrong_rank));

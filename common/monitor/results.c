@@ -84,6 +84,8 @@ int numalab_results_compare(struct numalab_worker *worker,
             results->first_wrong = mismatch;
             results->first_wrong_rank = worker->rank;
             results->first_wrong_n = worker->n;
+            results->first_wrong_row =
+                driver->row_name ? driver->row_name(oracle, array, mismatch.element) : NULL;
             results->first_wrong_phase = phase;
             results->first_wrong_repetition = repetition;
         }

@@ -65,6 +65,8 @@ def test_without_a_heading_one_ladder_helps_with_all() -> None:
         (TWO.replace("weak", ""), "code has an empty hint"),
         (TWO.replace("# near", "# near and so on"), "`# near and so on` is not of the form"),
         ("weak\n---\n", "the ladder has an empty hint"),
+        (TWO.replace("# near", "# near: near[sum]"), "no ladder helps with near"),
+        (TWO.replace("# near", "# near: near[]"), "is not of the form"),
     ],
 )
 def test_a_mistake_in_it_is_named(text: str, says: str) -> None:
@@ -103,6 +105,26 @@ def test_the_ladder_that_helps_with_a_criterion(labs: dict[str, Lab]) -> None:
         assert hint_command(hybrid, criterion) == command
     assert hint_command(labs["01_first_touch"], "local_pages") == "./numalab hint 01"
     assert ladder_for(hybrid, None) == hybrid.hints[0]
+
+
+def test_what_is_wrong_chooses_the_ladder(labs: dict[str, Lab]) -> None:
+    """A wrong sum of right values is no matter of the exchange."""
+    hybrid = labs["07_hybrid"]
+    read = {"exchange_halo": 9}
+    for array, seen, topic in (
+        ("residual", {}, "residual"),
+        ("residual", {"residual": 9}, "residual"),
+        ("field", {}, "exchange_halo"),
+        ("field", read, "exchange_halo"),
+        ("", {}, "exchange_halo"),
+        ("", read, "residual"),
+    ):
+        assert hint_command(hybrid, "correct", array, seen) == f"./numalab hint 07 {topic}"
+        assert find_ladder(hybrid, "correct", {"correct": array}, seen).topic == topic
+    assert not is_exhausted(hybrid, "correct", read)
+    assert is_exhausted(hybrid, "correct", read, "field")
+    assert not is_exhausted(hybrid, "correct", read, "residual")
+    assert is_exhausted(hybrid, "correct", {**read, "residual": 9})
 
 
 def test_after_the_strongest_hint_the_solution_is_named(
@@ -189,5 +211,16 @@ def test_without_a_topic_the_hint_is_on_what_failed_first(desk: Kit) -> None:
     done = numalab_command(desk, "hint", "06")
     assert "Hint 1 of 3 for 06_message_latency, far:" in done.out
     assert "Hints on the rest: ping_pong, near, predict." in done.out
+    desk.progress_file.write_text(
+        json.dumps(
+            {
+                "schema": 1,
+                "failed": {"07_hybrid": ["correct"]},
+                "wrong_arrays": {"07_hybrid": {"correct": "residual"}},
+            }
+        )
+    )
+    for topic in ((), ("correct",)):
+        assert "for 07_hybrid, residual:" in numalab_command(desk, "hint", "07", *topic).out
     again = numalab_command(desk, "hint", "06", "far.toml")
     assert "Hint 2 of 3 for 06_message_latency, far:" in again.out

@@ -91,7 +91,7 @@ WAITS = {"status": "timed_out", "doing": "ping_pong", "n": 4099, "limit_s": 5.0,
 WRONG = {
     "checked": 100, "wrong": 2,
     "first_wrong": {"array": "field", "element": 5, "expected": 1.0, "found": 2.0,
-                    "phase": "iterate", "repetition": 0, "rank": 1},
+                    "phase": "an iteration", "repetition": 0, "rank": 1},
 }  # fmt: skip
 
 
@@ -143,14 +143,37 @@ def test_an_interrupt_before_the_second_check_is_no_fail(messages: Lab) -> None:
 @pytest.mark.parametrize(
     ("language", "says"),
     [
-        ("c", "the first, in rank 1 of 3: field[5] is 2 after iterate"),
-        ("fortran", "the first, in rank 1 of 3: element 6 of field is 2 after iterate"),
+        ("c", "the first, in rank 1 of 3: field[5] is 2 after iteration 1"),
+        ("fortran", "the first, in rank 1 of 3: element 6 of field is 2 after iteration 1"),
     ],
 )
 def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, language=language))["correct"]
     assert found.status == "fail" and says in found.why
+    assert found.wrong_array == "field"
+
+
+def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:
+    place = {"row": 3, "column": 1, "row_name": "the halo row from the rank below"}
+    found = WRONG | {"first_wrong": WRONG["first_wrong"] | place | {"repetition": 2}}
+    record = session(invented.checked({"n": 7, "ranks": 2, "results": found}, part="ping_pong"))
+    validate(record, schema)
+    why = judged(messages, record)["correct"].why
+    assert (
+        "field in row 3 (the halo row from the rank below), column 1 is 2 after iteration 3" in why
+    )
+
+
+def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None:
+    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}, "n_unit": "bytes"}
+    for n, size in ((0, "0 bytes"), (1, "1 byte"), (4099, "4,099 bytes")):
+        check = invented.checked({"n": n, "ranks": 2, "results": few}, part="ping_pong")
+        validate(session(check), schema)
+        assert f"take 100 ({size}): one" in judged(messages, session(check))["correct"].why
+    late = CHECK | {"outcome": WAITS | {"n_unit": "bytes"}}
+    validate(session(late), schema)
+    assert "within 5 s (4,099 bytes)" in judged(messages, session(late))["correct"].why
 
 
 def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> None:
@@ -206,7 +229,12 @@ LEVEL = invented.rank_level
 @pytest.mark.parametrize(
     ("rank", "answer_to_less", "faults", "says"),
     [
-        (LEVEL("funneled"), 0, 0, "It asks for MPI_THREAD_FUNNELED, and a rank has 4 threads"),
+        (
+            LEVEL("funneled"),
+            0,
+            0,
+            "FUNNELED, and a rank has 4 threads (this check starts 4 in each), and the main",
+        ),
         (LEVEL("funneled"), None, 0, ""),
         (LEVEL("single", answer=1), None, 1, "too low a level"),
         (LEVEL("single", threads=1), None, 0, "a rank has one thread"),
@@ -587,10 +615,10 @@ def test_a_launch_that_can_not_be_meant_is_not_timed(hybrid: Lab) -> None:
 def test_a_launch_that_takes_for_ever_is_slow(hybrid: Lab) -> None:
     (run,) = generations(NEWCOMER, 1)
     part = next(role for role in run["roles"] if role["role"] == "submission")
-    part["outcome"] = {"status": "timed_out", "doing": "iterate", "n": 1000, "limit_s": 60.0,
+    part["outcome"] = {"status": "timed_out", "doing": "an iteration", "n": 1000, "limit_s": 60.0,
                        "printed_bytes": 0}  # fmt: skip
     found = judged(hybrid, session(run, files=LAUNCH))["launch_speedup"]
-    assert found.status == "fail" and "Far too slow" in found.why
+    assert found.status == "fail" and "Far too slow: one iteration took" in found.why
 
 
 def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:

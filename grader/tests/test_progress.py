@@ -31,7 +31,7 @@ from numalab.progress import (
 )
 from numalab.progress_report import progress_json, show_progress
 from numalab.report import make_console
-from numalab.verdict import Status, Verdict, verdict_on
+from numalab.verdict import Status, Verdict, read_verdict, verdict_on
 
 AT = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -218,6 +218,34 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
         progress = progress.with_result(lab.name, "c", result(lab), True)
     assert next_task(every, progress) is None
     assert all(is_done(progress.of_lab(lab)) for lab in every)
+
+
+def test_the_hint_follows_what_is_wrong(
+    labs: dict[str, Lab], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hybrid = labs["07_hybrid"]
+    wrong = tuple(
+        verdict_on(c, "fail", "", wrong_array="residual" if c.name == "correct" else "")
+        for c in hybrid.criteria
+    )
+    found = read_verdict(Verdict(hybrid.name, "c", "submission", wrong).to_json())
+    assert found.wrong_arrays == {"correct": "residual"}
+    kept = result_of(hybrid, found, AT, quick=False, is_untimed=False, machines=None)
+    store = tmp_path / "progress.json"
+    save_progress(store, Progress().with_result(hybrid.name, "c", kept, True))
+    progress = load_progress(store)
+    assert progress.wrong_arrays == {hybrid.name: {"correct": "residual"}}
+    for seen, command in (
+        ({"exchange_halo": 9}, "./numalab hint 07 residual"),
+        ({"residual": 9}, "cat solutions/07_hybrid/README.md"),
+    ):
+        task = next_task([hybrid], progress, {hybrid.name: seen})
+        assert task is not None and task.commands[0][0] == command
+    show_progress(make_console(), [hybrid], progress, {hybrid.name: {"residual": 9}})
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    what = next(n for n, line in enumerate(lines) if "cat solutions" in line)
+    assert lines[what + 1].startswith(" " * lines[what].index("all hints")), "wrapped below itself"
 
 
 def test_what_is_open_or_left_out_is_graded_again(first_touch: Lab) -> None:

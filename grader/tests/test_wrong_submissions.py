@@ -22,6 +22,7 @@ from numalab.files import write_json
 from numalab.grade import Session, effort_for, grade
 from numalab.kit import Kit, find_kit
 from numalab.measure import describe_node
+from numalab.report import to_mend
 from numalab.verdict import CriterionVerdict, Verdict
 from numalab.virtual.grading import grade_elsewhere
 from numalab.virtual.machine import find_machine
@@ -246,6 +247,8 @@ def test_wrong_submission(
         assert set(failed(there)) - may_fail == deserved - may_fail, reasons(there)
     by_place = [c for place in ("here", *names) for c in verdict.criteria if c.where == place]
     check_words(verdict.criteria if of_several else by_place, entry, language)
+    if "hint" in entry:
+        assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_mend(labs[lab_name], verdict)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert verdict.points < verdict.max_points - verdict.ungraded_points

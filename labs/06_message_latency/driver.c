@@ -123,6 +123,7 @@ static size_t compare(const struct numalab_oracle *view, size_t array, size_t fi
         .timed_n = {8, 8, 8},                                                            \
         .evidence_n = 8,                                                                 \
         .check_n = check_n,                                                              \
+        .n_unit = "bytes",                                                               \
         .repetitions = repetitions_of,                                                   \
         .bytes_moved = bytes_moved,                                                      \
         .create_ranks = create_ranks,                                                    \

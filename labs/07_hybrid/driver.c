@@ -192,7 +192,7 @@ static void iterate(struct whole *whole)
 static void advance(struct numalab_oracle *oracle, const char *phase)
 {
     if (strcmp(phase, "initialize") == 0) set_initial_values(oracle->whole);
-    if (strcmp(phase, "iterate") == 0) iterate(oracle->whole);
+    if (strcmp(phase, "an iteration") == 0) iterate(oracle->whole);
 }
 
 /* An own inner point of the array that the next iteration reads: a multiple of 2^-20 below
@@ -285,17 +285,29 @@ static bool place(size_t n, size_t array, size_t element, size_t *row, size_t *c
     return array == FIELD || array == NEXT;
 }
 
+static const char *row_name(const struct numalab_oracle *oracle, size_t array, size_t element)
+{
+    if (array > NEXT) return NULL;
+    const size_t row = element / oracle->whole->columns;
+    if (row > 0 && row <= oracle->rows) return NULL;
+    if (row == 0 && oracle->first_row > 0) return "the halo row from the rank above";
+    if (row > 0 && oracle->first_row + oracle->rows < oracle->whole->n)
+        return "the halo row from the rank below";
+    return "the boundary";
+}
+
 /* The student's kernel, and the kit's, which students only launch. */
 #define DRIVER_OF(name)                                                                  \
     {                                                                                    \
         .lab = "07_hybrid", .part = name, .arrays = arrays,                              \
         .array_count = sizeof arrays / sizeof arrays[0], .start_phase = "start",         \
-        .initialize_phase = "initialize", .compute_phase = "iterate",                    \
+        .initialize_phase = "initialize", .compute_phase = "an iteration",               \
         .rank_counts = rank_counts, .count = count, .check_n = check_n,                  \
         .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .few_pages_n = 510,           \
         .bytes_moved = bytes_moved,                                                      \
         .create_ranks = create, .of_rank = of_rank, .destroy = destroy,                  \
         .advance = advance, .change = change, .compare = compare, .place = place,        \
+        .row_name = row_name,                                                            \
     }
 
 static const struct numalab_driver code_driver = DRIVER_OF("code");

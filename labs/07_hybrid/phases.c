@@ -60,6 +60,6 @@ static void run_iterate(size_t n, void **arrays)
 const struct numalab_phase numalab_phases[] = {
     {"start", run_start},
     {"initialize", run_initialize},
-    {"iterate", run_iterate},
+    {"an iteration", run_iterate},
     {NULL, NULL},
 };

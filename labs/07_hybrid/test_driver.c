@@ -148,7 +148,7 @@ static void iterate(struct job *job, enum order order)
         job->residual[rank] = sum;
         job->iteration[rank]++;
     }
-    job->driver->advance(job->oracle, "iterate");
+    job->driver->advance(job->oracle, "an iteration");
 }
 
 static void change_some(struct job *job, uint64_t *state)
@@ -268,6 +268,25 @@ static void test_places(void)
     end(&job);
 }
 
+/* Rows that are not the rank's own have names, others and results have none. */
+static void test_row_names(void)
+{
+    struct job job;
+    start(&job, 64, 3);
+    for (size_t rank = 0; rank < job.ranks; rank++) {
+        const struct numalab_oracle *own = job.driver->of_rank(job.oracle, rank);
+        const size_t below = (rows_of(&job, rank) + 1) * job.columns;
+        const char *above_name = job.driver->row_name(own, NEXT, job.columns - 1);
+        const char *below_name = job.driver->row_name(own, FIELD, below);
+        EXPECT((strstr(above_name, "rank above") != NULL) == (rank > 0));
+        EXPECT((strstr(below_name, "rank below") != NULL) == (rank < 2));
+        EXPECT(job.driver->row_name(own, FIELD, job.columns) == NULL);
+        EXPECT(job.driver->row_name(own, FIELD, below - 1) == NULL);
+        EXPECT(job.driver->row_name(own, RESIDUAL, 0) == NULL);
+    }
+    end(&job);
+}
+
 /* What students' kernels get wrong. */
 static void test_mistakes(void)
 {
@@ -344,6 +363,7 @@ int main(void)
         for (size_t n = 4; n <= 64; n += n < 8 ? 1 : 8) test_right(n, ranks);
     test_right(301, 3);
     test_places();
+    test_row_names();
     test_mistakes();
     return failures > 0;
 }

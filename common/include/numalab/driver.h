@@ -65,6 +65,8 @@ struct numalab_driver {
     size_t largest_check_n;
     const size_t *check_n;
 
+    const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
+
     /* Round trips of one compute phase, where that is a ping-pong; else NULL. */
     size_t (*repetitions)(size_t n);
 
@@ -74,6 +76,10 @@ struct numalab_driver {
     /* Row and column of an element, from 0, of arrays that have two dimensions; false for
      * others. NULL: none has. */
     bool (*place)(size_t n, size_t array, size_t element, size_t *row, size_t *column);
+
+    /* Of an element of such an array whose row is not the rank's own, what that row is, in
+     * words; NULL for others. NULL: all rows are. */
+    const char *(*row_name)(const struct numalab_oracle *oracle, size_t array, size_t element);
 
     /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
      * in create's stead, and of_rank for the oracle as one of them sees it, which change

@@ -38,18 +38,21 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     from numalab.progress import load_progress
 
     (lab,) = choose_labs(load_labs(kit.root), [name])
+    progress = load_progress(kit.progress_file)
+    arrays = progress.wrong_arrays.get(lab.name, {})
+    seen = seen_hints(kit.hints_file).get(lab.name, {})
     if topic is None:
-        failed = load_progress(kit.progress_file).failed.get(lab.name, ())
-        ladder = next(filter(None, (ladder_for(lab, one) for one in failed)), None)
-        ladder = ladder or ladder_for(lab, None)
+        failed = progress.failed.get(lab.name, ())
+        found = (ladder_for(lab, one, arrays.get(one, ""), seen) for one in failed)
+        ladder = next(filter(None, found), None) or ladder_for(lab, None)
     else:
-        ladder = find_ladder(lab, topic)
+        ladder = find_ladder(lab, topic, arrays, seen)
     if ladder is None:
         raise UserError(f"lab {lab.name} has no hints")
     there_are = len(ladder.levels)
     if level is not None and level > there_are:
         raise UserError(f"lab {lab.name} has {there_are} hints, there is no number {level}")
-    shown = level or next_level(ladder, seen_hints(kit.hints_file).get(lab.name, {}))
+    shown = level or next_level(ladder, seen)
     remember(kit.hints_file, lab, ladder, shown)
     what = f"{lab.name}, {ladder.topic}" if ladder.topic else lab.name
     click.echo(f"Hint {shown} of {there_are} for {what}:\n")

@@ -33,7 +33,10 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
             value = float(max(wrong, 1))  # writing before an array is wrong, too
-            return verdict_on(criterion, "fail", why, value=value, unit="elements")
+            array = found.first_wrong.array if found.first_wrong else ""
+            return verdict_on(
+                criterion, "fail", why, value=value, unit="elements", wrong_array=array
+            )
     if bad is not None:
         return unusable(criterion, bad, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.checks]):

@@ -78,18 +78,37 @@ def indexed(array: str, element: int, language: str) -> str:
     return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
 
 
+def size_words(n: int, unit: str) -> str:
+    """The size of a problem. unit: what n counts, empty: elements."""
+    return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
+
+
+def one_of(phase: str) -> str:
+    """phase: as for _nth."""
+    return f"one {phase.split(maxsplit=1)[1]}" if " " in phase else f"one call of {phase}"
+
+
+def _subject(phase: str) -> str:
+    """At the beginning of a sentence. phase: as for _nth."""
+    return first_upper(phase) if " " in phase else phase
+
+
+def _nth(phase: str, number: int) -> str:
+    """phase: a function's name, or words with an article where it calls several."""
+    if " " in phase:
+        return f"{phase.split(maxsplit=1)[1]} {number}"
+    return phase if number == 1 else f"call {number} of {phase}"
+
+
 def mismatch(first: Mismatch, language: str) -> str:
     where = indexed(first.array, first.element, language)
     if first.rank is not None and language == "fortran":  # the array may have two dimensions
         where = f"element {first.element + 1} of {first.array}"
     if first.row is not None and first.column is not None:
         column = first.column + (1 if language == "fortran" else 0)
-        where = f"{first.array} in row {first.row}, column {column}"
-    after = (
-        f"after {first.phase}"
-        if first.repetition == 0
-        else f"after call {first.repetition + 1} of {first.phase}"
-    )
+        row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
+        where = f"{first.array} in row {row}, column {column}"
+    after = f"after {_nth(first.phase, first.repetition + 1)}"
     found, expected = _apart(first.found, first.expected)
     return f"{where} is {found} {after}, it should be {expected}"
 
@@ -98,7 +117,7 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
     """What is wrong with the results, or None. ranks: of the job, where there is one."""
     if found.wrong:
         assert found.first_wrong is not None
-        size = f" with n = {n:,}" if n is not None else ""
+        size = f" with {size_words(n, found.n_unit)}" if n is not None else ""
         rank = found.first_wrong.rank
         place = ""
         if rank is not None:
@@ -109,7 +128,7 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
         )
     few = found.too_few_messages
     if few is not None:
-        size = f" (n = {n:,})" if n is not None else ""
+        size = f" ({size_words(n, found.n_unit)})" if n is not None else ""
         return (
             f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
             f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
@@ -173,19 +192,23 @@ def _who_erred(ended: Outcome) -> str:
     return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}" if said else "A rank"
 
 
+def _its_size(ended: Outcome) -> str:
+    return size_words(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
+
+
 def _size(ended: Outcome) -> str:
     """n, and the number of ranks where the subject does not tell it."""
     ranks = ended.detail.get("ranks", 1)
     job = f", {ranks} ranks" if ranks > 1 and "rank" not in ended.detail else ""
-    return f" (n = {ended.detail.get('n', 0):,}{job})"
+    return f" ({_its_size(ended)}{job})"
 
 
 def _timed_out(ended: Outcome, phase: str) -> str:
     limit_s, ranks = ended.detail["limit_s"], ended.detail.get("ranks", 1)
-    n = f"(n = {ended.detail.get('n', 0):,})"
+    n = f"({_its_size(ended)})"
     if ranks == 1:
         return (
-            f"{phase} did not return within {limit_s:g} s {n}; it was stopped. "
+            f"{_subject(phase)} did not return within {limit_s:g} s {n}; it was stopped. "
             "Look for a loop that never ends, or threads that wait for each other."
         )
     if "rank" in ended.detail:

@@ -2,18 +2,19 @@
 
 Authors write them into hints.md of the lab's folder. A heading begins a task's ladder,
 `# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one of the
-topic's name); a line of `---` stands between two hints. A file without a heading is one ladder
-for all criteria. Pure functions.
+topic's name); a line of `---` stands between two hints. `CRITERION[ARRAY]` is for wrong results
+that begin in this array. A file without a heading is one ladder for all criteria. Pure functions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 # No preprocessor line of C looks like it.
-_HEADING = re.compile(r"^# +(?P<topic>\w+) *(?:: *(?P<criteria>\w+(?: *, *\w+)*) *)?$")
+_HELPED = r"\w+(?:\[\w+\])?"
+_HEADING = re.compile(rf"^# +(?P<topic>\w+) *(?:: *(?P<helped>{_HELPED}(?: *, *{_HELPED})*) *)?$")
 _NEXT = re.compile(r"^---\s*$", re.MULTILINE)
 
 
@@ -24,18 +25,30 @@ class BadHints(ValueError):
 @dataclass(frozen=True)
 class Ladder:
     """topic: the task's name, "" where a lab has one ladder for all; criteria: that it helps
-    with; levels: the hints, each stronger than the one before."""
+    with; levels: the hints, each stronger than the one before; only: criteria with which it
+    helps where wrong results begin in an array, each with that array."""
 
     topic: str
     criteria: tuple[str, ...]
     levels: tuple[str, ...]
+    only: tuple[tuple[str, str], ...] = ()
+
+    def helps_with_all_of(self, criterion: str) -> bool:
+        return criterion in self.criteria and all(name != criterion for name, _ in self.only)
 
 
-def _ladder(topic: str, criteria: tuple[str, ...], text: str) -> Ladder:
+def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
+    """helped: criteria, some with an array."""
+    parts = [name.rstrip("]").partition("[") for name in helped]
     levels = tuple(part.strip() for part in _NEXT.split(text))
     if not all(levels):
         raise BadHints(f"{topic or 'the ladder'} has an empty hint")
-    return Ladder(topic, criteria, levels)
+    return Ladder(
+        topic,
+        tuple(name for name, _, _ in parts),
+        levels,
+        tuple((name, array) for name, _, array in parts if array),
+    )
 
 
 def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
@@ -54,14 +67,16 @@ def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
         if found is None:
             raise BadHints(f"`{heading}` is not of the form `# TOPIC: CRITERION, CRITERION`")
         topic = found["topic"]
-        helped = tuple(re.split(r" *, *", found["criteria"] or topic))
-        unknown = [name for name in helped if name not in criteria]
+        ladder = _ladder(topic, re.split(r" *, *", found["helped"] or topic), hints)
+        unknown = [name for name in ladder.criteria if name not in criteria]
         if unknown:
             raise BadHints(f"{topic} is for {unknown[0]}, and the lab has no such criterion")
         if topic in ladders:
             raise BadHints(f"there are two ladders for {topic}")
-        ladders[topic] = _ladder(topic, helped, hints)
-    helped_with = {name for ladder in ladders.values() for name in ladder.criteria}
+        ladders[topic] = ladder
+    helped_with = {
+        name for one in ladders.values() for name in one.criteria if one.helps_with_all_of(name)
+    }
     left = [name for name in criteria if name not in helped_with]
     if left:
         raise BadHints(f"no ladder helps with {left[0]}")

@@ -15,6 +15,7 @@ from numalab.hint_ladders import Ladder
 # The strongest hint that was seen, of each topic.
 Levels = Mapping[str, int]
 NONE_SEEN: Levels = MappingProxyType({})
+NO_ARRAYS: Mapping[str, str] = MappingProxyType({})
 
 
 def seen_hints(store: Path) -> dict[str, dict[str, int]]:
@@ -46,11 +47,30 @@ def next_level(ladder: Ladder, seen: Levels) -> int:
     return min(seen.get(ladder.topic, 0) + 1, len(ladder.levels))
 
 
-def ladder_for(lab: Lab, criterion: str | None) -> Ladder | None:
-    """The ladder that helps with a criterion, the first of the lab where it is not said which;
-    None: there is none."""
-    found = (one for one in lab.hints if criterion is None or criterion in one.criteria)
-    return next(found, None)
+def _has_more(ladder: Ladder, seen: Levels) -> bool:
+    return seen.get(ladder.topic, 0) < len(ladder.levels)
+
+
+def ladders_for(lab: Lab, criterion: str | None, array: str = "") -> list[Ladder]:
+    """The ladders that help with a criterion, of all where it is not said which. array: in which
+    wrong results begin, empty: not known; one that is on this array goes before all others."""
+    if criterion is None:
+        return list(lab.hints)
+    helping = [one for one in lab.hints if criterion in one.criteria]
+    on_array = [one for one in helping if (criterion, array) in one.only]
+    on_all = [one for one in helping if one.helps_with_all_of(criterion)]
+    if array:
+        return on_array or on_all
+    return [*on_all, *(one for one in helping if one not in on_all)]
+
+
+def ladder_for(
+    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+) -> Ladder | None:
+    """Of those the first that has more to say; where none has, the first. None: there is
+    none."""
+    found = ladders_for(lab, criterion, array)
+    return next((one for one in found if _has_more(one, seen)), next(iter(found), None))
 
 
 def topics_of(lab: Lab) -> tuple[str, ...]:
@@ -58,15 +78,18 @@ def topics_of(lab: Lab) -> tuple[str, ...]:
     return tuple(ladder.topic for ladder in lab.hints if ladder.topic)
 
 
-def find_ladder(lab: Lab, topic: str) -> Ladder:
-    """By the topic's name, a file's or a criterion's. Raises UserError."""
+def find_ladder(
+    lab: Lab, topic: str, arrays: Mapping[str, str] = NO_ARRAYS, seen: Levels = NONE_SEEN
+) -> Ladder:
+    """By the topic's name, a file's or a criterion's. arrays: in which wrong results begin, by
+    criterion. Raises UserError."""
     wanted = topic.rstrip("/").rsplit("/", 1)[-1]
     stem = wanted.split(".")[0]
     topics = topics_of(lab)
     for ladder in lab.hints:
         if ladder.topic in (wanted, stem):
             return ladder
-    helped = ladder_for(lab, stem)
+    helped = ladder_for(lab, stem, arrays.get(stem, ""), seen)
     if helped is not None:
         return helped
     if not topics:
@@ -82,15 +105,18 @@ def _names(ladders: Sequence[Ladder]) -> list[str]:
     return [name for ladder in ladders for name in (ladder.topic, *ladder.criteria)]
 
 
-def hint_command(lab: Lab, criterion: str | None) -> str | None:
-    """The command whose hint fits a criterion; None: the lab has none."""
-    ladder = ladder_for(lab, criterion)
+def hint_command(
+    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+) -> str | None:
+    """The command whose hint fits a criterion, as ladder_for; None: the lab has none."""
+    ladder = ladder_for(lab, criterion, array, seen)
     if ladder is None:
         return None
     return " ".join(word for word in ("./numalab hint", lab.number, ladder.topic) if word)
 
 
-def is_exhausted(lab: Lab, criterion: str | None, seen: Levels) -> bool:
-    """Whether the strongest hint on a criterion was seen, so that another call shows it again."""
-    ladder = ladder_for(lab, criterion)
-    return ladder is not None and seen.get(ladder.topic, 0) >= len(ladder.levels)
+def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, array: str = "") -> bool:
+    """Whether all hints that help with a criterion were seen, so that another call shows the
+    strongest again."""
+    found = ladders_for(lab, criterion, array)
+    return bool(found) and not any(_has_more(one, seen) for one in found)

@@ -98,7 +98,8 @@ def _least(run: ThreadLevel) -> tuple[int, int, str]:
         return _SINGLE, _SINGLE, "a rank has one thread"
     # A single construct may have met the main thread each time.
     in_parallel = any(rank.calls.main_in_parallel for rank in ranks)
-    why = f"a rank has {explain.count(most, 'thread')}, and the main one calls MPI"
+    started = f" (this check starts {run.team} in each)" if most == run.team else ""
+    why = f"a rank has {explain.count(most, 'thread')}{started}, and the main one calls MPI"
     return _FUNNELED, _SERIALIZED if in_parallel else _FUNNELED, why
 
 

@@ -28,7 +28,8 @@ STATUSES = get_args(Status)
 @dataclass(frozen=True)
 class Result:
     """A grading of a learner's own kernel. statuses: of each criterion; left_out: those that
-    were not looked at, since that was not asked for, and that ./numalab grade may show."""
+    were not looked at, since that was not asked for, and that ./numalab grade may show;
+    wrong_arrays: as of a Verdict."""
 
     graded_at: str  # ISO 8601, with the time zone
     points: int
@@ -37,6 +38,7 @@ class Result:
     quick: bool
     statuses: Mapping[str, Status]
     left_out: tuple[str, ...]
+    wrong_arrays: Mapping[str, str] = field(default_factory=dict)
 
     def having(self, *wanted: Status) -> list[str]:
         """The criteria of these statuses, in the lab's order."""
@@ -69,16 +71,18 @@ class Result:
             "quick": self.quick,
             "statuses": dict(self.statuses),
             "left_out": list(self.left_out),
+            "wrong_arrays": dict(self.wrong_arrays),
         }
 
 
 @dataclass(frozen=True)
 class Progress:
-    """best: by lab and language. failed: of the last grading of a lab, whatever its kernel,
-    the criteria that failed."""
+    """best: by lab and language. Of the last grading of a lab, whatever its kernel, failed: the
+    criteria that failed; wrong_arrays: as of a Verdict."""
 
     best: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wrong_arrays: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> Progress:
         """is_own: it is the learner's work, not the handout."""
@@ -86,7 +90,11 @@ class Progress:
         of_lab = best.setdefault(lab, {})
         if is_own and result.is_better_than(of_lab.get(language)):
             of_lab[language] = result
-        return Progress(best, {**self.failed, lab: tuple(result.having("fail"))})
+        return Progress(
+            best,
+            {**self.failed, lab: tuple(result.having("fail"))},
+            {**self.wrong_arrays, lab: result.wrong_arrays},
+        )
 
     def of_lab(self, lab: Lab) -> dict[str, Result]:
         """The best results by language, of the criteria that the lab still has."""
@@ -110,6 +118,7 @@ class Progress:
                 if results
             },
             "failed": {lab: list(names) for lab, names in self.failed.items()},
+            "wrong_arrays": {lab: dict(arrays) for lab, arrays in self.wrong_arrays.items()},
         }
 
 
@@ -138,6 +147,7 @@ def result_of(
         quick=quick,
         statuses=statuses,
         left_out=left_out,
+        wrong_arrays=verdict.wrong_arrays,
     )
 
 
@@ -171,9 +181,14 @@ def _result(data: Any) -> Result | None:
             quick=bool(data["quick"]),
             statuses=statuses,
             left_out=tuple(map(str, data["left_out"])),
+            wrong_arrays=_names(data.get("wrong_arrays", {})),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _names(data: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in data.items()}
 
 
 def _table(data: Any, key: str) -> dict[str, Any]:
@@ -204,7 +219,12 @@ def load_progress(store: Path) -> Progress:
         for lab, names in _table(data, "failed").items()
         if isinstance(names, list)
     }
-    return Progress(best, failed)
+    arrays = {
+        lab: _names(found)
+        for lab, found in _table(data, "wrong_arrays").items()
+        if isinstance(found, dict)
+    }
+    return Progress(best, failed, arrays)
 
 
 def aside_path(store: Path) -> Path:
@@ -315,12 +335,13 @@ def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
             else f"{listed(result.having('inconclusive', 'error'))} stayed open"
         )
         return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
-    hint = hint_command(lab, failed[0])
+    array = result.wrong_arrays.get(failed[0], "")
+    hint = hint_command(lab, failed[0], array, seen)
     watch = f"./numalab watch {lab.number} --lang {language}"
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
     what = f"mend {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"mend {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if is_exhausted(lab, failed[0], seen):
+    if is_exhausted(lab, failed[0], seen, array):
         why = f"cat solutions/{lab.name}/README.md"
         commands.insert(0, (why, "all hints on it are read; this explains the solution"))
     elif hint is not None:

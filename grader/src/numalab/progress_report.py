@@ -88,9 +88,12 @@ def _show_task(console: Console, task: Task | None) -> None:
         return
     language = f", {LANGUAGE_NAMES[task.language]}" if task.language else ""
     console.print(f"Next: {task.lab}{language}: {task.what}.")
-    width = max(len(command) for command, _ in task.commands)
+    table = Table.grid(padding=(0, 3, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
     for command, does in task.commands:
-        console.print(Text(f"  {command:<{width}}   {does}"))
+        table.add_row(Text(f"  {command}"), Text(does))
+    console.print(table)
 
 
 def progress_json(labs: Sequence[Lab], progress: Progress, hints: Hints) -> dict[str, Any]:

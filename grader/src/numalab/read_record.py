@@ -70,11 +70,13 @@ def _results(data: Json) -> Results:
             rank=first.get("rank"),
             row=first.get("row"),
             column=first.get("column"),
+            row_name=first.get("row_name"),
         ),
         wrote_before_array=data.get("wrote_before_array"),
         too_few_messages=TooFewMessages(**data["too_few_messages"])
         if "too_few_messages" in data
         else None,
+        n_unit=data.get("n_unit", ""),
     )
 
 

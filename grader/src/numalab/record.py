@@ -43,6 +43,7 @@ class Mismatch:
     rank: int | None = None
     row: int | None = None  # of an array with two dimensions, from 0, as column is
     column: int | None = None
+    row_name: str | None = None  # of a row that is not the rank's own
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Results:
     first_wrong: Mismatch | None
     wrote_before_array: str | None
     too_few_messages: TooFewMessages | None = None
+    n_unit: str = ""  # what n counts; empty: elements
 
 
 @dataclass(frozen=True)

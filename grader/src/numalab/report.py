@@ -269,8 +269,9 @@ def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     if failed[1:]:
         told += f" (the first of {len(failed)} criteria that fail)"
     lines = [f"{told}."]
-    hint = hint_command(lab, first)
-    if is_exhausted(lab, first, hints_seen):
+    array = verdict.wrong_arrays.get(first, "")
+    hint = hint_command(lab, first, array, hints_seen)
+    if is_exhausted(lab, first, hints_seen, array):
         lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
     elif hint:
         lines.append(f"A hint: {hint}")

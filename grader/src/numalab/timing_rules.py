@@ -269,8 +269,8 @@ def _too_slow(generation: Generation) -> str:
     solution = generation.elapsed_s.get(SOLUTION)
     beside = f", where the solution takes {min(solution):.2g} s" if solution else ""
     return (
-        f"Far too slow: one call of {detail['doing']} took more than {detail['limit_s']:g} s "
-        f"(n = {detail['n']:,}){beside}; it was stopped."
+        f"Far too slow: {explain.one_of(detail['doing'])} took more than {detail['limit_s']:g} s "
+        f"({explain.size_words(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
     )
 
 

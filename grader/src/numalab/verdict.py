@@ -15,7 +15,9 @@ UNGRADED: tuple[Status, ...] = ("not_gradable", "inconclusive", "error")
 @dataclass(frozen=True)
 class CriterionVerdict:
     """value: in unit, None where nothing was measured; interval: of a timing ratio, an end
-    is None where the generations do not bound it; where: "here" or a machine's name."""
+    is None where the generations do not bound it; where: "here" or a machine's name;
+    wrong_array: of results, the array in which the first wrong one is; empty: none, or not
+    known."""
 
     name: str
     kind: Kind
@@ -29,6 +31,7 @@ class CriterionVerdict:
     unit: str = ""
     interval: tuple[float | None, float | None] | None = None
     where: str = "here"
+    wrong_array: str = ""
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -48,6 +51,8 @@ class CriterionVerdict:
             data["at_most"] = self.at_most
         if self.interval is not None:
             data["interval"] = list(self.interval)
+        if self.wrong_array:
+            data["wrong_array"] = self.wrong_array
         return data
 
 
@@ -108,6 +113,11 @@ class Verdict:
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")
 
+    @property
+    def wrong_arrays(self) -> dict[str, str]:
+        """By criterion, where it is known; of several places the first."""
+        return {c.name: c.wrong_array for c in reversed(self.failed()) if c.wrong_array}
+
     def to_json(self) -> dict[str, Any]:
         return {
             "lab": self.lab,
@@ -147,6 +157,7 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
         unit=data["unit"],
         interval=None if interval is None else (interval[0], interval[1]),
         where=data["where"],
+        wrong_array=data.get("wrong_array", ""),
     )
 
 
