@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,7 +27,9 @@ from numalab.judge import judge
 from numalab.kit import Kit
 from numalab.measure import describe_node
 from numalab.read_record import parse
-from numalab.virtual.grading import grade_elsewhere, left_out
+from numalab.report import criterion_rows
+from numalab.verdict import verdict_on, with_machine
+from numalab.virtual.grading import grade_elsewhere, left_open, left_out
 from numalab.virtual.machine import find_machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
@@ -217,7 +220,84 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
     here = graded.verdict()
     with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
         grade_elsewhere(graded, here, [find_machine(kit, "hydra")], places)
-    assert stopped.value.args == (here, [])
+    verdict, sessions = stopped.value.args
+    assert sessions == []
+    there = [c for c in verdict.criteria if c.where == "hydra"]
+    assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
+    assert all(c.status == "inconclusive" and c.is_interrupted for c in there)
+    assert set(here.criteria) - set(verdict.criteria) == {
+        c for c in here.criteria if c.name == "local_pages"
+    }, "what was graded stays"
+
+
+def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
+    """Right on the first of three machines is not yet right."""
+    hybrid = labs["07_hybrid"]
+    record = invented.evidence(invented.ONE_NODE) | {
+        "lab": hybrid.name, "runs": [invented.checked(part="code")],
+    }  # fmt: skip
+    evidence = parse(record)
+    session = cast(Session, SimpleNamespace(lab=hybrid, evidence=evidence))
+    here = judge(hybrid, evidence)
+    before = left_open(session, here, hybrid.machines)
+    where = [c.where for c in before.criteria if c.name == "ranks_placed"]
+    assert where == ["hydra", "nebula", "westmere-ex"], "not: not gradable here"
+    assert before.statuses["ranks_placed"] == before.statuses["local_pages"] == "inconclusive"
+
+    (placed,) = [c for c in hybrid.criteria if c.name == "ranks_placed"]
+    right = replace(
+        here,
+        criteria=tuple(
+            verdict_on(c, "pass" if c is placed else "not_gradable", "Right.")
+            for c in hybrid.criteria
+        ),
+    )
+    on_hydra = with_machine(here, right, "hydra", {"ranks_placed"})
+    assert on_hydra.statuses["ranks_placed"] == "pass"
+    verdict = left_open(session, on_hydra, ["nebula", "westmere-ex"], with_first=False)
+    assert verdict.statuses["ranks_placed"] == "inconclusive"
+    assert verdict.statuses["local_pages"] == "not_gradable"
+    assert verdict.points == on_hydra.points - 2
+    assert verdict.points_of("inconclusive") - here.points_of("inconclusive") == 2
+    rows = [r for r in criterion_rows(verdict.criteria) if r.criterion.name == "ranks_placed"]
+    assert [(r.criterion.status, r.criterion.where, r.points) for r in rows] == [
+        ("pass", "hydra", ""), ("inconclusive", "nebula", "-/2"),
+    ]  # fmt: skip
+    assert rows[1].elsewhere == ("westmere-ex",)
+
+    record["runs"][0]["checks"][0]["results"] = wrong_results()
+    broken = cast(Session, SimpleNamespace(lab=hybrid, evidence=parse(record)))
+    verdict = left_open(broken, judge(hybrid, parse(record)), hybrid.machines)
+    assert verdict.statuses["local_pages"] == "not_gradable", "it would not have been run there"
+
+
+def wrong_results() -> Json:
+    return {
+        "checked": 9, "wrong": 1,
+        "first_wrong": {"array": "field", "element": 5, "expected": 1.0, "found": 2.0,
+                        "phase": "an iteration", "repetition": 0, "rank": 0},
+    }  # fmt: skip
+
+
+def test_a_wrong_kernel_is_not_judged_on_machines(
+    kit: Kit, first_touch: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not run is not failed, on a machine that was named, either."""
+    record = invented.evidence(invented.ONE_NODE)
+    record["runs"] = record["runs"][:1]
+    record["runs"][0]["checks"][0]["results"] = wrong_results()
+    evidence = parse(record)
+    session = cast(
+        Session, SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c")
+    )
+    found, there = grade_elsewhere(
+        session, judge(first_touch, evidence), [find_machine(kit, "hydra")],
+        cast(VirtualPlaces, None),
+    )  # fmt: skip
+    on_hydra = [c for c in found.criteria if c.where == "hydra"]
+    assert there == [] and len(on_hydra) == 3
+    assert {c.status for c in on_hydra} == {"not_gradable"}
+    assert {c.why for c in on_hydra} == {"Not run there, until the kernel is right here."}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from numalab.judge import (
 from numalab.read_record import parse, validate
 from numalab.timing_rules import timing_state
 from numalab.touch_map import touch_map_picture
-from numalab.verdict import CriterionVerdict, Verdict
+from numalab.verdict import CriterionVerdict, Status, Verdict
 
 Json = dict[str, Any]
 ONE = invented.ONE_NODE
@@ -96,15 +96,19 @@ def test_a_run_that_does_not_end_well_fails_everything(
     assert verdict.points == 0
 
 
-@pytest.mark.parametrize("status", ["kit_error", "cancelled"])
-def test_what_is_not_the_students_fault_is_no_fail(first_touch: Lab, status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "deserved"), [("kit_error", "error"), ("cancelled", "inconclusive")]
+)
+def test_what_is_not_the_students_fault_is_no_fail(
+    first_touch: Lab, status: str, deserved: Status
+) -> None:
     record = right()
     record["runs"] = [run_of(record, "check")]
     record["runs"][0]["outcome"] = {
         "status": status, "doing": "stop the worker", "n": 7, "printed_bytes": 0, "error": "no",
     }  # fmt: skip
     verdict = judged(first_touch, record)
-    assert verdict.status == "error"
+    assert verdict.status == deserved
     assert not verdict.failed()
     assert verdict.ungraded_points == 10
 

@@ -131,7 +131,7 @@ def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> Non
 
 
 def test_an_interrupt_before_the_second_check_is_no_fail(messages: Lab) -> None:
-    assert judged(messages, session(CHECK))["deadlock_free"].status == "error"
+    assert judged(messages, session(CHECK))["deadlock_free"].status == "inconclusive"
     ours = {"status": "kit_error", "doing": "start the job", "error": "no", "printed_bytes": 0}
     found = judged(messages, session(CHECK, SYNCHRONOUS | {"outcome": ours}))
     assert found["deadlock_free"].status == "error"
@@ -550,7 +550,7 @@ def test_where_no_message_can_be_timed(messages: Lab) -> None:
     assert not needs_latency(messages, parse(one_core), "placement")
     assert needs_latency(messages, parse(session(files=FILES)), "placement")
     assert not needs_latency(messages, parse(session(files=FILES)), "ping_pong")
-    assert judged(messages, session(files=FILES))["predicted"].status == "error"
+    assert judged(messages, session(files=FILES))["predicted"].status == "inconclusive"
 
 
 # ---- what launches are worth -----------------------------------------------------------
@@ -579,7 +579,7 @@ def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: 
     found = judged(hybrid, same)
     assert found["launch_speedup"].status == "not_gradable"
     assert "The kit's newcomer.toml is not 1.15 times slower" in found["launch_speedup"].why
-    assert found["over_flat"].status == "error"  # not timed yet
+    assert found["over_flat"].status == "inconclusive"  # not timed yet
 
 
 def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
@@ -605,7 +605,7 @@ def test_a_launch_that_can_not_be_meant_is_not_timed(hybrid: Lab) -> None:
     found = judged(hybrid, session(slow, files=LAUNCH))
     assert found["over_flat"].status == "not_gradable"
     assert "flat.toml: no." in found["over_flat"].why
-    assert found["launch_speedup"].status == "error"
+    assert found["launch_speedup"].status == "inconclusive"
     unreadable = session(files=LAUNCH)
     unreadable["handed_in"][0]["complaint"] = "launch.toml: what?"
     assert judged(hybrid, unreadable)["launch_speedup"].why == "launch.toml: what?"

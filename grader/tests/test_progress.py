@@ -101,6 +101,37 @@ def test_the_best_stays_and_the_last_failures_are_known(first_touch: Lab) -> Non
     assert progress.failed[name] == ("correct",)
 
 
+def test_an_interrupted_grading_is_a_beginning(
+    first_touch: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = first_touch.name
+    cut = verdict(first_touch, "c", "inconclusive", correct="pass")
+    kept = result_of(
+        first_touch, cut, AT, quick=False, is_untimed=False, machines=None, interrupted=True
+    )
+    earlier = Progress(failed={name: ("correct",)})
+    progress = earlier.with_result(name, "c", kept, True)
+    assert progress.failed == earlier.failed, "what fails is not known yet"
+    show_progress(make_console(), [first_touch], progress, {})
+    said = " ".join(capsys.readouterr().out.split())
+    assert "interrupted:" in said and "more" in said and "not begun" not in said
+    # Of as many points what was looked at in full, with its failures.
+    whole = result(first_touch, "fail", correct="pass")
+    assert whole.points == kept.points
+    assert whole.is_better_than(kept) and not kept.is_better_than(whole)
+
+
+def test_a_hint_is_a_beginning(labs: dict[str, Lab], capsys: pytest.CaptureFixture[str]) -> None:
+    every = list(labs.values())
+    read = {every[2].name: {"": 1}}
+    task = next_task(every, Progress(), read)
+    assert task is not None and task.lab == every[2].name and task.what.startswith("go on with")
+    read = {every[2].name: {every[2].hints[0].topic: 1}}
+    show_progress(make_console(), every, Progress(), read)
+    out = capsys.readouterr().out
+    assert out.count("not begun") == len(every) - 1 and out.count("begun, not graded") == 1
+
+
 # ---- whose work it is ----------------------------------------------------------------------
 
 

@@ -153,7 +153,7 @@ def test_an_interrupted_grading_shows_what_there_is(first_touch: Lab) -> None:
     record = of_times(0.2, 0.2) | {"timing_error": "Interrupted before it was decided."}
     assert accounts_of(first_touch, record)["efficiency"].stopped_because == "interrupted"
     text = in_one_line(shown(first_touch, record))
-    assert "efficiency: not decided after 2 generations" in text
+    assert "efficiency: left open after 2 generations" in text
     assert "too few generations for an interval" in text
     assert "it was interrupted" in text
 

@@ -157,14 +157,13 @@ def hand_in(kit: Kit, lab: Lab, language: str, entry: Json, folder: Path) -> Non
 
 
 def deserved_there(lab: Lab, entry: Json) -> set[str]:
-    """What fails on the machine: all that could be seen where the kernel does not work,
-    else what fails here, and that the pages are not where they are used."""
+    """What fails on the machine: what fails here, and that the pages are not where they are used;
+    nothing where the kernel does not work, since it is not run there."""
     if "fails_on_machine" in entry:
         return set(entry["fails_on_machine"])
-    evidence = {c.name for c in lab.criteria if c.kind == "evidence"}
     if "correct" in entry["fails"]:
-        return evidence | {"correct"}
-    found = evidence & set(entry["fails"])
+        return set()
+    found = {c.name for c in lab.criteria if c.kind == "evidence"} & set(entry["fails"])
     return found | ({"local_pages"} if "touched_where_used" in found else set())
 
 

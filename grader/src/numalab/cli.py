@@ -418,7 +418,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     from numalab.timing_account import timing_accounts, with_timing
     from numalab.timing_plot import timing_lines
     from numalab.verdict import of_machine
-    from numalab.virtual.grading import grade_elsewhere, left_out
+    from numalab.virtual.grading import grade_elsewhere, left_open, left_out
     from numalab.virtual.machine import find_machine
 
     console = report.make_console()
@@ -453,7 +453,11 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
                 verdict = grade.grade(session)
             except Interrupted:
                 interrupted = True
-                verdict = session.verdict()
+                names = request.machine_names
+                verdict = left_open(
+                    session, session.verdict(), lab.machines if names is None else names,
+                    are_the_labs=names is None,
+                )  # fmt: skip
             try:
                 if not request.here_only and not interrupted:
                     verdict, elsewhere = grade_elsewhere(session, verdict, request.on, places)
@@ -465,8 +469,8 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
                     session.keep(verdict)
                     for there in elsewhere:
                         there.keep(of_machine(there.verdict(), there.place.name))
-                if request.is_own and not interrupted:
-                    _keep_progress(kit, lab, verdict, request)
+                if request.is_own:
+                    _keep_progress(kit, lab, verdict, request, interrupted)
             except KitError as error:  # the report is worth more than its copy
                 not_kept = str(error)
         verdicts.append(verdict)
@@ -537,13 +541,15 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     return Graded(verdicts, interrupted, node)
 
 
-def _keep_progress(kit: Kit, lab: Lab, verdict: Verdict, request: Request) -> None:
+def _keep_progress(
+    kit: Kit, lab: Lab, verdict: Verdict, request: Request, interrupted: bool
+) -> None:
     """Raises KitError."""
     from numalab import progress
 
     is_untimed = request.no_times is not None
     result = progress.result_of(
-        lab, verdict, progress.now(), request.quick, is_untimed, request.machine_names
+        lab, verdict, progress.now(), request.quick, is_untimed, request.machine_names, interrupted
     )
     progress.keep_result(kit, lab, verdict, result)
 

@@ -28,7 +28,8 @@ def progress(kit: Kit, json_path: Path | None) -> None:
     kit; nothing is sent anywhere.
 
     A lab is done when nothing fails or is open in one of the languages. What this node
-    can't show does not count, and neither does a handout as it was given to you.
+    can't show does not count, and neither does a handout as it was given to you. A lab
+    is begun with the first grading of your own files, interrupted or not, or a hint.
 
     \b
     Examples:

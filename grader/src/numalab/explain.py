@@ -38,6 +38,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
+def some(names: Sequence[str]) -> str:
+    """As listed; of many the first ones, and how many more."""
+    return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
+
+
 def threads(numbers: Sequence[int]) -> str:
     """thread 3; threads 0, 1, 2 and 5 more."""
     if len(numbers) == 1:

@@ -21,7 +21,7 @@ from numalab.kit import Kit
 from numalab.record import CONTROL, HANDOUT, SCHEMA_VERSION, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.sandbox import Sandbox, level_of
 from numalab.turns import NOBODY_ELSE, Turns
-from numalab.verdict import Verdict
+from numalab.verdict import NOT_DECIDED, Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
@@ -478,7 +478,7 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
             if with_times:
                 session.take_times()
     except (KeyboardInterrupt, Interrupted) as error:
-        session.data["timing_error"] = "Interrupted before it was decided."
+        session.data["timing_error"] = NOT_DECIDED
         raise Interrupted from error
     return session.verdict()
 

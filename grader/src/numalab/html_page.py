@@ -125,12 +125,17 @@ def rows_of(verdict: Verdict) -> Iterator[Row]:
 
 def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     """What it means that some criteria were not graded."""
+    undone = dict.fromkeys(c.name for c in verdict.criteria if c.is_interrupted)
+    if undone:
+        yield f"Interrupted: {', '.join(undone)}: no points yet, and none lost. Grade again."
     for status, means in (
         ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
         ("not_gradable", "this node can't show it, which costs no points."),
         ("error", "not the student's fault, and it costs no points."),
     ):
-        found = dict.fromkeys(c.name for c in verdict.criteria if c.status == status)
+        found = dict.fromkeys(
+            c.name for c in verdict.criteria if c.status == status and not c.is_interrupted
+        )
         if found:
             words = explain.first_upper(STATUS_WORDS[status])
             yield f"{words}: {', '.join(found)}: {means}"

@@ -48,7 +48,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     for check in evidence.synchronous_checks:
         if not check.outcome.ok:
             found = unusable(criterion, check.outcome, evidence)
-            if found.status == "error":
+            if found.status != "fail":
                 return found
             why = f"{_SYNCHRONOUS}: {explain.outcome(check.outcome, evidence.language)}"
             return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from numalab.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.errors import KitError
-from numalab.explain import listed
+from numalab.explain import listed, some
 from numalab.files import read_json, write_json
 from numalab.grade import is_pristine
 from numalab.hints import NONE_SEEN, Levels, hint_command, is_exhausted
@@ -29,7 +29,7 @@ STATUSES = get_args(Status)
 class Result:
     """A grading of a learner's own kernel. statuses: of each criterion; left_out: those that
     were not looked at, since that was not asked for, and that ./numalab grade may show;
-    wrong_arrays: as of a Verdict."""
+    wrong_arrays: as of a Verdict; interrupted: not all was graded."""
 
     graded_at: str  # ISO 8601, with the time zone
     points: int
@@ -39,6 +39,7 @@ class Result:
     statuses: Mapping[str, Status]
     left_out: tuple[str, ...]
     wrong_arrays: Mapping[str, str] = field(default_factory=dict)
+    interrupted: bool = False
 
     def having(self, *wanted: Status) -> list[str]:
         """The criteria of these statuses, in the lab's order."""
@@ -50,10 +51,11 @@ class Result:
         return not self.having("fail", "inconclusive", "error") and not self.left_out
 
     @property
-    def _rank(self) -> tuple[int, int, int, bool]:
+    def _rank(self) -> tuple[int, int, bool, int, bool]:
         return (
             self.points,
             -len(self.left_out),
+            not self.interrupted,
             -len(self.having("fail")),
             not self.quick,
         )
@@ -72,6 +74,7 @@ class Result:
             "statuses": dict(self.statuses),
             "left_out": list(self.left_out),
             "wrong_arrays": dict(self.wrong_arrays),
+            "interrupted": self.interrupted,
         }
 
 
@@ -90,6 +93,8 @@ class Progress:
         of_lab = best.setdefault(lab, {})
         if is_own and result.is_better_than(of_lab.get(language)):
             of_lab[language] = result
+        if result.interrupted and not result.having("fail"):
+            return replace(self, best=best)  # whether anything fails is not known yet
         return Progress(
             best,
             {**self.failed, lab: tuple(result.having("fail"))},
@@ -129,10 +134,11 @@ def result_of(
     quick: bool,
     is_untimed: bool,
     machines: Collection[str] | None,
+    interrupted: bool = False,
 ) -> Result:
     """is_untimed: times were not asked for; machines: names of the virtual nodes that were
-    asked for, None: all that the lab has. What was not looked at everywhere counts as not
-    looked at, unless it has failed already."""
+    asked for, None: all that the lab has; interrupted: somebody did not wait for all of it. What
+    was not looked at everywhere counts as not looked at, unless it has failed already."""
     statuses = dict(verdict.statuses)
     asked = set(lab.machines if machines is None else machines)
     left_out = tuple(
@@ -148,6 +154,7 @@ def result_of(
         statuses=statuses,
         left_out=left_out,
         wrong_arrays=verdict.wrong_arrays,
+        interrupted=interrupted,
     )
 
 
@@ -182,6 +189,7 @@ def _result(data: Any) -> Result | None:
             statuses=statuses,
             left_out=tuple(map(str, data["left_out"])),
             wrong_arrays=_names(data.get("wrong_arrays", {})),
+            interrupted=bool(data.get("interrupted", False)),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
@@ -321,8 +329,9 @@ def is_done(results: Mapping[str, Result]) -> bool:
 def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
     language = best_language(results)
     if language is None:
+        do = "go on with" if seen else "begin: read"
         return Task(
-            lab.name, None, None, f"begin: read labs/{lab.name}/README.md",
+            lab.name, None, None, f"{do} labs/{lab.name}/README.md",
             ((f"./numalab grade {lab.number} --quick", "grades what you were given"),),
         )  # fmt: skip
     result = results[language]
@@ -332,7 +341,7 @@ def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
         what = "grade it once more: " + (
             f"{listed(result.left_out)} {_were(result.left_out)} left out"
             if result.left_out
-            else f"{listed(result.having('inconclusive', 'error'))} stayed open"
+            else f"{some(result.having('inconclusive', 'error'))} stayed open"
         )
         return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
     array = result.wrong_arrays.get(failed[0], "")
@@ -357,14 +366,16 @@ def next_task(
     labs: Sequence[Lab], progress: Progress, hints: Mapping[str, Levels] | None = None
 ) -> Task | None:
     """Of the lab that was worked on last, of those that are begun and done in no language; else
-    of the first that is not begun. None: all are done. hints: those that were seen, by lab."""
+    of the first of which hints were read, or that is not begun. None: all are done. hints: those
+    that were seen, by lab."""
     left = [(lab, progress.of_lab(lab)) for lab in labs]
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:
         return None
+    seen = hints or {}
     # Of none that is begun the first, since max takes that of equal ones.
-    lab, results = max(left, key=lambda one: _worked_on(one[1]))
-    return _task(lab, results, (hints or {}).get(lab.name, NONE_SEEN))
+    lab, results = max(left, key=lambda one: (_worked_on(one[1]), one[0].name in seen))
+    return _task(lab, results, seen.get(lab.name, NONE_SEEN))
 
 
 def _worked_on(results: Mapping[str, Result]) -> str:

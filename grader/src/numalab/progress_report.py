@@ -36,7 +36,8 @@ def _state(result: Result) -> tuple[str, str]:
         more = f" and {len(failed) - 1} more" if failed[1:] else ""
         return f"to mend: {failed[0]}{more}", "bold red"
     if result.having("inconclusive", "error"):
-        return f"open: {explain.listed(result.having('inconclusive', 'error'))}", "yellow"
+        word = "interrupted" if result.interrupted else "open"
+        return f"{word}: {explain.some(result.having('inconclusive', 'error'))}", "yellow"
     if result.left_out:
         return f"not yet graded: {explain.listed(result.left_out)}", "yellow"
     return "done" + (" (with --quick)" if result.quick else ""), "bold green"
@@ -50,7 +51,8 @@ def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -
     label = lab.name
     seen = str(hints_seen(lab, hints) or "")
     if not results:
-        table.add_row(label, "", "", "", seen, Text("not begun", style="dim"))
+        state = "begun, not graded" if seen else "not begun"
+        table.add_row(label, "", "", "", seen, Text(state, style="dim"))
     for language, result in results.items():
         state, style = _state(result)
         points = f"{result.points} of {result.gradable_points}"

@@ -33,7 +33,7 @@ from numalab.record import (
 )
 from numalab.timing_rules import best_s
 from numalab.touch_map import symbol, touch_map_picture
-from numalab.verdict import CriterionVerdict, Verdict
+from numalab.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.virtual.machine import Figure
 from numalab.work_picture import work_picture
 
@@ -195,13 +195,13 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
     """All criteria in order."""
     counted: set[str] = set()
     for criterion, *others in _alike(criteria):
-        fails_somewhere = any(c.name == criterion.name and c.status == "fail" for c in criteria)
+        status = over_all_places([c for c in criteria if c.name == criterion.name])
         points = (
             f"{criterion.points}/{criterion.max_points}"
             if criterion.status in ("pass", "fail")
             else f"-/{criterion.max_points}"
         )
-        if criterion.name in counted or (fails_somewhere and criterion.status != "fail"):
+        if criterion.name in counted or criterion.status != status:
             points = ""  # graded in several places, it counts once
         else:
             counted.add(criterion.name)
@@ -234,7 +234,7 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
 
 def points_notes(verdict: Verdict, is_untimed: bool) -> str:
     """What of the points is not among those that could be earned; may be empty."""
-    still_open = sum(c.max_points for c in verdict.criteria if c.status == "inconclusive")
+    still_open = verdict.points_of("inconclusive")
     notes = []
     if still_open:
         notes.append(f"{still_open} open")

@@ -18,7 +18,7 @@ from numalab.record import (
     ThreadLevel,
     Trace,
 )
-from numalab.verdict import CriterionVerdict, verdict_on
+from numalab.verdict import NOT_GRADED, CriterionVerdict, verdict_on
 
 EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
 
@@ -96,7 +96,9 @@ def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> Crit
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
     node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
     why = explain.outcome(outcome, evidence.language) or ""
-    ours = outcome.status in ("kit_error", "cancelled") or (
+    if outcome.status == "cancelled":
+        return not_looked_at(criterion)
+    ours = outcome.status == "kit_error" or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
     return verdict_on(criterion, "error" if ours else "fail", why)
@@ -115,7 +117,8 @@ def missing_runs(
 
 
 def not_looked_at(criterion: Criterion) -> CriterionVerdict:
-    return verdict_on(criterion, "error", "Interrupted before it was graded.")
+    """Open, as what a further grading may decide."""
+    return verdict_on(criterion, "inconclusive", NOT_GRADED)
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:

@@ -19,7 +19,7 @@ from numalab.timing_rules import (
     needed_roles,
     timing_state,
 )
-from numalab.verdict import CriterionVerdict, Verdict
+from numalab.verdict import NOT_DECIDED, CriterionVerdict, Verdict
 
 Stopped = Literal[
     "decided", "not_gradable", "unstable", "undecided", "too_slow", "interrupted", "error"
@@ -82,8 +82,10 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
+    if evidence.timing_error is not None and found.why == evidence.timing_error:
+        return "interrupted" if evidence.timing_error == NOT_DECIDED else "error"
     if found.status == "error":
-        return "interrupted" if evidence.timing_error is not None else "error"
+        return "error"
     if any(map(timed_out, evidence.generations)):
         return "too_slow"
     if found.status == "not_gradable":

@@ -20,8 +20,15 @@ from numalab.sequential import (
     interval,
     looks,
 )
-from numalab.soundness import first_bad, is_sound, not_looked_at, outcomes, timed_out, unusable
-from numalab.verdict import CriterionVerdict, verdict_on
+from numalab.soundness import (
+    first_bad,
+    is_sound,
+    not_looked_at,
+    outcomes,
+    timed_out,
+    unusable,
+)
+from numalab.verdict import NOT_DECIDED, CriterionVerdict, Status, verdict_on
 
 # The handout must take at least this many times the solution's time, or the node does
 # not show the effect.
@@ -187,7 +194,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             criterion, "fail", "Not timed, since the kernel does not yet give the right results."
         )
     if evidence.timing_error is not None:
-        return verdict_on(criterion, "error", evidence.timing_error)
+        status: Status = "inconclusive" if evidence.timing_error == NOT_DECIDED else "error"
+        return verdict_on(criterion, status, evidence.timing_error)
     for generation in evidence.generations:
         if timed_out(generation):
             return verdict_on(criterion, "fail", _too_slow(generation))

@@ -10,6 +10,9 @@ from numalab.declaration import Criterion, Kind
 
 Status = Literal["pass", "fail", "not_gradable", "inconclusive", "error"]
 UNGRADED: tuple[Status, ...] = ("not_gradable", "inconclusive", "error")
+# Why something is open that somebody did not wait for.
+NOT_GRADED = "Interrupted before it was graded."
+NOT_DECIDED = "Interrupted before it was decided."
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class CriterionVerdict:
     interval: tuple[float | None, float | None] | None = None
     where: str = "here"
     wrong_array: str = ""
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.why in (NOT_GRADED, NOT_DECIDED)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -60,6 +67,14 @@ def _worst(criteria: Sequence[CriterionVerdict]) -> Status:
     found = {criterion.status for criterion in criteria}
     order: tuple[Status, ...] = ("fail", "error", "inconclusive")
     return next((status for status in order if status in found), "pass")
+
+
+def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
+    """The status of a criterion by its verdicts in several places: not_gradable only where none
+    could show it."""
+    if all(c.status == "not_gradable" for c in same):
+        return "not_gradable"
+    return _worst(same)
 
 
 @dataclass(frozen=True)
@@ -92,23 +107,20 @@ class Verdict:
     def max_points(self) -> int:
         return sum(same[0].max_points for same in self._by_name())
 
-    @property
-    def ungraded_points(self) -> int:
-        statuses = self.statuses
+    def points_of(self, *statuses: Status) -> int:
+        """That the criteria of these statuses would give."""
         return sum(
-            same[0].max_points for same in self._by_name() if statuses[same[0].name] in UNGRADED
+            same[0].max_points for same in self._by_name() if over_all_places(same) in statuses
         )
 
     @property
+    def ungraded_points(self) -> int:
+        return self.points_of(*UNGRADED)
+
+    @property
     def statuses(self) -> dict[str, Status]:
-        """Of each criterion over all places where it was graded: not_gradable only where
-        none could show it."""
-        return {
-            same[0].name: "not_gradable"
-            if all(c.status == "not_gradable" for c in same)
-            else _worst(same)
-            for same in self._by_name()
-        }
+        """Of each criterion over all places where it was graded."""
+        return {same[0].name: over_all_places(same) for same in self._by_name()}
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")

@@ -12,8 +12,8 @@ from numalab.errors import Interrupted, KitError, UserError
 from numalab.explain import listed
 from numalab.grade import Session
 from numalab.handed_in import gather_placements
-from numalab.soundness import sound_parts
-from numalab.verdict import CriterionVerdict, Status, Verdict, with_machine
+from numalab.soundness import is_sound, sound_parts, unseen
+from numalab.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
 from numalab.virtual.machine import Machine, find_machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
 
@@ -65,37 +65,40 @@ def grade_elsewhere(
     show of the criteria that are graded there, too, and the first of them of those that this
     node can't show. Returns also the sessions there.
 
-    A kernel that is not right here is not run elsewhere. Where a machine can't be booted,
-    its criteria are errors if it was named, and else stay not gradable, with the reason.
-    Raises Interrupted, with (verdict, sessions) so far as its argument.
+    A kernel that is not right here is not run elsewhere, and what that would show is not
+    gradable. Where a machine can't be booted, its criteria are errors if it was named, and else
+    stay not gradable, with the reason. Raises Interrupted, with (verdict, sessions) so far as its
+    argument; what was still to be seen is open.
     """
     kit, lab = session.kit, session.lab
     sound = sound_parts(lab, session.evidence)
-    missing = [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
-    on_all = {c.name for c in lab.criteria if c.on_machines}
+    missing = _missing(verdict)
+    on_all = _on_all(lab)
     to_show = {c.name for c in missing} | on_all
     chosen = list(machines)
     can_run = bool(sound or any(one.kind != "prediction" for one in lab.files))
     if not machines and to_show and can_run:
         chosen = [find_machine(kit, name) for name in lab.machines]
-    elif not machines and missing:
-        ended = "can be built" if session.evidence.build.status != "ok" else "is right here"
+    ended = "can be built" if session.evidence.build.status != "ok" else "is right here"
+    if not machines:
         verdict = _with_reason(
-            verdict, missing, f"A virtual node shows it, once the kernel {ended}."
+            verdict,
+            [c for c in missing if not _is_run(lab, c, sound)] if can_run else missing,
+            f"A virtual node shows it, once the kernel {ended}.",
         )
     programs = [
         kit.monitor(lab.name),
         kit.worker(lab.name, session.language, "submission" if sound else "solution"),
     ]
     sessions: list[Session] = []
-    for machine in chosen:
+    for number, machine in enumerate(chosen):
         if not machines:
             to_show = to_show if machine is chosen[0] else on_all
             sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
         try:
             ours = "error" in {c.status for c in verdict.criteria}
-            status: Status = "error" if ours else "fail"
-            why = f"Not run on {machine.name}, since it does not work here yet."
+            status: Status = "error" if ours else "not_gradable"
+            why = f"Not run there, until the kernel {ended}."
             if can_run:
                 there = _gather(session, machine, sound, programs, places)
                 sessions.append(there)
@@ -103,7 +106,9 @@ def grade_elsewhere(
             else:
                 found = judge.without_looking(lab, session.evidence, status, why)
         except (KeyboardInterrupt, Interrupted) as error:
-            raise Interrupted(verdict, sessions) from error
+            left = [one.name for one in chosen[number:]]
+            undone = left_open(session, verdict, left, not machines, number == 0)
+            raise Interrupted(undone, sessions) from error
         except (UserError, KitError) as error:
             if not machines:
                 why = f"No virtual node could show it: {error}"
@@ -111,6 +116,46 @@ def grade_elsewhere(
             found = judge.without_looking(lab, session.evidence, "error", str(error))
         verdict = with_machine(verdict, found, machine.name, None if machines else to_show)
     return verdict, sessions
+
+
+def _missing(verdict: Verdict) -> list[CriterionVerdict]:
+    """What this node can't show, and a virtual one could."""
+    return [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
+
+
+def _on_all(lab: Lab) -> set[str]:
+    """The criteria that are graded on each of the lab's machines."""
+    return {c.name for c in lab.criteria if c.on_machines}
+
+
+def _is_run(lab: Lab, found: CriterionVerdict, parts: Sequence[str | None]) -> bool:
+    """Whether what a criterion needs is run elsewhere. parts: the student's kernels that are."""
+    criterion = next(c for c in lab.criteria if c.name == found.name)
+    return not (judge.is_of_kernel(lab, criterion) and unseen(lab, criterion, parts))
+
+
+def left_open(
+    session: Session,
+    verdict: Verdict,
+    names: Sequence[str],
+    are_the_labs: bool = True,
+    with_first: bool = True,
+) -> Verdict:
+    """The verdict with what an interrupt has kept from being seen on machines: it is open.
+    are_the_labs: they were not named, so that they show what the lab asks of them; with_first:
+    the first of them was to show what this node can't, too."""
+    lab, evidence = session.lab, session.evidence
+    bad = {part for part in lab.kernel_parts if not is_sound(evidence.of_parts(part))}
+    parts = [part for part in lab.kernel_parts if part not in bad]
+    undone = judge.without_looking(lab, evidence, "inconclusive", NOT_GRADED)
+    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "")
+    on_all, numa_nodes = _on_all(lab), evidence.numa_nodes
+    for number, name in enumerate(names):
+        only = on_all
+        if with_first and number == 0:
+            only = on_all | {c.name for c in lab.criteria if c.needs_numa_nodes > numa_nodes}
+        verdict = with_machine(verdict, undone, name, only if are_the_labs else None)
+    return verdict
 
 
 def left_out(lab: Lab, names: Sequence[str]) -> str | None:
