@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 
 from numalab import api
 from numalab.api import Graded, OpenLab, Run, load_run, open_lab
+from numalab.declaration import Lab
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.judge import judge
 from numalab.kit import Kit
 from numalab.read_record import parse
 from numalab.record import Json
+from numalab.verdict import Status, Verdict, verdict_on
 from numalab.virtual import place
 
 WRONG = "int x;\n#include <nowhere.h>\n"
@@ -55,6 +57,8 @@ def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> Non
     assert isinstance(handout.threads(), Figure)
     assert isinstance(handout.topology(), Figure)
     assert isinstance(first.topology(), Figure)
+    with first.kit.lock():  # a grading is under way, and nothing is measured here
+        assert isinstance(first.topology(), Figure)
     assert "first written by thread 0" in str(handout)
     with pytest.raises(NothingToDraw, match="nothing was timed"):
         handout.timing()
@@ -226,3 +230,20 @@ def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
     record: Json = run.records[0]
     assert not any(one["kind"] == "generation" for one in record["runs"])  # no times there
     assert not re.search(r"/(home|root|tmp|work)/", path.read_text(encoding="utf-8"))
+
+
+def test_what_virtual_nodes_would_show_is_told(
+    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    messages = labs["06_message_latency"]
+    here = OpenLab(kit, messages, tmp_path)
+
+    def judged(status: Status) -> Verdict:
+        criteria = tuple(verdict_on(c, status, "") for c in messages.criteria)
+        return Verdict(messages.name, "c", "submission", criteria)
+
+    said = here._shown_elsewhere(judged("not_gradable"))
+    assert "near and far" in said and "./numalab grade 06" in said and 'lab.on("hydra")' in said
+    assert max(map(len, said.splitlines())) <= 80
+    assert here._shown_elsewhere(judged("fail")) == ""
+    assert here.on("hydra")._shown_elsewhere(judged("not_gradable")) == ""

@@ -12,6 +12,7 @@ from invented import ONE_NODE, TWO_NODES, Machine
 from rich.console import Console
 
 from numalab import report
+from numalab.comparison import WorkSight
 from numalab.declaration import Lab
 from numalab.judge import judge
 from numalab.read_record import parse
@@ -19,6 +20,8 @@ from numalab.record import Thread
 from numalab.thread_map import thread_maps
 from numalab.touch_map import symbol
 from numalab.verdict import with_machine
+from numalab.work import WorkShare
+from numalab.work_picture import work_picture
 
 Json = dict[str, Any]
 HEADS = ("yours", "solution")
@@ -275,3 +278,12 @@ def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
     ]
     assert len(picture(lines, "far.toml on")) == 3
     assert "yours" not in "\n".join(picture(lines, "far.toml on"))
+
+
+@pytest.mark.parametrize("share", [0.79, 1.0])
+def test_an_uneven_solution_beside_a_failure_is_explained(share: float) -> None:
+    yours = WorkShare((1.0, 0.3), 0.65, 0.65, 0)
+    solution = WorkShare((1.0, 2 * share - 1), share, 0.95, 0, 0.5)
+    lines = [line.plain for line in work_picture(WorkSight("here", "x", yours, solution, 0.9), 76)]
+    assert max(map(len, lines)) <= 76
+    assert ("lost cores to other programs" in " ".join(lines)) == (share < 0.9)

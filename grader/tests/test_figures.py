@@ -26,10 +26,10 @@ from numalab.figures import (
     work_figure,
 )
 from numalab.figures.boxes import Box, Layout, lay_out, shape_of
-from numalab.figures.touch import NOBODY, SEVERAL, colour_of, strips
+from numalab.figures.touch import MIXED, NOBODY, SEVERAL, cells, colour_of, strips
 from numalab.judge import judge
 from numalab.kit import Kit, find_kit
-from numalab.palette import THREAD_COLOURS, ink_on, place_colour
+from numalab.palette import MIXED_COLOUR, THREAD_COLOURS, ink_on, place_colour
 from numalab.prediction import PREDICTED_BYTES
 from numalab.read_record import parse
 from numalab.record import (
@@ -147,6 +147,12 @@ def test_this_node_is_drawn_from_its_description() -> None:
     assert {f"NUMA node {n}" for n in range(8)} <= set(drawn)
     assert "2 packages, 8 NUMA nodes, 16 cores, 16 PUs. Numbers are PUs" in drawn
     assert "L3" not in drawn  # a node does not tell
+    # What was plugged in later may be missing from the one NUMA node's own total.
+    one = invented.ONE_NODE.describe() | {
+        "memory_bytes": 24 * 2**30,
+        "numa_node_list": [{"numa_node": 0, "memory_bytes": 12 * 2**30}],
+    }
+    assert any("24576 MiB" in text for text in texts(topology_figure(one)))
     of_topology = texts(topology_figure(topology_of_machine(GALLERY["hydra"])))
     assert {str(pu) for pu in range(32)} <= set(of_topology)
 
@@ -213,6 +219,19 @@ def test_pages_of_several_and_of_nobody_look_different() -> None:
     assert len({colour_of(place) for place in (NOBODY, SEVERAL, *range(8))}) == 10
     drawn = texts(touch_figure([("x", parse(record))]))
     assert {"nobody", "several"} <= set(drawn)
+
+
+def test_stripes_too_fine_to_be_seen_are_called_so() -> None:
+    """They would melt into a colour that no thread has."""
+    assert cells([0, 0, 1, 1], 9) == [0, 0, 1, 1]
+    assert cells([0, 0, 1, 1, 0, 1], 3) == [0, 1, MIXED]
+    fine = invented.evidence(invented.EIGHT_NODES, writer=lambda owner, page: page % 2)
+    figure = touch_figure([("x", parse(fine))], arrays=["a"], width_in=6.0)
+    assert "pages differ" in texts(figure)
+    shown = {colour for row in image_colours(figure) for colour in row}
+    assert MIXED_COLOUR.lower() in shown
+    assert shown <= {MIXED_COLOUR.lower(), *(place_colour(n).lower() for n in range(8))}
+    assert MIXED_COLOUR not in {colour_of(place) for place in (NOBODY, SEVERAL, *range(24))}
 
 
 def test_what_was_not_seen_is_said_and_not_drawn() -> None:

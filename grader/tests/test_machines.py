@@ -664,8 +664,12 @@ def test_show(kit: Kit, tmp_path: Path) -> None:
     done = numalab_command(kit, "machine", "show", "nebula", "--svg", str(path))
     assert done.code == 0, done.err
     assert all(len(line) <= 80 for line in done.out.splitlines() if str(path) not in line)
-    for words in ("TUW-NUMA", "L3: 8 24 40 56", "20735.7", "reconstruction", "node distances:"):
+    for words in ("TUW-NUMA", "L3: 8 24 40 56", "reconstruction", "node distances:"):
         assert words in done.out, words
+    assert "20735.7" not in done.out, "it is to be predicted"
+    assert "Published bandwidths, for afterwards: --published" in done.out
+    published = numalab_command(kit, "machine", "show", "nebula", "--published").out
+    assert "20735.7" in published and "for afterwards" not in published
     assert ElementTree.parse(path).getroot().get("role") == "img"
     small = numalab_command(kit, "machine", "show", "magny-cours", "--cores", "2")
     assert small.code == 0, small.err

@@ -87,6 +87,8 @@ def test_the_team_follows_from_goal_and_node(
         ("close_in_package", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package"),
         ("close_in_package", NEBULA, team(*[[0, 8]] * 4), 2, "4 threads share 2 PUs"),
         ("close_in_package", HYDRA, on(0, 2, 4), 1, "runs with 3 threads instead of 4"),
+        ("close_in_package", HYDRA, team(*[range(8)] * 4), 4, "several packages: nothing binds"),
+        ("close", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package."),
     ],
 )  # fmt: skip
 def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, says: str) -> None:

@@ -524,7 +524,7 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
     found = judged(affinity, record)
     assert found["close"].status == "pass"
     assert found["spread"].status == "fail" and found["spread"].value == 1
-    assert found["spread"].why.startswith("Under libgomp: Threads 0 and 1 sit on one NUMA node (0)")
+    assert found["spread"].why.startswith("Under libgomp: threads 0 and 1 sit on one NUMA node (0)")
     right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
     assert judged(affinity, right)["spread"].status == "pass"
 

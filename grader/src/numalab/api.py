@@ -28,7 +28,8 @@ from numalab import grade, measure, read_record, report
 from numalab.build import build_kit, configure, mpi_of
 from numalab.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
 from numalab.doctor import MPI_REMEDY
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
+from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of, wrapped
+from numalab.explain import listed
 from numalab.files import write_json
 from numalab.judge import RULES_OF_RUN, judge
 from numalab.kit import Kit, find_kit
@@ -331,7 +332,10 @@ class OpenLab:
         return topology_figure(self.machine if self.machine is not None else self.node())
 
     def node(self) -> Json:
-        """What this node is. Raises KitError."""
+        """What this node is. Raises KitError. Nothing is measured, so that only building the
+        program that tells it has to wait for other commands."""
+        if self.kit.describe_node.is_file():
+            return measure.describe_node(self.kit)
         with self.kit.lock():
             return self._node()
 
@@ -522,7 +526,21 @@ class OpenLab:
                 published,
             )
         )  # fmt: skip
-        return shown if found.not_booted is None else f"{shown}\n{found.not_booted}"
+        more = found.not_booted or self._shown_elsewhere(found.verdict)
+        return f"{shown}\n{more}" if more else shown
+
+    def _shown_elsewhere(self, verdict: Verdict) -> str:
+        """Where what this node can't show is graded."""
+        criteria = self.declared.criteria
+        able = {c.name for c in criteria if c.kind == "evidence" and c.needs_numa_nodes > 1}
+        missing = [n for n, s in verdict.statuses.items() if s == "not_gradable" and n in able]
+        if self.machine is not None or not missing:
+            return ""
+        first = self.declared.machines[0]
+        return wrapped(
+            f"Not gradable on this node: {listed(missing)}. Virtual nodes show it: ./numalab grade "
+            f'{self.declared.number} in a terminal, or lab.on("{first}").grade(...) on one of them.'
+        )
 
     def recorded_path(self, machine: str) -> Path:
         """Of what the kit has recorded of the C handout on a virtual node."""

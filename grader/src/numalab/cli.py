@@ -737,7 +737,10 @@ def grade_command(
     if quick and size == "published":
         raise UserError("--quick and --size published exclude each other")
     if on and here_only:
-        raise UserError("--on and --here-only exclude each other")
+        raise UserError(
+            "--on and --here-only exclude each other. --on alone grades on this node and on the "
+            "machine that it names, and on no others; --here-only on this node alone."
+        )
     check_json_target(json_path)
     check_json_target(html_path, "--html")
     machines = named_machines(kit, on)

@@ -109,11 +109,12 @@ def _memory(one: Machine) -> str:
     return f"Memory of NUMA nodes, MiB: {listed}"
 
 
-def _show(one: Machine, console: Console) -> None:
+def _show(one: Machine, console: Console, with_published: bool) -> None:
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
+    from numalab.explain import listed
     from numalab.report import stripped
     from numalab.virtual.picture import distance_table, summary, terminal
 
@@ -125,8 +126,8 @@ def _show(one: Machine, console: Console) -> None:
     if one.scaled_from is not None:
         parts.append(
             Text(
-                f"Scaled down from {one.scaled_from.cores_per_node} cores a NUMA node; figures "
-                "below are the whole machine's."
+                f"Scaled down from {one.scaled_from.cores_per_node} cores a NUMA node; "
+                "published figures are the whole machine's."
             )
         )
     parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
@@ -134,11 +135,9 @@ def _show(one: Machine, console: Console) -> None:
         parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
     else:
         parts += [Text(line, no_wrap=True) for line in distance_table(one)]
-    for title, figures in (
-        ("Caches", one.caches),
-        ("Bandwidths", one.bandwidths),
-        ("Latencies", one.latencies),
-    ):
+    parts += _figures("Caches", one.caches)
+    published = (("Bandwidths", one.bandwidths), ("Latencies", one.latencies))
+    for title, figures in published if with_published else ():
         parts += _figures(title, figures)
     if one.notes:
         parts.append(Text("Notes", style="bold"))
@@ -146,6 +145,9 @@ def _show(one: Machine, console: Console) -> None:
         for note in one.notes:
             notes.add_row("-", Text(note))
         parts.append(Padding(notes, (0, 0, 0, 2)))
+    kinds = [title.lower() for title, figures in published if figures]
+    if kinds and not with_published:
+        parts.append(Text(f"Published {listed(kinds)}, for afterwards: --published"))
     with stripped(console):
         for part in parts:
             console.print(part)
@@ -166,15 +168,24 @@ def _show(one: Machine, console: Console) -> None:
     metavar="N",
     help="Show it with at most N cores a NUMA node, PUs renumbered.",
 )
+@click.option(
+    "--published",
+    "with_published",
+    is_flag=True,
+    help="Show its published bandwidths and latencies too, which labs let you predict.",
+)
 @click.pass_obj
-def show(kit: Kit, name: str, svg_path: Path | None, cores: int | None) -> None:
-    """Show a machine: picture, distances, published figures, and what is inferred.
+def show(
+    kit: Kit, name: str, svg_path: Path | None, cores: int | None, with_published: bool
+) -> None:
+    """Show a machine: picture, distances, and what is inferred.
 
     NAME is one of `./numalab machine list`, or the path of your own file.
 
     \b
     Examples:
       ./numalab machine show nebula
+      ./numalab machine show nebula --published
       ./numalab machine show hydra --cores 4
       ./numalab machine show ./mine.toml --svg mine.svg
     """
@@ -185,7 +196,7 @@ def show(kit: Kit, name: str, svg_path: Path | None, cores: int | None) -> None:
     one = find_machine(kit, name)
     if cores is not None:
         one = one.scaled(cores)
-    _show(one, make_console())
+    _show(one, make_console(), with_published)
     if svg_path is not None:
         _write(svg_path, svg(one), "--svg")
         click.echo(f"The picture is in {svg_path}")

@@ -68,12 +68,20 @@ def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]
 
 @dataclass(frozen=True)
 class WorkSight:
-    """How a team shares the work of a part; solution: None: not compared."""
+    """How a team shares the work of a part; solution: None: not compared; at_least: the share
+    that is asked for."""
 
     where: str
     part: str | None
     yours: WorkShare
     solution: WorkShare | None
+    at_least: float = 0.0
+
+    @property
+    def solution_is_disturbed(self) -> bool:
+        """Whether the solution misses it in the same look. Were it the solution's doing, nobody
+        else would fail; so other programs took its cores."""
+        return self.solution is not None and self.solution.share < self.at_least
 
 
 def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
@@ -95,6 +103,7 @@ def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
                 judged_look(of_solution, criterion.at_least)
                 if has_failed and of_solution
                 else None,
+                criterion.at_least,
             )
 
 

@@ -408,8 +408,9 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
          for run in runs),
         key=lambda pair: pair[0].misplaced,
     )  # fmt: skip
-    under = f"Under {run.runtime}: " if len(runs) > 1 and worst.misplaced else ""
-    why = f"{under}{worst.why}"
+    why = worst.why
+    if len(runs) > 1 and worst.misplaced:
+        why = f"Under {run.runtime}: {why[:1].lower()}{why[1:]}"
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     why += explain.runtime_warnings([run] if worst.misplaced else runs)
     return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")

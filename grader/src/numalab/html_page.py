@@ -30,6 +30,7 @@ from numalab.picture_words import seat_words, touch_words, work_words
 from numalab.record import Evidence, Json
 from numalab.timing_words import READING, asked_words, heading_words, names, scale_words, sentences
 from numalab.verdict import Verdict
+from numalab.work_picture import DISTURBED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -196,6 +197,7 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             f"How evenly the work is shared{of}{_on(worked.where)}",
             partial(report_figures.work, worked, dict(seen)[worked.where]),
             work_words(worked),
+            [DISTURBED] if worked.solution_is_disturbed else [],
         )
     for seated in (*told_sights(lab, verdict, seen), *seat_sights(lab, seen)):
         word = "goal reached" if seated.misplaced == 0 else "goal missed"

@@ -92,6 +92,13 @@ class Reached:
     why: str
 
 
+def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[int, int]) -> str:
+    """Why threads are loose, where they may run on all PUs; unit_of: for each of those."""
+    if not any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
+        return ""
+    return ": nothing binds " + ("it" if len(loose) == 1 else "them")
+
+
 def _own_units(
     threads: Sequence[Thread], unit_of: Mapping[int, int], one: str, many: str
 ) -> Reached:
@@ -116,8 +123,7 @@ def _own_units(
             why += f", while {explain.count(empty, one)} {'has' if empty == 1 else 'have'} none"
     elif loose:
         why = f"{explain.threads(loose)} may run on several {many}"
-        if any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
-            why += ": nothing binds " + ("it" if len(loose) == 1 else "them")
+        why += _unbound(threads, loose, unit_of)
     else:
         why = f"{explain.count(len(threads), 'thread')}, each on a {one} of its own"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
@@ -136,6 +142,7 @@ def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reac
     misplaced = max(len(threads) - most, crowded)
     if loose:
         why = f"{explain.threads(loose)} may run on several {many}"
+        why += _unbound(threads, loose, unit_of)
     elif len(inside) > 1:
         why = f"the threads sit on {len(inside)} {many}, where one has room for all"
     elif crowded:

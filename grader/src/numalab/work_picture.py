@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -13,6 +14,10 @@ from numalab.touch_map import OWNERS, symbol
 MOST_ROWS = 16
 FIGURE_COLUMNS = len(" over 99 %")
 MANY = "#"
+DISTURBED = (
+    "The solution's threads lost cores to other programs while they were looked at, and so are "
+    "uneven, too. Yours are more uneven than such waiting explains."
+)
 
 
 def _grouped(shares: Sequence[float], rows: int) -> list[tuple[int, int, float]]:
@@ -65,4 +70,6 @@ def work_picture(sight: WorkSight, columns: int) -> list[Text]:
             line.append_text(_bar(share, bar_columns, MANY if last > first else character, style))
         line.rstrip()
         lines.append(line)
+    if sight.solution_is_disturbed:
+        lines += [Text(line, style="dim") for line in textwrap.wrap(DISTURBED, columns)]
     return lines

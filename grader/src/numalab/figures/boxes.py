@@ -71,6 +71,11 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
         for entry in what.get("numa_node_list", ())
         if entry.get("memory_bytes") is not None
     }
+    if len(memory_mib) == 1:  # the one node's own total may lack what was plugged in later
+        memory_mib = {
+            number: max(own, what.get("memory_bytes", 0) // 2**20)
+            for number, own in memory_mib.items()
+        }
     distances = what.get("distances")
     return _of_topology(
         topology_of_node(what),

@@ -24,6 +24,7 @@ from numalab.figures.canvas import (
     styled,
 )
 from numalab.palette import (
+    MIXED_COLOUR,
     NOBODY_COLOUR,
     SEVERAL_COLOUR,
     THREAD_COLOURS,
@@ -37,7 +38,8 @@ from numalab.touch_map import HOMES, USED, WRITTEN
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOBODY, SEVERAL = -1, -2  # in the place of a thread or a NUMA node
+NOBODY, SEVERAL, MIXED = -1, -2, -3  # in the place of a thread or a NUMA node
+CELL_IN = 0.04  # finer stripes can't be told apart
 STRIP_IN, ARRAY_GAP_IN = 0.34, 0.16
 LABELS_IN = 2.1  # left of the strips
 STRIPS = (WRITTEN, USED)
@@ -83,10 +85,25 @@ def strips(
     return rows
 
 
+def cells(places: Sequence[int], most: int) -> list[int]:
+    """As many cells of neighbouring pages as can be seen: their place, MIXED where it is not the
+    same for all of them."""
+    number = min(len(places), most)
+    found = []
+    for cell in range(number):
+        pages = set(places[cell * len(places) // number : (cell + 1) * len(places) // number])
+        found.append(pages.pop() if len(pages) == 1 else MIXED)
+    return found
+
+
+def _cells(strip: Strip, width: float) -> list[int]:
+    """width: in inches."""
+    return cells(strip.places, int(width / CELL_IN))
+
+
 def colour_of(place: int) -> str:
-    if place == NOBODY:
-        return NOBODY_COLOUR
-    return SEVERAL_COLOUR if place == SEVERAL else place_colour(place)
+    special = {NOBODY: NOBODY_COLOUR, SEVERAL: SEVERAL_COLOUR, MIXED: MIXED_COLOUR}
+    return special.get(place) or place_colour(place)
 
 
 def _stretches(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -100,10 +117,10 @@ def _stretches(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 def _draw_strip(axes: Axes, strip: Strip, top: float, width: float) -> None:
     """top: in inches, downwards; width: of the strips."""
-    image = np.array([[to_rgb(colour_of(place)) for place in strip.places]])
+    image = np.array([[to_rgb(colour_of(place)) for place in _cells(strip, width)]])
     pages = len(strip.places)
     axes.imshow(
-        image, extent=(0, pages, top + STRIP_IN, top), aspect="auto", interpolation="auto",
+        image, extent=(0, pages, top + STRIP_IN, top), aspect="auto", interpolation="nearest",
         label=f"{strip.array} {strip.what}",
     )  # fmt: skip
     for place, first, length in _stretches(strip.places):
@@ -171,7 +188,12 @@ def touch_figure(
         if index == len(found) - 1:
             words = f"page of the array ({count(traced, 'page')} traced)"
             axes.set_xlabel("\n".join(broken(words, width_in - LABELS_IN, 13)))
-    places = {place for _, _, rows in found for strip in rows for place in strip.places}
+    places = {
+        place
+        for _, _, rows in found
+        for strip in rows
+        for place in (*strip.places, *_cells(strip, width_in - LABELS_IN))
+    }
     _add_legend(figure, [evidence.numa_nodes > 1 for _, evidence, _ in found], places)
     return figure
 
@@ -185,7 +207,7 @@ def _add_legend(figure: Figure, by_node: Sequence[bool], places: set[int]) -> No
         for n in numbers
         if len(numbers) <= len(THREAD_COLOURS)
     ]
-    for place, word in ((NOBODY, "nobody"), (SEVERAL, "several")):
+    for place, word in ((NOBODY, "nobody"), (SEVERAL, "several"), (MIXED, "pages differ")):
         if place in places:
             handles.append(Patch(facecolor=colour_of(place), edgecolor="#333333", label=word))
     meaning = f"{noun} of the thread" if noun == "NUMA node" else noun
