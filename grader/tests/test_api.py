@@ -232,18 +232,20 @@ def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
     assert not re.search(r"/(home|root|tmp|work)/", path.read_text(encoding="utf-8"))
 
 
-def test_what_virtual_nodes_would_show_is_told(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
-) -> None:
+def test_what_virtual_nodes_would_show_is_told(kit: Kit, labs: dict[str, Lab]) -> None:
     messages = labs["06_message_latency"]
-    here = OpenLab(kit, messages, tmp_path)
+    here = OpenLab(kit, messages, kit.root / "notebooks" / messages.name)
 
     def judged(status: Status) -> Verdict:
         criteria = tuple(verdict_on(c, status, "") for c in messages.criteria)
         return Verdict(messages.name, "c", "submission", criteria)
 
     said = here._shown_elsewhere(judged("not_gradable"))
-    assert "near and far" in said and "./numalab grade 06" in said and 'lab.on("hydra")' in said
+    words = " ".join(said.split())
+    assert "near and far" in words and 'on("hydra")' in words
+    assert "./numalab grade 06 --submission notebooks in a terminal" in words
+    own = replace(here, folder=kit.lab_folder(messages.name))
+    assert "--submission" not in own._shown_elsewhere(judged("not_gradable"))
     assert max(map(len, said.splitlines())) <= 80
     assert here._shown_elsewhere(judged("fail")) == ""
     assert here.on("hydra")._shown_elsewhere(judged("not_gradable")) == ""

@@ -536,10 +536,14 @@ class OpenLab:
         missing = [n for n, s in verdict.statuses.items() if s == "not_gradable" and n in able]
         if self.machine is not None or not missing:
             return ""
-        first = self.declared.machines[0]
+        command = f"./numalab grade {self.declared.number}"
+        if self.folder != self.kit.lab_folder(self.name):
+            place, root = self.folder.parent, self.kit.root
+            found = place.relative_to(root) if place.is_relative_to(root) else place
+            command += f" --submission {found}"
         return wrapped(
-            f"Not gradable on this node: {listed(missing)}. Virtual nodes show it: ./numalab grade "
-            f'{self.declared.number} in a terminal, or lab.on("{first}").grade(...) on one of them.'
+            f"Not gradable on this node: {listed(missing)}. Virtual nodes show it: {command} in a "
+            f'terminal, or lab.on("{self.declared.machines[0]}").grade(...) on one of them.'
         )
 
     def recorded_path(self, machine: str) -> Path:
