@@ -225,7 +225,8 @@ def test_stripes_too_fine_to_be_seen_are_called_so() -> None:
     """They would melt into a colour that no thread has."""
     assert cells([0, 0, 1, 1], 9) == [0, 0, 1, 1]
     assert cells([0, 0, 1, 1, 0, 1], 3) == [0, 1, MIXED]
-    fine = invented.evidence(invented.EIGHT_NODES, writer=lambda owner, page: page % 2)
+    assert cells([0] * 9 + [1] * 11, 5) == [0, 0, 1, 1, 1], "a border is no stripe"
+    fine = invented.evidence(invented.EIGHT_NODES, writer=lambda owner, page: 8 * (page % 2))
     figure = touch_figure([("x", parse(fine))], arrays=["a"], width_in=6.0)
     assert "pages differ" in texts(figure)
     shown = {colour for row in image_colours(figure) for colour in row}

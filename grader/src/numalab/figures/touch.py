@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -86,13 +87,17 @@ def strips(
 
 
 def cells(places: Sequence[int], most: int) -> list[int]:
-    """As many cells of neighbouring pages as can be seen: their place, MIXED where it is not the
-    same for all of them."""
+    """As many cells of neighbouring pages as can be seen: their place, MIXED where stripes are
+    finer than two cells. Where a wide one ends within a cell, that is of the one with more."""
     number = min(len(places), most)
+    widths = [length for _, _, length in _stretches(places) for _ in range(length)]
     found = []
     for cell in range(number):
-        pages = set(places[cell * len(places) // number : (cell + 1) * len(places) // number])
-        found.append(pages.pop() if len(pages) == 1 else MIXED)
+        pages = range(cell * len(places) // number, (cell + 1) * len(places) // number)
+        counted = Counter(places[page] for page in pages)
+        is_fine = min(widths[page] for page in pages) < 2 * len(places) / number
+        mixed = len(counted) > 1 and is_fine
+        found.append(MIXED if mixed else counted.most_common(1)[0][0])
     return found
 
 
