@@ -82,10 +82,10 @@ def test_who_waits_to_be_alone_is_not_overtaken() -> None:
 def test_a_grading_that_is_stopped_waits_for_nobody() -> None:
     first = Grading()
     assert first.begun.wait(LATE_S)
+    begins = threading.Timer(SOON_S, first.take_times.set)
     with pytest.raises(KeyboardInterrupt), shared_node() as turns:
-        first.take_times.set()
-        with turns.alone(tell):
-            assert not first.alone.wait(SOON_S)
+        begins.start()
+        with turns.alone(tell):  # once the first makes room
             raise KeyboardInterrupt
     assert first.alone.wait(LATE_S)
     first.times_taken.set()
