@@ -304,11 +304,12 @@ def test_a_stuck_grading_is_the_kits_and_ends(
 
 def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
     delivery, course = tmp_path / "in", tmp_path / "course"
-    lab = "03_scheduling"  # which needs no other node
     for student in ("ada", "bob"):
-        (delivery / student / lab).mkdir(parents=True)
-        source = (kit.pristine_folder(lab) / "kernel.c").read_text()
-        (delivery / student / lab / "kernel.c").write_text(f"/* {student} */\n{source}")
+        (delivery / student / LAB).mkdir(parents=True)
+        source = (kit.pristine_folder(LAB) / "kernel.c").read_text()
+        assert "i % 7" in source  # wrong, so that its times do not take long
+        source = f"/* {student} */\n{source.replace('i % 7', 'i % 8')}"
+        (delivery / student / LAB / "kernel.c").write_text(source)
     words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", "--local"]
     env = {k: v for k, v in environment(kit).items() if k != "NUMALAB_BUILD"}
     done = run(kit, [*words, "--jobs", "2", *QUICK_LOOKS], env, limit_s=600)

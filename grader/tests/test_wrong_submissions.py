@@ -232,6 +232,10 @@ def test_wrong_submission(
             }
             if not still_open & set(entry["fails"]) - may_fail:
                 break
+        unpredictable = {c.name for c in here.criteria if "do not fit together" in c.why}
+        if unpredictable:  # the model itself is off just now, so that no prediction is judged
+            assert unpredictable == set(entry["fails"]) and here.points == 0
+            return
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
         of_several = len(labs[lab_name].machines) > 1
