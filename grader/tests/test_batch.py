@@ -299,14 +299,8 @@ def test_only_what_is_missing_is_graded(course: CourseFolder) -> None:
     assert [one.number for one in missing(course, [changed], head.graded)] == [1]
 
 
-def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
-    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others' files are not read once more."""
-    ada, bob = tasks("ada", "bob")
-    written(course, ada)
-    written(course, bob)
-    head = head_of(course, lambda *_: RUNNING, [ada, bob])
+def students_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whose attempts are read from their files from now on, one after another."""
     read: list[str] = []
     whole = attempts.read_attempt
 
@@ -315,6 +309,18 @@ def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
         return whole(folder)
 
     monkeypatch.setattr(attempts, "read_attempt", read_attempt)
+    return read
+
+
+def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others' files are not read once more."""
+    ada, bob = tasks("ada", "bob")
+    written(course, ada)
+    written(course, bob)
+    head = head_of(course, lambda *_: RUNNING, [ada, bob])
+    read = students_read(monkeypatch)
     with open_gradebook(course) as book:
         book.add_attempts([attempt_of(ada)])
         head.book = book
@@ -736,14 +742,7 @@ def test_files_of_what_the_gradebook_has_are_not_read(
         written(course, task, state)  # type: ignore[arg-type]
     with open_gradebook(course) as book:
         book.add_attempts([attempt_of(ada), attempt_of(bob, "node_failed")])
-    read: list[str] = []
-    whole = attempts.read_attempt
-
-    def read_attempt(folder: Path) -> Attempt | None:
-        read.append(folder.parent.parent.parent.name)
-        return whole(folder)
-
-    monkeypatch.setattr(attempts, "read_attempt", read_attempt)
+    read = students_read(monkeypatch)
     found = status_of(course, run, None, known_states(course))
     assert text_of(found) == "2 of 3 graded, 1 node failed" and read == ["zoe"]
 
