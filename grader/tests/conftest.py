@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 from numalab.build import build_kit, configure
 from numalab.declaration import Lab, load_labs
 from numalab.kit import Kit, find_kit
+from numalab.turns import taken
 from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)
@@ -24,7 +24,6 @@ os.environ[STARTED_BY] = str(os.getpid())
 # gets its own. Both hold this lock: shared, or alone for what is timed.
 SECOND = "gw1"
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
-TURNSTILE = LOCK.with_name("suite.turnstile")
 # They come first, so that the last ones are short. The very first takes half of the time, and
 # stays whole: its virtual nodes are booted once.
 LONGEST = (
@@ -53,10 +52,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Nothing else runs while something is timed."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    with LOCK.open("a") as file, TURNSTILE.open("a") as turnstile:
-        fcntl.flock(turnstile, fcntl.LOCK_EX)  # who waits to be alone is not overtaken
-        fcntl.flock(file, fcntl.LOCK_EX if is_timed(item) else fcntl.LOCK_SH)
-        fcntl.flock(turnstile, fcntl.LOCK_UN)
+    with taken(LOCK, alone=is_timed(item)):
         return (yield)
 
 

@@ -293,7 +293,8 @@ def grade_class(
             book.add_submissions(intake)
             wanted = _chosen(kit, intake, student, effort)
         _tell_problems(intake)
-        nodes = min(node_count(partition) if is_slurm else 1, jobs or len(wanted) or 1)
+        at_once = jobs or len(wanted) or 1
+        nodes = min(node_count(partition), at_once) if is_slurm else jobs or 1
         plan = heads.Plan(
             runs.Grading(effort, command, options, limit_s or 0),
             runs.SlurmOptions(
@@ -301,7 +302,7 @@ def grade_class(
                 tuple(extra),
             ),
             requeues, per_job if is_slurm else _share(len(wanted), jobs, per_job),
-            nodes if is_slurm else jobs or 1,
+            nodes,
         )  # fmt: skip
         with progress_line("batch") as progress:
             head = heads.Head(

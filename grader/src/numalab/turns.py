@@ -53,19 +53,24 @@ NOBODY_ELSE = Turns()
 
 
 @contextmanager
+def taken(path: Path, alone: bool = False) -> Iterator[Turns]:
+    """Waits for its turn. path: of the file that is locked. Raises OSError."""
+    with path.open("a") as file, path.with_name(f"{path.name}.next").open("a") as turnstile:
+        turns = Turns(file, turnstile)
+        turns._take(fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield turns
+
+
+@contextmanager
 def shared_node() -> Iterator[Turns]:
     """Waits while somebody takes times. Raises UserError where the file can't be written."""
     name = os.environ.get(VARIABLE)
     if not name:
         yield NOBODY_ELSE
         return
-    path = Path(name)
-    with ExitStack() as opened:
+    with ExitStack() as held:
         try:
-            file = opened.enter_context(path.open("a"))
-            turnstile = opened.enter_context(path.with_name(f"{path.name}.next").open("a"))
+            turns = held.enter_context(taken(Path(name)))
         except OSError as error:
-            raise UserError(f"{VARIABLE}: can't write {path}: {reason_of(error)}") from error
-        turns = Turns(file, turnstile)
-        turns._take(fcntl.LOCK_SH)
+            raise UserError(f"{VARIABLE}: can't write {name}: {reason_of(error)}") from error
         yield turns
