@@ -13,8 +13,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -250,6 +251,24 @@ class OwnSlurm:
         if said:
             self.command("scontrol", "update", f"nodename={','.join(said)}", "state=resume")
         return bool(said)
+
+    @contextlib.contextmanager
+    def administered(self) -> Iterator[None]:
+        """Drained nodes are put into service again, as often as it takes."""
+        over = threading.Event()
+
+        def tend() -> None:
+            while not over.wait(1):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.resume_drained()
+
+        administrator = threading.Thread(target=tend, daemon=True)
+        administrator.start()
+        try:
+            yield
+        finally:
+            over.set()
+            administrator.join()
 
     def _are_idle(self) -> bool:
         self.resume_drained()

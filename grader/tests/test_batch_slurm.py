@@ -67,10 +67,12 @@ def arguments(delivery: Path, course: Path, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def own(kit: Kit, slurm: OwnSlurm) -> dict[str, str]:
-    """What commands are started with."""
+def own(kit: Kit, slurm: OwnSlurm) -> Iterator[dict[str, str]]:
+    """What commands are started with. After a test that has killed the controller the next one's
+    jobs may drain their nodes."""
     slurm.until_idle()
-    return environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
+    with slurm.administered():
+        yield environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
 
 
 def run(kit: Kit, words: list[str], env: dict[str, str], limit_s: float = LIMIT_S) -> Done:
