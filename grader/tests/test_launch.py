@@ -533,8 +533,14 @@ def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
 
 
 @needs_mpiexec
-@pytest.mark.parametrize("node", ["nebula", "westmere-ex"], indirect=True)
-@pytest.mark.parametrize("bind_to", [unit for unit in BINDINGS if unit != "none"])
+@pytest.mark.parametrize(
+    ("node", "bind_to"),
+    [
+        *(("nebula", unit) for unit in BINDINGS if unit != "none"),
+        ("westmere-ex", "core"), ("westmere-ex", "pu"),  # which are two things there
+    ],
+    indirect=["node"],
+)  # fmt: skip
 def test_mpiexecs_units_mean_what_the_policys_do(
     node: Guest, described: Json, bind_to: str
 ) -> None:

@@ -30,6 +30,7 @@ from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
 
 Json = dict[str, Any]
+Controls = dict[str, list[Json]]
 ROOT = find_kit("gnu").root
 
 
@@ -77,6 +78,12 @@ TRIES = 4  # of a time that stays open on a busy node; each goes on with the one
 def places(kit: Kit) -> Iterator[VirtualPlaces]:
     with VirtualPlaces(kit, Wish()) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def controls() -> Controls:
+    """What the kit's own kernels do here, looked at once."""
+    return {}
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +205,7 @@ def test_wrong_submission(
     labs: dict[str, Lab],
     node: Json,
     places: VirtualPlaces,
+    controls: Controls,
     tmp_path: Path,
     lab_name: str,
     language: str,
@@ -211,12 +219,14 @@ def test_wrong_submission(
         entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
     may_fail = set(entry.get("may_fail", ()))
 
-    refused = None if is_timed(lab, entry, language) else "Not timed."
+    # Nor is anything where what is wrong shows without the times that a student gets to see.
+    is_quick = not is_timed(lab, entry, language) or not entry.get("quiet", True)
+    refused = "Not timed." if is_quick else None
 
     def graded() -> tuple[Session, Verdict]:
         session = Session(
             kit, lab, language, "submission", tmp_path, EFFORT, node, lambda step: None,
-            timing_refused=refused,
+            timing_refused=refused, controls=controls,
         )  # fmt: skip
         verdict = grade(session)
         session.keep(verdict)

@@ -25,6 +25,7 @@ from numalab.verdict import NOT_DECIDED, Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
+VIRTUAL_TRACE_ORDERS = TRACE_ORDERS[:1]  # whether shares follow the order has shown here by then
 MOST_PLACEMENTS = 4  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
 LEVEL_THREADS = 4  # enough to see who calls MPI
@@ -90,7 +91,7 @@ class Session:
     machine: Json | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
-    # Runs of the kit's own on a virtual node, which are the same for all kernels of a call.
+    # Runs of the kit's own, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
     spent_s: dict[str, float] = field(default_factory=dict)
@@ -211,7 +212,7 @@ class Session:
     def _look(self, role: str, part: str | None) -> None:
         """All evidence of one kernel that the lab's criteria ask for."""
         if judge.is_needed("trace", self.lab, part):
-            for order in TRACE_ORDERS:
+            for order in TRACE_ORDERS if self.machine is None else VIRTUAL_TRACE_ORDERS:
                 if not self._run("trace", role, part, "--order", order):
                     return
         if judge.is_needed("placement", self.lab, part):
@@ -286,8 +287,7 @@ class Session:
         before = len(self.data["runs"])
         with self.spending("evidence"):
             self._look(SOLUTION, part)
-        if self.machine is not None:
-            self.controls[name] = self.data["runs"][before:]
+        self.controls[name] = self.data["runs"][before:]
 
     # ---- data races ----------------------------------------------------------
 
