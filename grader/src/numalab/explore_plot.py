@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 FORMATS = (".png", ".svg", ".pdf")
 SIDESTEP = 0.16  # between the points of one place on the x axis
+HEADROOM = 1.3  # above the curves, for the names of caches and reaches
 
 
 def check_target(path: Path) -> None:
@@ -145,7 +146,7 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
             color=colour, marker=marker, label=f"{words} pages",
         )  # fmt: skip
     times.set_xscale("log", base=2)
-    times.set_ylim(bottom=0)
+    times.set_ylim(0, HEADROOM * times.get_ylim()[1])
     times.set_ylabel("time of an update [ns]")
     times.legend(loc="center left")
     for level, cache_bytes in _caches(found, what.smallest_bytes, what.largest_bytes):
