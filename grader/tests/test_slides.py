@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
@@ -250,12 +251,53 @@ def test_records_are_kept_with_what_figures_need(tmp_path: Path) -> None:
     assert keep_records.kept(whole, ("ranks",))["runs"] == [run]
 
 
-def test_a_busy_node_is_called_so(drawn: dict[str, Any]) -> None:
-    record = json.loads((SHIPPED / "06_message_latency/c/handout/evidence.json").read_text())
-    node = record["node"]
+def with_load(relative: str, load: float, results: Path) -> None:
+    """The kit's record in a folder of results, as if the node had had that load."""
+    record = json.loads((SHIPPED / relative).read_text())
+    record["node"]["load_1min"] = load
+    path = results / relative
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(record))
+
+
+def test_a_busy_node_is_called_so(tmp_path: Path) -> None:
+    node = {"cores": 2}
     assert busy(node | {"load_1min": 0.1}) == busy(node | {"load_1min": None}) == ""
     assert busy(node | {"load_1min": 7.6}) == ", busy (load 8)"
-    assert busy(node) in drawn["latency_curve"].source
+    with_load("06_message_latency/c/handout/evidence.json", 7.6, tmp_path)
+    with_load("explore/04_huge_pages.json", 7.6, tmp_path)
+    with style():
+        for name in ("latency_curve", "table_sizes"):
+            assert FIGURES[name](Sources(tmp_path)).source.endswith(", busy (load 8)")
+
+
+def test_the_kits_times_are_from_a_quiet_node(drawn: dict[str, Any]) -> None:
+    """As evidence/README.md says, and with the loads that it names."""
+    about = (SHIPPED / "README.md").read_text()
+    records = [*SHIPPED.glob("*/c/handout/evidence.json"), *SHIPPED.glob("explore/*.json")]
+    assert len(records) == 7
+    for path in records:
+        node = json.loads(path.read_text())["node"]
+        assert busy(node) == "", path
+        assert f"{node['load_1min']:.2f}" in about, path
+    assert not [name for name, one in drawn.items() if "busy" in one.source]
+
+
+def test_names_in_the_picture_of_sizes_are_clear_of_the_curves(drawn: dict[str, Any]) -> None:
+    figure = drawn["table_sizes"].figure
+    with style():
+        FigureCanvasAgg(figure).draw()
+        times = figure.axes[0]
+        boxes = {text.get_text(): text.get_window_extent() for text in times.texts}
+    assert "L3 32 MiB" in boxes
+    assert len(times.containers) == 2  # curves with bars
+    for curve, _, bars in times.containers:
+        paths = [curve.get_path(), *bars[0].get_paths()]
+        for words, box in boxes.items():
+            assert not any(
+                times.transData.transform_path(path).intersects_bbox(box, filled=False)
+                for path in paths
+            ), words
 
 
 def test_own_records_take_the_place_of_the_kits(tmp_path: Path) -> None:
