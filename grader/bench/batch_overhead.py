@@ -41,10 +41,11 @@ def main() -> int:
     parser.add_argument("--students", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--grading-s", type=float, default=1.0)
-    parser.add_argument("--per-job", type=int, default=20)
+    parser.add_argument("--per-job", type=int, help="left out: the command's own choice")
     parser.add_argument("--keep", type=Path, help="the course's folder; left out: none is kept")
     given = parser.parse_args()
     kit = find_kit("gnu")
+    per_job = [] if given.per_job is None else ["--per-job", str(given.per_job)]
     ideal_s = given.students * given.grading_s / given.nodes
     adopt_orphans()
     with (
@@ -61,7 +62,7 @@ def main() -> int:
             before_cpu_s = ended_cpu_s()
             started_s = time.monotonic()
             done = subprocess.run(
-                command(kit.root, delivery, course, "--per-job", str(given.per_job)), env=env,
+                command(kit.root, delivery, course, *per_job), env=env,
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             )  # fmt: skip
             elapsed_s = time.monotonic() - started_s

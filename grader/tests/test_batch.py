@@ -73,7 +73,9 @@ def sizes(count: int, per_job: int, nodes: int) -> list[int]:
 
 def test_jobs_hold_no_more_than_asked_for_and_end_together() -> None:
     assert sizes(0, 20, 8) == []
-    assert sizes(40, 20, 8) == [20, 20]
+    assert sizes(4, 20, 8) == [4]
+    assert sizes(40, 20, 8) == [5] * 8
+    assert sizes(40, 20, 1000) == [5] * 8
     assert sizes(41, 20, 2) == [11, 11, 9, 10]
     # Large ones first, and as many of each length as there are nodes.
     assert sizes(1000, 20, 8) == [*[20] * 40, *[13] * 8, *[12] * 8]
@@ -91,6 +93,17 @@ def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
 
 
 PLACE = slurm.Place("/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'")
+
+
+def test_a_job_has_what_takes_four_hours_at_most() -> None:
+    for effort in ("quick", "default"):
+        for languages in (1, 2):
+            some = [
+                Task(item(f"s{n}", effort=effort), 1, ("c", "fortran")[:languages])
+                for n in range(runs.most_in_job(effort, languages))
+            ]
+            run = run_of(some, grading=Grading(effort))
+            assert 3.8 * 60 < slurm.job_minutes(run) <= 4 * 60
 
 
 def test_the_script_asks_for_a_node_and_begins_nothing_again() -> None:

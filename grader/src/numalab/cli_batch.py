@@ -152,8 +152,9 @@ _slurm_options: Sequence[Callable[..., Any]] = (
         "others while it takes times, and the rest needs cores to spare.",
     ),
     click.option(
-        "--per-job", type=click.IntRange(1), default=20, show_default=True, metavar="N",
-        help="Submissions in one job, one after another, at most.",
+        "--per-job", type=click.IntRange(1), default=None, metavar="N",
+        help="Submissions in one job, one after another, at most. Left out: what takes four "
+        "hours at most.",
     ),
     click.option(
         "--no-exclusive", is_flag=True,
@@ -227,7 +228,7 @@ def grade_class(
     constraint: str,
     time_limit: str,
     jobs: int | None,
-    per_job: int,
+    per_job: int | None,
     no_exclusive: bool,
     extra: Sequence[str],
     labs: Sequence[str],
@@ -294,6 +295,8 @@ def grade_class(
             wanted = _chosen(kit, intake, student, effort)
         _tell_problems(intake)
         at_once = jobs or len(wanted) or 1
+        languages = max((len(one.languages) for one in wanted), default=1)
+        per_job = per_job or runs.most_in_job(effort, languages)
         nodes = min(node_count(partition), at_once) if is_slurm else jobs or 1
         plan = heads.Plan(
             runs.Grading(effort, command, options, limit_s or 0),

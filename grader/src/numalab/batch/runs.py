@@ -26,9 +26,12 @@ _CLEAN = "clean"  # a run's file, beside over.json
 JOB_MODULE = "numalab.batch.node"  # that a job runs: python -m JOB_MODULE PRESET COURSE RUN CHUNK
 # Slurm takes array indices up to MaxArraySize - 1; 1001 unless the site says otherwise.
 LARGEST_ARRAY = 1000
-# A job has about half of --per-job at least, where there is so much: each builds the kit first,
-# and a node stands idle for half a second or more before it gets the next one.
+# Each job builds the kit first, and a node stands idle for half a second or more before it gets
+# the next one: jobs have so many at least, and where several follow one another on a node about
+# half of what they may have.
+FEWEST_IN_JOB = 5
 SHORTEST_JOB = 2
+LONGEST_JOB_S = 4 * 3600  # that is asked of Slurm, unless the user knows better
 # How long a grading of one kernel may take at most before it is called stuck, and how long it
 # takes at most as a rule (the README's "one to two minutes"), with some to spare.
 LIMIT_S = {"quick": 900, "default": 2700}
@@ -102,18 +105,23 @@ class Run:
             yield from chunk
 
 
+def most_in_job(effort: str, languages: int) -> int:
+    """How many a job may have for its time to be no longer than sites usually give."""
+    return max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
+
+
 def new_id() -> str:
     """Ordered by time: of two runs that hold the same item the later one has it."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
 def chunked(tasks: Sequence[Task], per_job: int, nodes: int) -> tuple[tuple[Task, ...], ...]:
-    """At most per_job in each; as few jobs as can be where all begin at once. Else rounds of one
-    for each node, which take at most half of what is left: whatever each grading takes, the last
-    jobs are short, and all nodes end at about the same time (factoring: Hummel, Schonberg, Flynn,
-    CACM 35, 1992)."""
+    """At most per_job in each; one for each node, or fewer, where all begin at once. Else rounds
+    of one for each node, which take at most half of what is left: whatever each grading takes,
+    the last jobs are short, and all nodes end at about the same time (factoring: Hummel,
+    Schonberg, Flynn, CACM 35, 1992)."""
     left = len(tasks)
-    jobs = -(-left // per_job)
+    jobs = max(-(-left // per_job), min(nodes, -(-left // FEWEST_IN_JOB)))
     sizes: list[int] = []
     if jobs > nodes:
         fewest = max(1, per_job // SHORTEST_JOB)

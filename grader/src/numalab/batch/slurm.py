@@ -249,8 +249,8 @@ class Slurm:
                 runs.end(self.course, run, "refused by Slurm")
                 raise UserError(
                     f"Slurm refuses the job: {_last_line(done.stderr)}. Change --partition, "
-                    f"--account, --constraint, --time or --no-exclusive; the script is "
-                    f"{folder / 'job.sh'}."
+                    f"--account, --constraint, --time, --per-job or --no-exclusive; the script "
+                    f"is {folder / 'job.sh'}."
                 )
             time.sleep(SUBMIT_PAUSE_S)
             if self.was_submitted(run):
