@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,21 +21,25 @@ from numalab.virtual.plan import build_programs
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ[STARTED_BY] = str(os.getpid())
 
-# A suite of two processes has a build folder for each of them; whoever runs a test of the second
-# gets its own. Both hold this lock: shared, or alone for what is timed.
-SECOND = "gw1"
+# Each process of the suite has a build folder of its own. All hold this lock: shared, or alone
+# for what is timed.
+BUILDS = {"gw1": "second", "gw2": "third"}
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
-# They come first, so that the last ones are short. The very first takes half of the time, and
-# stays whole: its virtual nodes are booted once.
+# They come first, so that the last ones are short.
 LONGEST = (
     "test_wrong_submissions", "test_notebooks_run", "test_grade_on_machines", "test_kit_copy",
     "test_grade", "test_machine_run", "test_virtual_nodes", "test_launch", "test_sandbox",
 )  # fmt: skip
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
+# By far the longest is two: the labs on MPI, and the others, each with virtual nodes of its own.
+TWO_PARTS = "test_wrong_submissions"
+MPI_LABS = ("[06_", "[07_")
 
-if os.environ.get("PYTEST_XDIST_WORKER") == SECOND:
-    os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / "second")
+if folder := BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", "")):
+    os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
+
+_alone: list[ExitStack] = []  # held from one timed test to the next
 
 
 def is_timed(item: pytest.Item) -> bool:
@@ -48,12 +53,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Nothing else runs while something is timed."""
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Nothing else runs while something is timed. What is timed next does not wait anew for what
+    the others are at."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    with taken(LOCK, alone=is_timed(item)):
+    if not is_timed(item):
+        with taken(LOCK):
+            return (yield)
+    if not _alone:
+        _alone.append(ExitStack())
+        _alone[0].enter_context(taken(LOCK, alone=True))
+    try:
         return (yield)
+    finally:
+        if nextitem is None or not is_timed(nextitem):
+            _alone.pop().close()
 
 
 class Scheduling(LoadScopeScheduling):
@@ -61,6 +76,8 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.split("::", 1)[0]).stem
+        if file == TWO_PARTS and any(lab in nodeid for lab in MPI_LABS):
+            return f"{file} on MPI"
         return SHARED.get(file, file)
 
 

@@ -48,8 +48,9 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 AUDIT_TRIES = 5  # where times stay open; each goes on where the one before stopped
-# Of pytest: what grades in one, and the rest in the other (grader/tests/conftest.py).
-TWO_PROCESSES = ("--numprocesses=2",)
+# Of pytest, each with a build folder of its own (grader/tests/conftest.py): much of it waits for
+# virtual nodes, so that two cores have room for a third.
+PROCESSES = ("--numprocesses=3",)
 EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
 
 
@@ -240,7 +241,7 @@ def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
         codes.append(
             subprocess.call(
                 [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
-                 f"--junitxml={reports[1]}", *(pytest_arguments or TWO_PROCESSES)],
+                 f"--junitxml={reports[1]}", *(pytest_arguments or PROCESSES)],
                 cwd=kit.root / "grader",
                 env=os.environ | {"NUMALAB_PRESET": kit.preset},
             )
