@@ -14,7 +14,13 @@ from xml.etree.ElementTree import Element
 import html5lib
 import invented
 import pytest
-from commands import assert_all_gone, command_under_way, numalab_command, wait_for
+from commands import (
+    assert_all_gone,
+    command_under_way,
+    numalab_command,
+    wait_for,
+    without_times,
+)  # fmt: skip
 from invented import ONE_NODE, TWO_NODES
 from test_compare import bound, message_session, session, told, with_control, worked
 from test_figures import assert_legible
@@ -340,10 +346,13 @@ def test_markup_of_a_student_is_text(labs: dict[str, Lab]) -> None:
 # ---- the command -----------------------------------------------------------------------
 
 
-def test_grade_writes_the_page(kit: Kit, tmp_path: Path) -> None:
+def test_grade_writes_the_page(
+    kit: Kit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path / "report.html"
     arguments = ("01", "--lang", "c", "--handouts", "--quick", "--here-only")
-    done = numalab_command(kit, "grade", *arguments, "--html", str(path))
+    env = without_times(tmp_path_factory.mktemp("env"))
+    done = numalab_command(kit, "grade", *arguments, "--html", str(path), **env)
     assert done.code == 1, done.err
     assert f"Page: {path}" in done.out
     root = assert_sound(path.read_text(encoding="utf-8"))

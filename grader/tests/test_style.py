@@ -64,7 +64,7 @@ def test_the_harness_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     steps = (
         ("cmake", "--preset", "sanitize", "-B", build),
         ("cmake", "--build", build),
-        ("ctest", "--test-dir", build, "-L", "unit", "--output-on-failure"),
+        ("ctest", "--test-dir", build, "-L", "unit", "--parallel", "2", "--output-on-failure"),
     )
     for step in steps:
         done = run(*step)
