@@ -35,6 +35,7 @@ from numalab.kit import Kit
 from numalab.read_record import parse
 from numalab.timing_account import timing_accounts
 from numalab.verdict import with_machine
+from numalab.virtual.machine import find_machine
 
 Json = dict[str, Any]
 SCRIPT = "<script>alert(1)</script>"
@@ -228,6 +229,20 @@ def test_threads_ranks_and_work_are_drawn(labs: dict[str, Lab]) -> None:
     ranks = found["near.toml on this node: goal missed"]
     assert "Yours: rank 0 on PU 0; rank 1 on PU 1." in words(ranks)
     assert found["far.toml on this node: goal reached"] is not None
+
+
+@pytest.mark.parametrize("is_good", [False, True])
+def test_what_was_published_waits_for_the_prediction(
+    kit: Kit, labs: dict[str, Lab], is_good: bool
+) -> None:
+    lab = labs["06_message_latency"]
+    text = f"time_64_kib_us = {8.5 if is_good else 900}"
+    handed = [{"file": "predict.toml", "complaint": None, "variables": {}, "text": text}]
+    record = session(lab.name, TWO_NODES, invented.latency("placement")) | {"handed_in": handed}
+    one = graded(lab, record, published=find_machine(kit, "hydra").latencies)
+    root = assert_sound(page([Submission("", [one])], OCCASION))
+    assert ("TUW-NUMA" in words(root)) == is_good
+    assert ("left out: predict it" in words(root)) != is_good
 
 
 def test_pictures_are_legible_at_the_width_of_a_page(

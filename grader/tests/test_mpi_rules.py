@@ -687,10 +687,11 @@ def test_latencies_are_shown_without_what_is_to_be_predicted(kit: Kit) -> None:
     assert max(map(len, before)) <= 78
     assert " 64 KiB  left out: predict it" in before
     assert not any("8.50" in line or "17.48" in line for line in before)
+    assert not any("TUW-NUMA" in line or "0.65" in line for line in before)
     after = latency_lines(evidence, True, published)
     (row,) = [line for line in after if line.startswith(" 64 KiB")]
     assert row.split()[2:6] == ["8.50", "7,710", "17.48", "3,748"]
-    assert len(after) == len(before) == 2 + 24 + 1 + 5
+    assert (len(before), len(after)) == (2 + 24 + 1, 2 + 24 + 1 + 5)
     assert "n: near, f: far, *: both" in after
     rows = {line[:7].strip(): line for line in after}
     assert rows["0 B"].split()[2:4] == ["0.50", "1.10"]  # no bandwidth

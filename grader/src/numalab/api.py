@@ -201,7 +201,8 @@ class Run:
         return timing_figure(accounts[chosen])
 
     def messages(self) -> Figure:
-        """What messages took over their sizes, beside what was published for hydra."""
+        """What messages took over their sizes; once 64 KiB are predicted, beside what was
+        published for hydra."""
         from numalab.figures import latency_figure
 
         wanted = [c.name for c in self.lab.criteria if c.rule in RULES_OF_RUN["latency"]]

@@ -52,7 +52,7 @@ def _ends(values: Sequence[Sequence[float | None]]) -> tuple[float, float]:
 def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Figure]) -> list[str]:
     """At most 78 columns; nothing where no message was timed. is_predicted: whether the time
     of 64 KiB may be shown, since it has been predicted. published: latencies of a machine
-    to look at beside."""
+    to look at beside then, since they are to be predicted, too."""
     runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
     if not runs:
         return []
@@ -93,7 +93,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
         lines.append(f"{_size(size):>7}{figures}  {pictures[0]} {pictures[1]}".rstrip())
     lines.append(f"{meaning}{both}")
     lines += _notes(evidence, runs)
-    return [*lines, *_published_lines(published)]
+    return [*lines, *_published_lines(published if is_predicted else ())]
 
 
 def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:

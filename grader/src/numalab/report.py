@@ -387,7 +387,7 @@ def show_verdict(
 ) -> None:
     """The whole report of one graded kernel. seen: places and their evidence, this node
     first; unchanged: it is the handout byte for byte; again: what to do about times that stayed
-    open; published: latencies to show beside those that were measured; explained: how the
+    open; published: latencies to show once they have been predicted; explained: how the
     times were decided, if that is asked for; hints_seen: of the lab."""
     evidence = seen[0][1]
     with stripped(console):

@@ -59,10 +59,10 @@ def latency_figure(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Left the time of a message one way, right the bandwidth. published: latencies of a
-    machine to look at beside, in us. is_predicted: whether the time of 64 KiB may be shown, since
-    it has been predicted. Raises NothingToDraw."""
+    machine to look at beside, in us. is_predicted: whether they and the time of 64 KiB may be
+    shown, since it has been predicted. Raises NothingToDraw."""
     runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
-    series = published_series(published)
+    series = published_series(published) if is_predicted else []
     if not runs and not series:
         raise NothingToDraw("no message was timed, so there is nothing to draw")
     figure = new_figure(width_in, 4.6 + 0.3 * ((len(runs) + len(series) + 1) // 2))
