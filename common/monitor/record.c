@@ -237,6 +237,9 @@ json_t *numalab_record_results(const struct numalab_results *results,
         if (results->first_wrong_row)
             json_object_set_new(json_object_get(object, "first_wrong"), "row_name",
                                 json_string(results->first_wrong_row));
+        if (results->first_wrong_remark[0])
+            json_object_set_new(json_object_get(object, "first_wrong"), "remark",
+                                json_string(results->first_wrong_remark));
         if (driver->rank_counts)
             json_object_set_new(json_object_get(object, "first_wrong"), "rank",
                                 json_integer((json_int_t)results->first_wrong_rank));

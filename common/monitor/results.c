@@ -86,6 +86,9 @@ int numalab_results_compare(struct numalab_worker *worker,
             results->first_wrong_n = worker->n;
             results->first_wrong_row =
                 driver->row_name ? driver->row_name(oracle, array, mismatch.element) : NULL;
+            if (driver->remark)
+                driver->remark(oracle, &mismatch, first, part, chunk,
+                               results->first_wrong_remark);
             results->first_wrong_phase = phase;
             results->first_wrong_repetition = repetition;
         }

@@ -15,6 +15,7 @@ struct numalab_results {
     struct numalab_mismatch first_wrong; /* if wrong > 0 */
     size_t first_wrong_rank, first_wrong_n;
     const char *first_wrong_row; /* its name; NULL: none */
+    char first_wrong_remark[NUMALAB_REMARK_BYTES]; /* may be empty */
     const char *first_wrong_phase;
     size_t first_wrong_repetition; /* compute phases done before, from 0 */
     uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */

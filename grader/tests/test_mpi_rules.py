@@ -122,7 +122,11 @@ def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> No
 def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
-    assert found.status == "fail" and "Not judged before" in found.why
+    assert found.status == "fail" and found.why == "Not judged before the results are right."
+    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
+    silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
+    found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
+    assert found.status == "fail" and "where messages are missing" in found.why
     # Only with synchronous sends: something writes to what is being sent.
     wrong |= {"synchronous_sends": True}
     found = judged(messages, session(CHECK, wrong))["deadlock_free"]
@@ -152,6 +156,14 @@ def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) ->
     found = judged(messages, session(wrong, language=language))["correct"]
     assert found.status == "fail" and says in found.why
     assert found.wrong_array == "field"
+
+
+def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Path) -> None:
+    remark = {"remark": "The first word is 50 too small after 50 round trips."}
+    wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | remark}
+    record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="ping_pong"))
+    validate(record, schema)
+    assert judged(messages, record)["correct"].why.endswith(f"should be 1. {remark['remark']}")
 
 
 def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:

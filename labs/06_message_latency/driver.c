@@ -6,7 +6,9 @@
  * only, as it should: a kernel in which it lasts has not received. */
 #include "numalab/driver.h"
 
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +111,25 @@ static size_t compare(const struct numalab_oracle *view, size_t array, size_t fi
     return wrong;
 }
 
+/* A first word that is off by no more than all additions of a call: some are missing, or
+ * too many. */
+static void remark(const struct numalab_oracle *view, const struct numalab_mismatch *mismatch,
+                   size_t first, size_t count, const void *found_pointer,
+                   char text[NUMALAB_REMARK_BYTES])
+{
+    int64_t expected, found;
+    if (first > 0 || count < sizeof found || mismatch->element >= sizeof found) return;
+    memcpy(&expected, view->buffer, sizeof expected);
+    memcpy(&found, found_pointer, sizeof found);
+    const size_t round_trips = repetitions_of(view->n);
+    const int64_t most = (int64_t)(2 * round_trips);
+    const int64_t lack = (int64_t)((uint64_t)expected - (uint64_t)found);
+    if (lack == 0 || lack < -most || lack > most) return;
+    snprintf(text, NUMALAB_REMARK_BYTES,
+             "The first word is %" PRId64 " too %s after %zu round trips: who adds 1, and when?",
+             lack > 0 ? lack : -lack, lack > 0 ? "small" : "large", round_trips);
+}
+
 /* Timed with one word, where nothing but latency counts. */
 #define DRIVER_OF_PART(name)                                                             \
     {                                                                                    \
@@ -132,6 +153,7 @@ static size_t compare(const struct numalab_oracle *view, size_t array, size_t fi
         .advance = advance,                                                              \
         .change = change,                                                                \
         .compare = compare,                                                              \
+        .remark = remark,                                                                \
     }
 
 /* The student's kernel, and the kit's, which runs as the launch files say. */

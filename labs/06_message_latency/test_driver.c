@@ -1,4 +1,5 @@
 /* The oracle of lab 06 finds what is wrong, and nothing else. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,20 @@ static void test_size(size_t n)
             EXPECT(mismatch.found == *byte && mismatch.expected == (*byte ^ 1));
             *byte ^= 1;
         }
+
+    /* Additions that are missing or too many are counted, in the first word only. */
+    for (size_t i = 0; i < 3; i++) {
+        const char *says[] = {"is 1 too large after ", "is 2 too small after ", ""};
+        const int off[] = {1, -2, 1};
+        unsigned char *byte = &buffer[0][i < 2 ? 0 : WORD_BYTES];
+        char remark[NUMALAB_REMARK_BYTES] = "";
+        if (n <= WORD_BYTES || *byte < 2 || *byte == UCHAR_MAX) continue;
+        *byte = (unsigned char)(*byte + off[i]);
+        EXPECT(wrong_in(oracle, 0, n, LARGEST, &mismatch) == 1);
+        driver->remark(driver->of_rank(oracle, 0), &mismatch, 0, n, buffer[0], remark);
+        EXPECT(says[i][0] ? strstr(remark, says[i]) != NULL : remark[0] == '\0');
+        *byte = (unsigned char)(*byte - off[i]);
+    }
 
     /* A message more or less, or none at all. */
     if (n >= WORD_BYTES) {

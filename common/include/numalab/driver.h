@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 enum { NUMALAB_MAX_ARRAYS = 8, NUMALAB_MAX_ELEMENT_BYTES = 16 };
+enum { NUMALAB_REMARK_BYTES = 160 }; /* with the 0 at its end */
 
 struct numalab_array {
     const char *name;     /* as in the lab's contract header */
@@ -103,6 +104,13 @@ struct numalab_driver {
     size_t (*compare)(const struct numalab_oracle *oracle, size_t array,
                       size_t first, size_t count, const void *found,
                       struct numalab_mismatch *mismatch);
+
+    /* What a mismatch means in the lab's own words, a sentence; remark stays as it is, empty,
+     * where there is nothing to say. Found are count elements from element first on, as
+     * compare got them. NULL: there never is. */
+    void (*remark)(const struct numalab_oracle *oracle,
+                   const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                   const void *found, char remark[NUMALAB_REMARK_BYTES]);
 };
 
 /* Ends with NULL. */

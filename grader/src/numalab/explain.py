@@ -127,9 +127,10 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
         place = ""
         if rank is not None:
             place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
+        remark = f" {found.first_wrong.remark}" if found.first_wrong.remark else ""
         return (
             f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
-            f"first{place}: {mismatch(found.first_wrong, language)}."
+            f"first{place}: {mismatch(found.first_wrong, language)}.{remark}"
         )
     few = found.too_few_messages
     if few is not None:

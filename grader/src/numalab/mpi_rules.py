@@ -36,15 +36,14 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             criterion, "fail", "Not looked for, since the kernel does not come to its end."
         )
     stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
-    if not stuck and any(
-        is_wrong(one.results) for check in evidence.checks for one in check.checked
-    ):
-        return verdict_on(
-            criterion,
-            "fail",
-            "Not judged before the results are right: where messages are missing, nobody waits "
-            "for them.",
-        )
+    wrong = [
+        one.results for check in evidence.checks for one in check.checked if is_wrong(one.results)
+    ]
+    if wrong and not stuck:
+        why = "Not judged before the results are right"
+        if any(results.too_few_messages for results in wrong):
+            why += ": where messages are missing, nobody waits for them"
+        return verdict_on(criterion, "fail", f"{why}.")
     for check in evidence.synchronous_checks:
         if not check.outcome.ok:
             found = unusable(criterion, check.outcome, evidence)

@@ -71,6 +71,7 @@ def _results(data: Json) -> Results:
             row=first.get("row"),
             column=first.get("column"),
             row_name=first.get("row_name"),
+            remark=first.get("remark", ""),
         ),
         wrote_before_array=data.get("wrote_before_array"),
         too_few_messages=TooFewMessages(**data["too_few_messages"])

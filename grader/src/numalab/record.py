@@ -44,6 +44,7 @@ class Mismatch:
     row: int | None = None  # of an array with two dimensions, from 0, as column is
     column: int | None = None
     row_name: str | None = None  # of a row that is not the rank's own
+    remark: str = ""  # what it means, in the lab's words
 
 
 @dataclass(frozen=True)
