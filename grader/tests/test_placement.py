@@ -80,7 +80,7 @@ def test_the_team_follows_from_goal_and_node(
         ("close", HYDRA, on(0, 2, 4, 6), 0, "4 threads on one NUMA node"),
         ("close", HYDRA, on(0, 1, 2, 3), 2, "The threads sit on 2 NUMA nodes"),
         ("close", NEBULA, on(0, 8, 2, 10), 0, "on one package"),
-        ("close", WESTMERE_EX, on(0, 8), 0, "on one NUMA node"),
+        ("close", WESTMERE_EX, on(0, 8), 0, "2 threads (a package has 2 cores here) on one NUMA"),
         ("close", HYDRA, team(*[[0]] * 4), 3, "4 threads share 1 PU."),
         ("close", HYDRA, team(*[range(0, 8, 2)] * 4), 0, "on one NUMA node"),
         ("close", HYDRA, team(*[range(8)] * 4), 4, "may run on several NUMA nodes"),

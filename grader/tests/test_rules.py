@@ -524,7 +524,13 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
     found = judged(affinity, record)
     assert found["close"].status == "pass"
     assert found["spread"].status == "fail" and found["spread"].value == 1
-    assert found["spread"].why.startswith("Under libgomp: threads 0 and 1 sit on one NUMA node (0)")
+    why = found["spread"].why
+    assert why.startswith("Under libgomp: threads 0 and 1 sit on one NUMA node (0)")
+    assert why.endswith(" Under libomp it is right.")
+    alike = handed_in(bad, bad | {"runtime": "libomp"}, close)
+    assert judged(affinity, alike)["spread"].why.startswith("Under libgomp and libomp: threads")
+    other = handed_in(bad, binding("spread.env", "libomp", 1, 3), close)
+    assert judged(affinity, other)["spread"].why.endswith(" Under libomp it fails, too.")
     right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
     assert judged(affinity, right)["spread"].status == "pass"
 
@@ -598,3 +604,11 @@ def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -
     assert "Thread 1 was bound to PU 3 and locate said PU 1" in wrong.why
     assert "PU 3 belongs to NUMA node 1 and locate said 0" in verdict((3, 1, 3, 0)).why
     assert verdict().status == "fail"
+
+
+def test_no_numa_node_is_told_in_the_words_of_the_language(affinity: Lab) -> None:
+    told = located((3, 1, 3, -1))
+    in_c = of(judge(affinity, told))["located"].why
+    assert "and locate said -1" in in_c and in_c.endswith("Which of its functions was asked?")
+    in_fortran = of(judge(affinity, replace(told, language="fortran")))["located"].why
+    assert in_fortran.endswith("was asked, and did it get the PU by value?")

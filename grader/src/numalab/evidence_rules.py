@@ -3,11 +3,12 @@ out. Pure functions; judge.py says which applies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from numalab import explain, mpi_rules, placement, touch
 from numalab.declaration import Criterion, Lab
-from numalab.record import Evidence, KernelTable
+from numalab.placement import Reached
+from numalab.record import Binding, Evidence, KernelTable
 from numalab.soundness import (
     all_results,
     by_value,
@@ -359,6 +360,14 @@ def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, value, why, unit="of the table")
 
 
+def _no_numa_node(language: str) -> str:
+    """Where an answer that is none comes from, with a space before it."""
+    asked = "Which of its functions was asked"
+    if language == "fortran":  # the PU goes in by address unless told
+        asked += ", and did it get the PU by value"
+    return f" -1 is no NUMA node: the handout says it, and libnuma where it knows none. {asked}?"
+
+
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.locates)
     if missing:
@@ -382,11 +391,21 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
         )
         if one.told_numa_node < 0:
-            why += " libnuma says -1 of a PU that it can't find: did it get the PU by value?"
+            why += _no_numa_node(evidence.language)
     else:
         why = f"Right in {len(told)} answers, the threads being moved between them."
     value = float(len(wrong)) if told else 1.0
     return by_value(criterion, value, why, unit="wrong answers")
+
+
+def _under_runtimes(worst: Reached, found: Sequence[tuple[Binding, Reached]]) -> str:
+    """What is wrong, and what becomes of the same file under each other runtime."""
+    alike = [run.runtime for run, one in found if one == worst]
+    why = f"Under {explain.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
+    for run, one in found:
+        if one != worst:
+            why += f" Under {run.runtime} it {'fails, too' if one.misplaced else 'is right'}."
+    return why
 
 
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -403,16 +422,16 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         # The kit's own kernel ran, so what ended it is the runtime, or the kit.
         why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
         return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
-    worst, run = max(
-        ((placement.reached(wanted.goal, run.threads, run.team, evidence.node), run)
-         for run in runs),
-        key=lambda pair: pair[0].misplaced,
-    )  # fmt: skip
+    found = [
+        (run, placement.reached(wanted.goal, run.threads, run.team, evidence.node)) for run in runs
+    ]
+    worst = max((one for _, one in found), key=lambda one: one.misplaced)
     why = worst.why
     if len(runs) > 1 and worst.misplaced:
-        why = f"Under {run.runtime}: {why[:1].lower()}{why[1:]}"
+        why = _under_runtimes(worst, found)
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
-    why += explain.runtime_warnings([run] if worst.misplaced else runs)
+    blamed = [run for run, one in found if one == worst] if worst.misplaced else runs
+    why += explain.runtime_warnings(blamed)
     return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
 
 

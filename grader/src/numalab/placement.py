@@ -148,7 +148,11 @@ def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reac
     elif crowded:
         why = f"{len(threads)} threads share {explain.count(len(threads) - crowded, 'PU')}"
     else:
-        why = f"{explain.count(len(threads), 'thread')} on one {one}"
+        why = explain.count(len(threads), "thread")
+        if len(threads) < CLOSE_THREADS:  # what holds for so few may not for more
+            fewest = explain.count(min(found.cores_in(found.package).values()), "core")
+            why += f" (a package has {fewest} here)"
+        why += f" on one {one}"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
