@@ -204,9 +204,42 @@ def test_threads_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
         "package 0  node 0  [.][0][.][.]",
         "package 1  node 1  [.][1][.][.]",
     ]
-    for alone in ("kmp_close.env", "kmp_full.env"):  # it passes; there is no match
-        found = picture(lines, alone)
-        assert len(found) == 3 and not any("yours" in line for line in found)
+    for alone, below in (("kmp_close.env", []), ("kmp_full.env", ["+ is threads 0 and 1"])):
+        found = picture(lines, alone)  # it passes; there is no match
+        assert found[3:] == below and not any("yours" in line for line in found)
+
+
+def test_a_goal_reached_under_two_runtimes_is_drawn_under_both(labs: dict[str, Lab]) -> None:
+    lab = labs["02_affinity"]
+    record = session(
+        lab.name, TWO_NODES,
+        bound("omp_spread.env", "libomp", "submission", [0], [1]),
+        bound("omp_spread.env", "libgomp", "submission", [0, 2, 4, 6], [1, 3, 5, 7]),
+        bound("omp_full.env", "libomp", "submission", *([pu] for pu in (0, 2, 4, 6, 1, 3, 5, 7))),
+        bound("omp_full.env", "libgomp", "submission", *([pu] for pu in range(8))),
+        bound("omp_close.env", "libomp", "submission", *[[0, 2, 4, 6]] * 4),
+        bound("omp_close.env", "libgomp", "submission", *[[0, 2, 4, 6]] * 4),
+    )  # fmt: skip
+    lines = shown(lab, record)
+    assert picture(lines, "omp_spread.env on") == [
+        "omp_spread.env on this node: pass",
+        "under libomp:",
+        "package 0  node 0  [0][.][.][.]",
+        "package 1  node 1  [1][.][.][.]",
+        "under libgomp:",
+        "thread 0 may run on any core of NUMA node 0",
+        "thread 1 may run on any core of NUMA node 1",
+    ]
+    assert picture(lines, "omp_full.env on") == [
+        "omp_full.env on this node: pass",
+        "under libomp  under libgomp",
+        "package 0  node 0  [0][1][2][3]  [0][2][4][6]",
+        "package 1  node 1  [4][5][6][7]  [1][3][5][7]",
+    ]
+    assert picture(lines, "omp_close.env on") == [
+        "omp_close.env on this node, libomp and libgomp: pass",
+        "threads 0, 1, 2 and 3 may run on any core of NUMA node 0",
+    ]
 
 
 def test_maps_that_are_too_wide_go_below_each_other() -> None:

@@ -149,12 +149,19 @@ def test_threads_that_may_move_or_share_are_told() -> None:
     assert drawn(WESTMERE_EP, team([0, 4], [1], [1], [0, 1])) == [
         "package 0  node 0  [0-][+.]",
         "package 1  node 1  [..][..]",
+        "+ is threads 1 and 2",
         "thread 3 may run on any core of NUMA node 0",
     ]
     assert drawn(NEBULA, team(range(0, 16, 2), range(16))) == [
         "thread 0 may run on any core of package 0",
         "thread 1 may run on cores of several packages",
     ]
+
+
+def test_of_many_that_share_the_first_are_told() -> None:
+    pairs = [pus for core in ([0, 8], [4, 12], [1, 9], [5, 13]) for pus in (core, core)]
+    assert drawn(WESTMERE_EX, team(*pairs))[-1] == "+ is threads 0 and 1; threads 2 and 3; 2 more"
+    assert drawn(WESTMERE_EX, team(*pairs))[0].endswith("[+-][+-]")
 
 
 def test_wide_nodes_are_wrapped() -> None:

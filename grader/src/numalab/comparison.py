@@ -5,9 +5,9 @@ session. Pure functions."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from numalab import launch_goals, placement
+from numalab import explain, launch_goals, placement
 from numalab.declaration import Criterion, HandedFile, Lab
 from numalab.judge import RULES_OF_RUN
 from numalab.record import Evidence, Locate, Rank, Thread
@@ -175,9 +175,21 @@ def _launched(wanted: HandedFile, where: str, evidence: Evidence) -> Iterator[Se
         yield SeatSight(where, evidence, wanted.name, "", drawn, found.misplaced, solution)
 
 
+def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> SeatSight:
+    """A goal that is reached under several runtimes may be reached in several ways: then the
+    sight with another runtime's beside it."""
+    if sight.misplaced or len(of_place) < 2:
+        return sight
+    for other in of_place:
+        if [one.allowed_pus for one in other.drawn] != [one.allowed_pus for one in sight.drawn]:
+            heads = (f"under {sight.runtime}", f"under {other.runtime}")
+            return replace(sight, runtime="", compared=other.drawn, heads=heads)
+    return replace(sight, runtime=explain.listed([one.runtime for one in of_place]))
+
+
 def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:
     """For each file where it led on the first place at which it misses its goal, or else on
-    the first."""
+    the first, under each runtime."""
     for wanted in lab.files:
         needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == wanted)
         found: list[SeatSight] = []
@@ -188,7 +200,7 @@ def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:
         shown = [one for one in found if one.where != "here"] or found
         worst = max(shown, key=lambda one: one.misplaced > 0, default=None)
         if worst is not None:
-            yield worst
+            yield _under_each_runtime([one for one in found if one.where == worst.where], worst)
 
 
 def _wrong(run: Locate) -> int:

@@ -34,5 +34,4 @@ def placement_pictures(
 def legend(lab: Lab) -> str:
     """What the characters of the pictures mean."""
     what = "rank" if lab.mpi else "thread"
-    same = "the same" if lab.mpi else "the thread before"
-    return f"[ ] a core, a character a PU: {what}; . nobody; - {same}; + several"
+    return f"[ ] a core, a character a PU: {what}; . nobody; + several; - as to its left"

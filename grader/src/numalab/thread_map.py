@@ -3,7 +3,7 @@ or one below the other where there is no room."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -14,6 +14,7 @@ from numalab.record import Json, Thread
 Style = Callable[[int], tuple[str, str]]  # a thread's character and colour
 Named = Callable[[Sequence[int]], str]
 NOBODY, CROWD = ".", "+"
+TOLD_CROWDS = 2  # in one line
 
 
 def _core(pus: Sequence[int], bound: dict[int, list[int]], style: Style) -> Text:
@@ -48,6 +49,15 @@ def _reach(pus: Sequence[int], of_pu: dict[int, Json]) -> str:
     return "may run on cores of several packages"
 
 
+def _crowds(bound: dict[int, list[int]], named: Named) -> Iterator[str]:
+    """Who the first of those marked as several are, and how many more marks there are."""
+    crowds = list(dict.fromkeys(tuple(numbers) for numbers in bound.values() if numbers[1:]))
+    if crowds:
+        names = [named(numbers) for numbers in sorted(crowds)]
+        more = [f"{len(names) - TOLD_CROWDS} more"] if len(names) > TOLD_CROWDS else []
+        yield f"{CROWD} is {'; '.join([*names[:TOLD_CROWDS], *more])}"
+
+
 def _add(numbers: list[int], number: int) -> None:
     if number not in numbers:
         numbers.append(number)
@@ -56,10 +66,10 @@ def _add(numbers: list[int], number: int) -> None:
 @dataclass(frozen=True)
 class _Seats:
     """rows: one for each NUMA node, its label and the cores; none where no core holds a thread.
-    loose: of the threads that no core holds."""
+    below: who shares a PU, and the threads that no core holds."""
 
     rows: list[tuple[str, list[Text]]]
-    loose: list[Text]
+    below: list[Text]
 
     @property
     def columns(self) -> int:
@@ -76,7 +86,7 @@ class _Seats:
                     line = Text(" " * len(label))
                 line.append_text(core)
             found.append(line)
-        return found + self.loose
+        return found + self.below
 
 
 def _seats(node: Json, threads: Sequence[Thread], style: Style, named: Named) -> _Seats:
@@ -104,8 +114,8 @@ def _seats(node: Json, threads: Sequence[Thread], style: Style, named: Named) ->
             for core in sorted(cores, key=lambda core: min(cores[core]))
         ]
         rows.append((f"package {package}  node {numa_node:<2} ", drawn))
-    told = [Text(f"{named(numbers)} {reach}", style="bold") for reach, numbers in loose.items()]
-    return _Seats(rows, told)
+    told = [f"{named(numbers)} {reach}" for reach, numbers in loose.items()]
+    return _Seats(rows, [Text(line, style="bold") for line in (*_crowds(bound, named), *told)])
 
 
 def thread_map(
@@ -115,9 +125,9 @@ def thread_map(
     style: Style,
     named: Named = explain.threads,
 ) -> list[Text]:
-    """One line a NUMA node, more where its cores don't fit; below, threads that no core
-    holds. node: as a record has it. named: how they are told; threads of one number are drawn
-    as one, such as those of an MPI rank."""
+    """One line a NUMA node, more where its cores don't fit; below, who shares a PU, and threads
+    that no core holds. node: as a record has it. named: how they are told; threads of one number
+    are drawn as one, such as those of an MPI rank."""
     return _seats(node, threads, style, named).lines(columns)
 
 
@@ -141,7 +151,7 @@ def thread_maps(
                 line.append(" " * (apart - len(line)))
                 lines.append(line.append_text(Text().join(theirs)))
             for head, seats in zip(heads, (left, right), strict=True):
-                lines += [Text(f"{head}: ").append_text(line) for line in seats.loose]
+                lines += [Text(f"{head}: ").append_text(line) for line in seats.below]
             return lines
     lines = []
     for head, seats in zip(heads, (left, right), strict=True):
