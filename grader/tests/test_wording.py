@@ -13,7 +13,7 @@ import invented
 import pytest
 from click.testing import CliRunner
 from commands import numalab_command
-from mpi_labs import HYBRID_LAB, LATENCY_LAB, lab_of, node_of, session
+from mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
 from rich.console import Console
 
 from numalab import report
@@ -24,6 +24,7 @@ from numalab.judge import judge
 from numalab.kit import Kit
 from numalab.launch_times import duration, launch_times
 from numalab.read_record import parse
+from numalab.verdict import with_machine
 
 Json = dict[str, Any]
 
@@ -198,6 +199,40 @@ def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
     legends = [number for number, line in enumerate(lines) if "[ ] a core" in line]
     assert len(legends) == 1
     assert "far.toml on this node" in lines[legends[0] + 1]
+    assert lines[legends[0]].endswith("rank; . nobody; + several; - as to its left")
+
+
+def on_two_machines(lab: Lab, here: Json, there: Json) -> list[report.CriterionRow]:
+    """The rows of what was seen here, and alike on hydra and on nebula."""
+    verdict = judge(lab, parse(here))
+    for where in ("hydra", "nebula"):
+        verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
+    return list(report.criterion_rows(verdict.criteria))
+
+
+def test_what_no_place_changes_is_told_once(messages: Lab) -> None:
+    files = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": PREDICTION}
+    record = session(files=files)
+    record["handed_in"][0]["complaint"] = "near.toml, line 1: no."
+    far = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
+    rows = on_two_machines(messages, record, record | {"runs": [far]})
+    near = [row for row in rows if row.criterion.name == "near"]
+    assert [(row.criterion.where, row.where_too, row.points) for row in near] == [
+        ("here", "", "0/1")
+    ]
+    far_rows = [row for row in rows if row.criterion.name == "far"]
+    assert [(row.criterion.where, row.where_too) for row in far_rows] == [
+        ("here", ""),
+        ("hydra", " Passes on nebula, too."),
+    ]
+
+
+def test_the_same_reason_here_and_on_a_machine_is_told_once(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES)
+    rows = on_two_machines(first_touch, record, record)
+    (row,) = [row for row in rows if row.criterion.name == "touched_where_used"]
+    assert row.criterion.where == "here"
+    assert (row.points.split("/")[0], row.where_too) == ("2", " Passes on hydra and nebula, too.")
 
 
 # ---- times of launches -----------------------------------------------------------------------

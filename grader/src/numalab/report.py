@@ -165,12 +165,23 @@ def bound_words(criterion: CriterionVerdict) -> str:
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
-    """Criteria in order; those of several virtual nodes that got the same status together."""
+    """Criteria in order; those of several virtual nodes that got the same status together, and
+    with this node's where the reason is the same."""
+    here = {(c.name, c.status, c.why) for c in criteria if c.where == "here"}
     groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
     for criterion in criteria:
-        key = (criterion.name, criterion.status, criterion.where == "here")
+        is_as_here = (criterion.name, criterion.status, criterion.why) in here
+        if criterion.where != "here" and is_as_here and _holds_anywhere(criterion):
+            continue
+        key = (criterion.name, criterion.status, is_as_here)
         groups.setdefault(key, []).append(criterion)
     yield from groups.values()
+
+
+def _holds_anywhere(criterion: CriterionVerdict) -> bool:
+    """Whether it fails by what no place changes: a file that is refused, a kernel that can't be
+    built."""
+    return criterion.status == "fail" and criterion.value is None
 
 
 @dataclass(frozen=True)
