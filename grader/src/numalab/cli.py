@@ -32,6 +32,14 @@ from numalab.cli_watch import watch as watch_command
 from numalab.completing import complete_lab, complete_machine
 from numalab.declaration import LANGUAGES, Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
+from numalab.exit_codes import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_KIT,
+    EXIT_MISUSE,
+    EXIT_PASSED,
+    EXIT_SKIPPED,
+)
 from numalab.files import partial_path, write_json, write_whole
 from numalab.kit import Kit, find_kit
 from numalab.login_node import on_login_node, refusal
@@ -46,12 +54,10 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.virtual.machine import Machine
     from numalab.virtual.place import VirtualPlaces
 
-EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE, EXIT_KIT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 AUDIT_TRIES = 5  # where times stay open; each goes on where the one before stopped
 # Of pytest, each with a build folder of its own (grader/tests/conftest.py): much of it waits for
 # virtual nodes, so that two cores have room for a third.
 PROCESSES = ("--numprocesses=3",)
-EXIT_SKIPPED = 77  # CTest's "not run" for a criterion that is not gradable
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

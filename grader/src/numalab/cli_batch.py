@@ -14,6 +14,7 @@ import click
 from numalab.completing import complete_lab
 from numalab.declaration import choose_labs, load_labs
 from numalab.errors import UserError, wrapped
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.kit import Kit
 from numalab.login_node import on_login_node
 
@@ -121,8 +122,6 @@ def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted
 
 def _tell_end(head: Head, course: CourseFolder) -> int:
     """What came of it; the exit code."""
-    from numalab.cli import EXIT_FAILED, EXIT_PASSED
-
     click.echo(f"numalab: {head.count().text}")
     failed = [attempt for item, attempt in head.failed.items() if item in head.wanted]
     for attempt in failed[:MOST_TOLD]:
@@ -273,7 +272,7 @@ def grade_class(
     from numalab.batch.gradebook import open_gradebook
     from numalab.batch.intake import take_in
     from numalab.batch.slurm import node_count
-    from numalab.cli import EXIT_INTERRUPTED, EXIT_PASSED, progress_line
+    from numalab.cli import progress_line
 
     _check_extra(extra)
     course = CourseFolder(out.resolve())

@@ -17,6 +17,7 @@ import click
 from numalab.completing import complete_lab, complete_machine
 from numalab.declaration import KERNEL_FILES, LANGUAGES, Lab, choose_labs, load_labs
 from numalab.errors import BusyError, KitError, UserError, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.kit import Kit
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
         while True:
             graded = look(files)
             if not run.grade(places, is_timed):
-                return cli.EXIT_INTERRUPTED
+                return EXIT_INTERRUPTED
             is_asked = next_change(graded, screen.pause, lambda: look(files)) is None
             if screen.is_closed:
-                return cli.EXIT_PASSED
+                return EXIT_PASSED
             is_timed = with_times or is_asked
 
 

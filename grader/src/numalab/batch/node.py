@@ -18,9 +18,8 @@ from numalab.batch import runs
 from numalab.batch.course_folder import CourseFolder
 from numalab.batch.work import work
 from numalab.errors import KitError, UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.kit import find_kit
-
-EXIT_PASSED, EXIT_FAILED, EXIT_INTERRUPTED = 0, 3, 130
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -56,10 +55,10 @@ def main(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except (UserError, KitError) as error:
         print(wrapped(f"numalab: {error}"), file=sys.stderr)
-        return EXIT_FAILED
+        return EXIT_KIT
     except OSError as error:
         print(wrapped(f"numalab: {reason_of(error)}"), file=sys.stderr)
-        return EXIT_FAILED
+        return EXIT_KIT
     return EXIT_PASSED
 
 

@@ -28,6 +28,7 @@ from numalab.batch.records import Attempt, AttemptState, SandboxLevel
 from numalab.batch.runs import Grading, Run, Task
 from numalab.declaration import LANGUAGES
 from numalab.errors import UserError, reason_of
+from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.kit import Kit
 
@@ -39,7 +40,7 @@ TIMES_LEFT_OPEN = (
     "nothing, if you like: what was too noisy to tell costs no points. Handed in again, it is "
     "timed anew."
 )
-EXIT_PASSED, EXIT_FAILED = 0, 1  # of `numalab grade`: all that says something of the student
+GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says something of the student
 
 
 # ---- what is run ---------------------------------------------------------------------
@@ -81,7 +82,7 @@ def why_not_graded(outcome: Outcome, limit_s: int) -> str:
         return f"The grading did not end within {limit_s} s and was stopped."
     if outcome.code < 0:
         return f"The grading was ended by signal {-outcome.code}. {outcome.last_words}".strip()
-    if outcome.code not in (EXIT_PASSED, EXIT_FAILED):
+    if outcome.code not in GRADED:
         return _first_error(outcome.result) or (
             f"The grading ended with code {outcome.code}. {outcome.last_words}".strip()
         )
