@@ -152,8 +152,8 @@ _slurm_options: Sequence[Callable[..., Any]] = (
     ),
     click.option(
         "--per-job", type=click.IntRange(1), default=None, metavar="N",
-        help="Submissions in one job, one after another, at most. Left out: what takes four "
-        "hours at most.",
+        help="Submissions in one job, one after another, at most. Left out: 20, in a large class "
+        "more.",
     ),
     click.option(
         "--no-exclusive", is_flag=True,
@@ -294,9 +294,9 @@ def grade_class(
             wanted = _chosen(kit, intake, student, effort)
         _tell_problems(intake)
         at_once = jobs or len(wanted) or 1
-        languages = max((len(one.languages) for one in wanted), default=1)
-        per_job = per_job or runs.most_in_job(effort, languages)
         nodes = min(node_count(partition), at_once) if is_slurm else jobs or 1
+        languages = max((len(one.languages) for one in wanted), default=1)
+        per_job = per_job or runs.usual_in_job(len(wanted), nodes, effort, languages)
         plan = heads.Plan(
             runs.Grading(effort, command, options, limit_s or 0),
             runs.SlurmOptions(

@@ -1,7 +1,7 @@
 """What a job starts: python -m numalab.batch.node PRESET COURSE RUN CHUNK.
 
 Apart from the command line, which takes longer to be imported than all that a job does besides
-its gradings: a class has a job for some forty of them.
+its gradings: a class has a job for every twenty of them.
 """
 
 from __future__ import annotations

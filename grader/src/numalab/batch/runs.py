@@ -31,7 +31,11 @@ LARGEST_ARRAY = 1000
 # half of what they may have.
 FEWEST_IN_JOB = 5
 SHORTEST_JOB = 2
-LONGEST_JOB_S = 4 * 3600  # that is asked of Slurm, unless the user knows better
+# As many as a job has unless the user knows better; in a large class more, for a node to have
+# few jobs one after another, as long as sites usually let a job last.
+USUAL_IN_JOB = 20
+USUAL_JOBS_OF_NODE = 3
+LONGEST_JOB_S = 4 * 3600
 # How long a grading of one kernel may take at most before it is called stuck, and how long it
 # takes at most as a rule (the README's "one to two minutes"), with some to spare.
 LIMIT_S = {"quick": 900, "default": 2700}
@@ -105,9 +109,10 @@ class Run:
             yield from chunk
 
 
-def most_in_job(effort: str, languages: int) -> int:
-    """How many a job may have for its time to be no longer than sites usually give."""
-    return max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
+def usual_in_job(count: int, nodes: int, effort: str, languages: int) -> int:
+    """How many submissions of a class a job has at most. languages: of each of them."""
+    of_long_job = max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
+    return min(max(USUAL_IN_JOB, -(-count // (USUAL_JOBS_OF_NODE * nodes))), of_long_job)
 
 
 def new_id() -> str:
