@@ -201,9 +201,17 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     assert even["one_speedup"].why.endswith("in small pieces, or the work itself.")
     assert "dealing it out" not in even["two_speedup"].why
     quick = judged(lab, session(*runs, placed("one", 0.1, 0.1), quick=True))
-    assert quick["one_speedup"].why.endswith("With --quick, in small arrays, that weighs more.")
+    assert quick["one_speedup"].why.endswith("less work in it, and dealing it out costs the same.")
     uneven = judged(lab, session(*runs, placed("one", 0.1, 0.3)))
     assert "dealing it out" not in uneven["one_speedup"].why
+    runs = [run for run in runs if run["kind"] != "race"]
+    raced = race("one", race={"accesses": ["kernel.c:7"]})
+    racing = judged(lab, session(*runs, raced, race("two"), placed("one", 0.1, 0.1)))
+    assert "Mend the data race first" in racing["one_speedup"].why
+    assert "dealing it out" not in racing["one_speedup"].why
+    elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
+    racing = judged(lab, session(*runs, race("one"), elsewhere, placed("one", 0.1, 0.1)))
+    assert "dealing it out" in racing["one_speedup"].why
 
 
 # ---- work share ------------------------------------------------------------------
@@ -291,7 +299,13 @@ def test_a_race_fails_and_names_its_lines(lab: Lab) -> None:
     found = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:9"]})
     verdict = judged(lab, session(*runs, found, race("two")))
     assert verdict["race_free"].status == "fail"
-    assert "at kernel.c:7 and kernel.c:9" in verdict["race_free"].why
+    why = verdict["race_free"].why
+    assert "at kernel.c:7 and kernel.c:9" in why and "any variable in those lines" in why
+    one = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:7"]})
+    why = judged(lab, session(*runs, one, race("two")))["race_free"].why
+    assert "at kernel.c:7," in why and "any variable in that line" in why
+    nowhere = race("one", outcome=ended, race={"accesses": []})
+    assert "variable" not in judged(lab, session(*runs, nowhere, race("two")))["race_free"].why
     # It is a program of its own that was ended: nothing else suffers.
     assert verdict["correct"].status == verdict["one_speedup"].status == "pass"
 

@@ -149,10 +149,14 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
 
 
 def race(found: Race) -> str:
-    at = " and ".join(dict.fromkeys(found.accesses))
+    """ThreadSanitizer knows the line, and no variable."""
+    lines = tuple(dict.fromkeys(found.accesses))
+    at = " and ".join(lines)
+    which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
     return (
         f"Two threads touch the same memory{' at ' + at if at else ''}, at least one of them "
-        "writes, and nothing orders the two: a data race. It may go well a thousand times."
+        f"writes, and nothing orders the two: a data race.{which if at else ''} It may go well a "
+        "thousand times."
     )
 
 

@@ -172,19 +172,26 @@ def _slow_though_even(
 ) -> tuple[CriterionVerdict, ...]:
     """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
     not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
-    more the less work there is in one."""
+    more the less work there is in one. With a data race in the loop that would be a guess: what
+    threads share and write is slow, too."""
     even = {
         c.part
         for c, verdict in zip(lab.criteria, found, strict=True)
         if c.rule == "balanced" and verdict.status == "pass"
     }
-    small = " With --quick, in small arrays, that weighs more." if evidence.quick else ""
+    raced = {race.part for race in evidence.races if race.found}
+    small = (
+        " With --quick a piece has less work in it, and dealing it out costs the same."
+        if evidence.quick
+        else ""
+    )
     why = (
         " The work is shared evenly: what costs is dealing it out in small pieces, or the work "
         f"itself.{small}"
     )
+    race_first = " Mend the data race first: what threads share and write costs time, too."
     return tuple(
-        replace(verdict, why=verdict.why + why)
+        replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
         if c.rule == "speedup" and c.part in even and verdict.status == "fail"
         else verdict
         for c, verdict in zip(lab.criteria, found, strict=True)
