@@ -210,7 +210,9 @@ def test_the_tracing_that_counts_is_the_one_that_is_drawn(first_touch: Lab) -> N
     )["touch_map"]
     lines = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert lines[1].endswith("1" * 38)
-    assert lines[-1].strip() == "the worst of 3 tracings, 'used by' in any of them"
+    note = " ".join(" ".join(lines[3:]).split())
+    assert note.startswith("Traced 3 times, with different threads held back: 'used by' shows")
+    assert all(len(line) <= 65 for line in lines)
     assert not touch_map_picture(parse(right()), 65)[3:]
     assert "first written by thread 1, and 50 %" in (
         criterion(judged(first_touch, record), "touched_where_used").why
@@ -227,7 +229,13 @@ def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
 @pytest.mark.parametrize(
     ("machine", "users", "says"),
     [
-        (ONE, lambda owner, page: [0, 1], "Every page of a is used by several threads: the loop"),
+        (
+            ONE,
+            lambda owner, page: [0, 1],
+            "Every page of a is used by several threads: the loop is dealt out in pieces smaller "
+            "than a page, or anew in each call (dynamic, guided), or not at all, so that each "
+            "thread runs all of it (parallel without for).",
+        ),
         (ONE, lambda owner, page: [1 - owner], "None of the pages of a are used by the thread"),
         (
             ONE,
@@ -250,9 +258,52 @@ def test_where_the_kit_writes_first_the_loop_is_what_is_told(
     )
     verdict = judged(of_kit, invented.evidence(machine, users=users))
     why = criterion(verdict, "touched_where_used").why
-    assert why.startswith(says) and "the loop deals" in why
+    assert why.startswith(says) and "the loop " in why
     assert "The kit wrote the arrays before, in equal blocks" in why
     assert "first touch" not in why
+
+
+def test_where_no_race_was_found_no_thread_runs_all_of_a_loop(first_touch: Lab) -> None:
+    record = right(users=lambda owner, page: [0, 1])
+    ended = {"status": "exited", "exit_code": 66, "printed_bytes": 0}
+    of_race = {"kind": "race", "lab": "x", "part": None, "team": 4, "role": "submission",
+               "sizes": [100], "outcome": invented.OK}  # fmt: skip
+
+    def why(*more: Json) -> str:
+        verdict = judged(first_touch, record | {"runs": [*record["runs"], *more]})
+        return criterion(verdict, "touched_where_used").why
+
+    assert "parallel without for" in why()
+    assert "parallel without for" not in why(of_race) and "(dynamic, guided)." in why(of_race)
+    for broken in ({"outcome": ended, "race": {"accesses": []}}, {"outcome": ended}):
+        assert "parallel without for" in why(of_race | broken)
+
+
+def test_that_chance_decides_who_writes_first_is_told(first_touch: Lab) -> None:
+    """An initialisation that every thread runs: pages go to whoever comes first."""
+    record = right(writer=lambda owner, page: page % 2)
+    traces = [run for run in record["runs"] if run["kind"] == "trace"]
+    for number, run in enumerate(traces[1:]):
+        run["touch_map"] = invented.trace(
+            ONE, run["touch_map"]["order"], lambda owner, page, w=number: w, invented.owner_uses,
+            "submission",
+        )["touch_map"]  # fmt: skip
+    why = criterion(judged(first_touch, record), "touched_where_used").why
+    assert "Who writes first is chance: for 100 % of the pages it was not the same thread" in why
+    assert "each thread runs all of it (parallel without for)" in why
+    steady = criterion(
+        judged(first_touch, right(writer=invented.master_writes)), "touched_where_used"
+    )
+    assert "chance" not in steady.why
+
+
+def test_pages_that_several_nodes_use_have_no_right_place(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES, users=lambda owner, page: [0, 7])
+    why = criterion(judged(first_touch, record), "local_pages").why
+    assert why == (
+        "0 % of the pages live on the NUMA node of the thread that uses them. Every page of a is "
+        "used by threads on several NUMA nodes, so no place is right for them."
+    )
 
 
 def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab) -> None:

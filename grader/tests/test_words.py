@@ -136,7 +136,7 @@ def test_touch_map_picture_of_nobody_and_several() -> None:
     plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert plain[1].endswith("." * 38)
     assert plain[2].endswith("*" * 38)
-    assert plain[-1].strip() == ". nobody, * each page used by several threads"
+    assert plain[-1].strip() == ". nobody, * pages that several threads use"
 
 
 def test_touch_map_picture_of_mixed_pages() -> None:
@@ -144,7 +144,7 @@ def test_touch_map_picture_of_mixed_pages() -> None:
     plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert plain[1].endswith("~" * 38)
     assert plain[2].endswith("0" * 19 + "1" * 19)
-    assert plain[-1].strip() == "~ pages of several threads"
+    assert plain[-1].strip() == "~ pages of different threads"
 
 
 def test_openmp_lines_that_are_comments_are_named() -> None:
@@ -160,6 +160,17 @@ def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:
     assert plain[0].endswith("digit: NUMA node of the thread")
     assert plain[1].endswith("0" * 38)
     assert plain[2].endswith("0" * 19 + "1" * 19)
+
+
+def test_touch_map_picture_tells_of_its_two_runs() -> None:
+    record = invented.evidence(
+        invented.TWO_NODES, writer=lambda owner, page: owner, users=lambda owner, page: [0, 7]
+    )
+    plain = [line.plain for line in touch_map_picture(parse(record), 65, with_homes=True)]
+    notes = [line.strip() for line in plain[4:]]
+    assert notes[0] == "* pages that several NUMA nodes use"
+    assert " ".join(notes[1:]).startswith("'lives on' was seen in another run than the rows above")
+    assert all(len(line) <= 65 for line in plain)
 
 
 # ---- labs ---------------------------------------------------------------------------

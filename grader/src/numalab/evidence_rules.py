@@ -133,13 +133,31 @@ def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVe
     worst = touch.touch_share(*shown, evidence.numa_nodes)
     assert criterion.at_least is not None
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
-    why = sentence(worst, evidence.numa_nodes)
+    ways = _ways_to_share(evidence)
+    why = sentence(worst, evidence.numa_nodes, ways)
+    unsteady = touch.unsteady_share(traces, worst.worst_array)
+    if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
+        why += (
+            f" Who writes first is chance: for {explain.percent(unsteady)} of the pages it was not "
+            f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
+        )
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
     return by_value(criterion, worst.share, why, unit="share")
 
 
-def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+def _ways_to_share(evidence: Evidence) -> str:
+    """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
+    one user of a page, so that they can't be told apart. If each thread ran all of it, they
+    would write the same elements, which a search for races finds."""
+    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
+    if evidence.races and all(race.outcome.ok and not race.found for race in evidence.races):
+        return ways
+    clause = {"c": "for", "fortran": "do"}[evidence.language]
+    return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
+
+
+def _touch_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
     if found.share == 1:
         return "Every page was first written by a thread that sits where it is used."
     array = found.worst_array
@@ -152,8 +170,8 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     if found.contested_share > 0.5:
         too = f" {written}." if found.writer_share == 1 else ""
         return (
-            f"{_contested(found, numa_nodes)}, so no first touch is right for them: the loop deals "
-            f"its iterations out in pieces smaller than a page, or anew in each call.{too}"
+            f"{_contested(found, numa_nodes)}, so no first touch is right for them: the loop that "
+            f"uses them is dealt out {ways}.{too}"
         )
     if not found.stray_users:
         share = explain.percent(1 - found.array_share[array])
@@ -176,16 +194,13 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     return f"{both} first written by thread {found.writer} and are used by {whom}."
 
 
-def _loop_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
+def _loop_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
     """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
     if found.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one a thread."
     if found.contested_share > 0.5:
-        return (
-            f"{_contested(found, numa_nodes)}: the loop deals its iterations out in pieces "
-            f"smaller than a page, or anew in each call. {kits}"
-        )
+        return f"{_contested(found, numa_nodes)}: the loop is dealt out {ways}. {kits}"
     share = found.array_share[found.worst_array]
     pages = f"Only {explain.percent(share)} of the pages" if share > 0 else "None of the pages"
     where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
@@ -195,7 +210,7 @@ def _loop_sentence(found: touch.TouchShare, numa_nodes: int) -> str:
     )
 
 
-def _contested(found: touch.TouchShare, numa_nodes: int) -> str:
+def _contested(found: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
     together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
     return f"{_pages(found.contested_share, found.worst_array, 'is', 'are')} used by {together}"
 
@@ -226,6 +241,8 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = f"{local} of the pages live on the NUMA node of the thread that uses them"
     if found.absent:
         why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
+    elif found.contested_share > 0.5:
+        why += f". {_contested(found, evidence.numa_nodes)}, so no place is right for them"
     elif found.share < 1:
         share = explain.percent(found.crowded_share)
         why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"

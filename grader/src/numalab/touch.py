@@ -96,6 +96,14 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
     )
 
 
+def unsteady_share(traces: Sequence[Trace], array: str) -> float:
+    """The share of an array's pages that are not first written by the same thread in all
+    tracings, which hold different threads back: who writes them is whoever comes first."""
+    writers = [one.first_writer for trace in traces for one in trace.arrays if one.name == array]
+    pages = list(zip(*writers, strict=True))
+    return sum(len(set(page)) > 1 for page in pages) / len(pages) if pages else 0.0
+
+
 def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
     """For each thread of the team its share of the used pages over an equal share.
 
@@ -125,13 +133,14 @@ def shown_trace(evidence: Evidence) -> tuple[Trace, Users] | None:
 @dataclass(frozen=True)
 class LocalShare:
     """share: pages that live on the NUMA node of their user; of the worst array the NUMA
-    node that holds most of it, and the share of its pages there. unbound_users: threads
-    that use pages and may run on several NUMA nodes."""
+    node that holds most of it, the share of its pages there, and of those that several NUMA
+    nodes use. unbound_users: threads that use pages and may run on several NUMA nodes."""
 
     share: float
     worst_array: str
     crowded_node: int
     crowded_share: float
+    contested_share: float
     absent: int
     unbound_users: tuple[int, ...]
 
@@ -150,11 +159,13 @@ def local_share(placement: Placement, users: Users) -> LocalShare | None:
     pages = {name: len(homes) for name, homes in placement.residency.items()}
     worst = min(pages, key=lambda name: good[name] / pages[name])
     node, count = Counter(placement.residency[worst]).most_common(1)[0]
+    contested = sum(len({node_of(user) for user in of_page}) > 1 for of_page in users[worst])
     return LocalShare(
         share=sum(good.values()) / sum(pages.values()),
         worst_array=worst,
         crowded_node=node,
         crowded_share=count / pages[worst],
+        contested_share=contested / pages[worst],
         unbound_users=tuple(sorted(user for user in using if node_of(user) < 0)),
         absent=sum(homes.count(-1) for homes in placement.residency.values()),
     )

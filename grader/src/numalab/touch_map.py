@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -128,20 +129,28 @@ def touch_map_picture(
             head = f"{'' if number else names:<{name_columns}}{owner:<{owner_columns}}"
             lines.append(Text(f"{head}{label:<{len(WRITTEN) + 1}}").append_text(strip))
     shown = "".join(line.plain[before:] for line in lines[1:])
-    notes = [
+    places = "NUMA nodes" if by_node else "threads"
+    characters = [
         text
         for character, text in (
             (NOBODY, f"{NOBODY} nobody"),
-            (MIXED, f"{MIXED} pages of several threads"),
-            (SEVERAL, f"{SEVERAL} each page used by several threads"),
+            (MIXED, f"{MIXED} pages of different {places}"),
+            (SEVERAL, f"{SEVERAL} pages that several {places} use"),
         )
         if character in shown
     ]
+    notes = [", ".join(characters)] if characters else []
     if any(label == HOMES for of in by_owner for row in of[1].values() for label, _ in row):
-        notes.append(f"{HOMES!r}: seen in a run of its own")
+        notes.append(
+            f"{HOMES!r} was seen in another run than the rows above it: where chance decides who "
+            "writes first, they differ."
+        )
     traces = [trace for trace in evidence.traces if trace.arrays]
     if any(trace.arrays != traces[0].arrays for trace in traces):
-        notes.append(f"the worst of {len(traces)} tracings, {USED!r} in any of them")
-    if notes:
-        lines.append(Text(f"   {', '.join(notes)}", style="dim"))
+        notes.append(
+            f"Traced {len(traces)} times, with different threads held back: {USED!r} shows the "
+            f"users of all tracings, {WRITTEN!r} the tracing that fits worst."
+        )
+    for note in notes:
+        lines += [Text(f"   {line}", style="dim") for line in textwrap.wrap(note, columns - 3)]
     return lines
