@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from commands import (
 )  # fmt: skip
 
 from numalab.declaration import KERNEL_FILES, Lab
+from numalab.grade import is_pristine, unchanged_files
 from numalab.kit import Kit
 from numalab.read_record import load
 from numalab.record import Evidence
@@ -237,6 +239,24 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     assert "still the handout" in done.out
     # Fortran was not handed in, and this is said with the place
     assert f"thereisno{folder / 'kernel.f90'}" in "".join(done.out.split())
+
+
+def test_which_files_are_still_the_handouts(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
+    lab, builds = labs["07_hybrid"], tmp_path / "build"
+    of_test = replace(kit, builds=builds)
+    pristine, folder = of_test.pristine_folder(lab.name), tmp_path / lab.name
+    for one in (pristine, folder):
+        one.mkdir(parents=True)
+        for name in ("kernel.c", "kernel.f90", "launch.toml"):
+            (one / name).write_text(f"{name}, as handed out")
+    assert unchanged_files(of_test, lab, "c", folder) == ["kernel.c", "launch.toml"]
+    assert is_pristine(of_test, lab, "c", folder, with_placements=True)
+    (folder / "launch.toml").write_text("edited")
+    assert unchanged_files(of_test, lab, "fortran", folder) == ["kernel.f90"]
+    assert is_pristine(of_test, lab, "c", folder)
+    assert not is_pristine(of_test, lab, "c", folder, with_placements=True)
+    (folder / "kernel.c").unlink()
+    assert unchanged_files(of_test, lab, "c", folder) == []
 
 
 @pytest.mark.parametrize(

@@ -595,6 +595,23 @@ def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: 
     assert found["over_flat"].status == "inconclusive"  # not timed yet
 
 
+def test_of_the_handouts_launch_no_instability_is_guessed(hybrid: Lab) -> None:
+    """Not bound, it runs now well and now badly; the control is steady."""
+    times = [FAST | {"submission": 0.2 if g % 2 else 0.6} for g in range(60)]
+    runs = [
+        invented.generation(invented.TWO_NODES, one) | {"part": "launch", "slow": NEWCOMER}
+        for one in times
+    ]
+    own = judged(hybrid, session(*runs, files=LAUNCH, unchanged_files=["kernel.c"]))
+    assert own["launch_speedup"].why.startswith("Unstable, or just at the limit: ")
+    record = session(*runs, files=LAUNCH, unchanged_files=["launch.toml"])
+    found = judged(hybrid, record)["launch_speedup"]
+    assert found.status == "fail"
+    assert found.why.startswith("This is still the handout's launch.toml: ")
+    assert "times newcomer.toml's speed (median); 1.38 is asked for" in found.why
+    assert "nstable" not in found.why and "steady" not in found.why
+
+
 def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
     no_build = {"kernel": {"status": "does_not_compile", "message": "No.", "output": ""}}
     record = session(files=LAUNCH, build=no_build)

@@ -214,6 +214,34 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     assert "dealing it out" in racing["one_speedup"].why
 
 
+def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None:
+    """How fast it is beside itself tells of the node, and that it asks for nothing is known."""
+    text = LAB.replace('rule = "efficiency"', 'rule = "speedup"').replace("at_least = 0.8\n", "")
+    lab = lab_of(tmp_path / "20_two_kernels", text)
+    same = {"handout": 0.33, "solution": 0.22, "control": 0.22, "submission": 0.3}
+    runs = [run for run in right() if run["kind"] != "generation"]
+    runs += [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **same)
+    ]
+    edited = judged(lab, session(*runs))["one_speedup"]
+    assert edited.status == "fail" and "times the handout's speed (median)" in edited.why
+    record = session(*runs, unchanged_files=["kernel.c"])
+    validate(record, schema)
+    untouched = judged(lab, record)["one_speedup"]
+    assert untouched.why == "This is still the handout; 1.22 times its speed is asked for."
+    assert untouched.value == edited.value
+    of_other = judged(lab, session(*runs, unchanged_files=["kernel.f90"]))["one_speedup"]
+    assert of_other.why == edited.why
+
+    tables = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8, **seen(16, 0)), table(256)), unchanged_files=["kernel.c"])
+    record["node"]["huge_page_mode"] = "madvise"
+    why = judged(tables, record)["huge_pages"].why
+    assert why.endswith("nobody asked the kernel for them; this is still the handout.")
+
+
 # ---- work share ------------------------------------------------------------------
 
 

@@ -291,8 +291,10 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     )
 
 
-def _no_huge_pages(table: KernelTable) -> str:
+def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
     """Why none of it sits on huge pages, as far as that shows from outside."""
+    if is_handout:
+        return "nobody asked the kernel for them; this is still the handout"
     if table.resident_created_bytes is None or table.advised_bytes is None:
         return "nobody asked the kernel for them in time, or they were refused"
     if table.advised_bytes == 0 and table.page_offset_bytes:
@@ -325,7 +327,7 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     part = explain.first_upper(explain.percent(share))
     why = f"{part} of a table of {explain.amount(worst.bytes)} sits on huge pages"
     if share == 0:
-        why += f": {_no_huge_pages(worst)}"
+        why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
     elif worst is tables[0] and share < (criterion.at_least or 1):
         why += (
             ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "

@@ -116,6 +116,7 @@ class Session:
             "timing_error": None,
             "race_error": None,
             "handed_in": [],
+            "unchanged_files": unchanged_files(self.kit, self.lab, self.language, self.folder),
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }
@@ -483,18 +484,26 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
     return session.verdict()
 
 
+def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
+    """The kernel and the files beside it, as far as they are still the handout's, byte for
+    byte."""
+    pristine = kit.pristine_folder(lab.name)
+    found = []
+    for file in (KERNEL_FILES[language], *(wanted.name for wanted in lab.files)):
+        with contextlib.suppress(OSError):
+            if (folder / file).read_bytes() == (pristine / file).read_bytes():
+                found.append(file)
+    return found
+
+
 def is_pristine(
     kit: Kit, lab: Lab, language: str, folder: Path, with_placements: bool = False
 ) -> bool:
-    """Whether the kernel is still the handout, byte for byte; with_placements: and the
-    placement files, which both languages share."""
-    pristine = kit.pristine_folder(lab.name)
-    files = [KERNEL_FILES[language]]
-    files += [wanted.name for wanted in lab.files] if with_placements else []
-    try:
-        return all((folder / f).read_bytes() == (pristine / f).read_bytes() for f in files)
-    except OSError:
-        return False
+    """Whether the kernel is still the handout; with_placements: and the placement files, which
+    both languages share."""
+    unchanged = unchanged_files(kit, lab, language, folder)
+    files = [wanted.name for wanted in lab.files] if with_placements else []
+    return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 
 def time_kits_own(session: Session, timed: judge.Timed, roles: Sequence[str]) -> Iterator[Evidence]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import explain
-from numalab.declaration import Criterion, Lab
+from numalab.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.launch import BadPolicy, plan, read_policy
 from numalab.mpi_rules import predicted
@@ -53,7 +53,20 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
-    return _of_timing(_of_part(lab, whole, *parts), criterion.slow)
+    unchanged = whole.unchanged_files & {_file_of(lab, criterion, whole.language)}
+    found = replace(_of_part(lab, whole, *parts), unchanged_files=unchanged)
+    return _of_timing(found, criterion.slow)
+
+
+def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
+    """The one of those handed in that a criterion is about."""
+    if criterion.file is not None:
+        return criterion.file.name
+    if criterion.slow is not None:
+        return lab.launch_of(criterion.part).name
+    if criterion.rule in TIMING_RULES and lab.timed_placements is not None:
+        return lab.timed_placements.fast.name
+    return KERNEL_FILES[language]
 
 
 def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
@@ -173,7 +186,9 @@ def _slow_though_even(
     """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
     not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
     more the less work there is in one. With a data race in the loop that would be a guess: what
-    threads share and write is slow, too."""
+    threads share and write is slow, too; and the handout needs no reason."""
+    if KERNEL_FILES[evidence.language] in evidence.unchanged_files:
+        return tuple(found)
     even = {
         c.part
         for c, verdict in zip(lab.criteria, found, strict=True)

@@ -304,6 +304,7 @@ def parse(data: Json) -> Evidence:
         control_launches=tuple(map(_launched, of("ranks", SOLUTION))),
         slow_launches=tuple(map(_launched, of("ranks", HANDOUT))),
         latencies=tuple(map(_latency, of("latency", SUBMISSION))),
+        unchanged_files=frozenset(data.get("unchanged_files", ())),
     )
 
 

@@ -363,6 +363,7 @@ class Evidence:
     control_launches: tuple[Launched, ...]  # under the solution's files
     slow_launches: tuple[Launched, ...]  # of the kit that can't be meant on the node
     latencies: tuple[Latency, ...]
+    unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
 
     def of_parts(self, *parts: str | None) -> Evidence:
         """What belongs to some of the lab's kernels."""
@@ -387,6 +388,7 @@ class Evidence:
             handed_in=tuple(HandedText(file, None, {}) for file in sorted(self.control_files)),
             generations=(),
             races=(),
+            unchanged_files=frozenset(),
         )
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numalab import explain
-from numalab.declaration import Criterion
+from numalab.declaration import KERNEL_FILES, Criterion
 from numalab.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.sequential import (
     CAREFUL,
@@ -248,6 +248,10 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "inconclusive", why, **facts)
     if state.claim.status == "pass":
         return verdict_on(criterion, "pass", f"{explain.first_upper(measured)}.", **facts)
+    if criterion.rule == "speedup" and (state.claim.status == "fail" or state.is_unstable):
+        handout = _of_handout(evidence, asked, measured)
+        if handout is not None:
+            return verdict_on(criterion, "fail", handout, **facts)
     if state.claim.status == "fail":
         return verdict_on(criterion, "fail", f"{explain.first_upper(measured)}.", **facts)
     if state.is_unstable:
@@ -260,6 +264,17 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
     why = lost if is_lost else _open(measured, state.claim)
     return verdict_on(criterion, "inconclusive", why, **facts)
+
+
+def _of_handout(evidence: Evidence, asked: float, measured: str) -> str | None:
+    """What is said where nothing has been done yet, so that there is nothing to explain; None
+    where there is. How fast the handout is beside itself tells of the node only."""
+    if not evidence.unchanged_files:
+        return None
+    if evidence.unchanged_files == {KERNEL_FILES[evidence.language]}:
+        return f"This is still the handout; {asked:.2f} times its speed is asked for."
+    files = explain.listed(sorted(evidence.unchanged_files))
+    return f"This is still the handout's {files}: {measured}."
 
 
 def _speed_words(value: float, whose: str, is_cut: bool) -> str:
