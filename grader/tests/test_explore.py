@@ -411,6 +411,30 @@ def test_a_known_reach_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2,048 entries for 2 MiB pages: it reaches 4 GiB" in out
 
 
+@pytest.mark.parametrize(
+    ("entries", "parting", "asks"),
+    [
+        (256, 4 * MIB, False),  # a reach of 1 MiB: the next size but one
+        (64, 4 * MIB, True),  # 256 KiB
+        (64, 64 * MIB, True),  # not at all
+        (2048, 64 * MIB, False),  # no table is far above 8 MiB
+    ],
+)
+def test_a_parting_far_above_the_reach_is_explained(
+    capsys: pytest.CaptureFixture[str], entries: int, parting: int, asks: bool
+) -> None:
+    def parts(key: dict[str, int | str], number: int) -> float:
+        slow = int(key["table_bytes"]) >= parting and key["pages"] == "small"
+        return (2e-6 if slow else 1e-6) * (1 + 0.01 * (number % 2))
+
+    about = {"cpuid_18": [intel(3, 8, entries // 8, 3, 2)]}
+    out = " ".join(shown(invented(TABLES, parts, about=about), capsys).split())
+    assert ("Why not here?" in out) == asks
+    assert ("By cpuid small pages reach 256 KiB" in out) == asks
+    assert "Why not here?" not in shown(invented(TABLES, parts, rounds=3, about=about), capsys)
+    assert "Why not here?" not in shown(invented(TABLES, parts), capsys)  # no cpuid
+
+
 def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     for what in (SCHEDULES, TABLES):
         found = invented(what, noisy, rounds=1)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PART = 1.1  # "the two part": where small pages take so many times longer, at the least
+FAR = 4  # times the TLB's reach: who parts only there does so for another reason
 ENOUGH_SHARE = 0.9  # of a table on huge pages, to be called so
 BUSY_LOAD = 0.3  # a core, as in doctor
 MOST_NAMED = 2  # differences that are told one by one
@@ -380,7 +381,32 @@ def table_sentences(found: Found, what: TableSizes) -> list[str]:
             "): memory is fragmented or short. Those rows do not count."
         )
     sentences.append(_parting_sentence(sizes, small, huge))
-    return sentences
+    of_small = tlb_reach(found.about, int(found.about["page_bytes"]))
+    late = late_parting(sizes, of_small) if of_small is not None else None
+    return [*sentences, late] if late else sentences
+
+
+def late_parting(sizes: Sequence[Size], reach: Reach) -> str | None:
+    """Why the two may part far above what small pages reach, or not at all; None where they part
+    near it, or where tables or rounds are too few to tell. reach: of small pages."""
+    compared = [
+        one.table_bytes
+        for one in sizes
+        if one.ratio is not None and one.ratio.survives != "too_few_rounds"
+    ]
+    far_bytes = FAR * reach.reach_bytes
+    if max(compared, default=0) <= far_bytes:
+        return None
+    parting = parting_bytes(sizes)
+    if parting is not None and parting <= far_bytes:
+        return None
+    return (
+        f"By cpuid small pages reach {size_words(reach.reach_bytes)}, and the two should part soon "
+        "above that. Why not here? On a virtual machine an entry of the TLB serves the smaller of "
+        "two pages, the guest's and the host's: where the host uses small ones, both kinds reach "
+        "equally far, and huge pages only make the walks shorter. Elsewhere the caches may hold "
+        "the page table, so that a walk costs little."
+    )
 
 
 def _parting_sentence(sizes: Sequence[Size], small: str, huge: str) -> str:
