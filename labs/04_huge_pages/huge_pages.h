@@ -15,7 +15,8 @@
  * does not matter: the kit zeroes it. bytes can be any number from 8 on.
  *
  * Of a table of 2 MiB or more as much as possible sits on transparent huge pages once it
- * is written. It takes at most 1.1 times as much memory as was asked for. */
+ * is written. One of 20 MiB or more takes at most 1.1 times as much memory as was asked
+ * for. */
 void *table_create(size_t bytes);
 
 /* Gives back all of a table, memory and addresses. table: what table_create returned;
