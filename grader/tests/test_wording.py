@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, sessi
 from rich.console import Console
 
 from numalab import report
-from numalab.cli import cli
+from numalab.cli import cli, progress_line
 from numalab.declaration import Lab
 from numalab.errors import wrapped
 from numalab.judge import judge
@@ -110,6 +111,26 @@ def test_errors_fit_80_columns_and_a_path_stays_whole() -> None:
     told = wrapped(f"numalab: {'a word ' * 20}{path} is not there")
     assert path in told.splitlines()
     assert all(len(line) <= 80 for line in told.splitlines() if line != path)
+
+
+def test_without_a_command_there_is_help_and_no_error(kit: Kit) -> None:
+    for arguments in ((), ("machine",)):
+        done = numalab_command(kit, *arguments)
+        assert done.code == 2
+        assert done.err.startswith("Usage: numalab") and done.err.count("Usage:") == 1
+        assert "Error" not in done.err
+
+
+def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
+    monkeypatch.setattr(report, "make_console", lambda to_stderr=False: terminal)
+    with progress_line("03_scheduling Fortran your kernel") as progress:
+        progress("stream_update: timing, generation 5 of 5 or more, and more still")
+    lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]
+    long = [line for line in lines if "stream_update" in line]
+    assert long and all(re.search(r"\d:\d\d:\d\d ", line) for line in long)
+    assert max(map(len, long)) <= 60
 
 
 def test_what_another_program_said_stays_as_it_was() -> None:

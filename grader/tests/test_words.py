@@ -173,6 +173,20 @@ def test_touch_map_picture_tells_of_its_two_runs() -> None:
     assert all(len(line) <= 65 for line in plain)
 
 
+def test_a_runtimes_warning_is_told_once() -> None:
+    told: set[str] = set()
+    words = "OMP: Warning #192: no such domain.  Using granularity=core instead"
+    first = f"2 threads. libomp said: {words}. libgomp said: Invalid value."
+    assert explain.without_repeated_warnings(first, told) == first
+    assert (
+        explain.without_repeated_warnings(f"4 threads. libomp said: {words}.", told)
+        == "4 threads. libomp said the same."
+    )
+    other = "8 threads. libgomp said: Another."
+    assert explain.without_repeated_warnings(other, told) == other
+    assert explain.without_repeated_warnings("Nobody said a word.", told) == "Nobody said a word."
+
+
 # ---- labs ---------------------------------------------------------------------------
 
 

@@ -96,6 +96,9 @@ def _complain(error: Exception, code: int) -> int:
 
 def _correct(error: click.ClickException) -> int:
     """Says what was wrong with the command line, as click does, in 80 columns."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)  # the help, and nothing was wrong
+        return EXIT_MISUSE
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is not None:
         click.echo(context.get_usage(), err=True)
@@ -144,10 +147,15 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     console = make_console(to_stderr=True)
     if console.is_terminal:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        # A long step gives way, not the clock.
+        step_column = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
+        columns = (SpinnerColumn(), TimeElapsedColumn(), step_column)
         # Twice a second, so as not to be seen in a timing.
-        with Progress(*columns, console=console, transient=True, refresh_per_second=2) as bar:
+        with Progress(
+            *columns, console=console, transient=True, refresh_per_second=2, expand=True
+        ) as bar:
             task = bar.add_task(f"{title}: starting")
             yield lambda step: bar.update(task, description=f"{title}: {step}")
         return

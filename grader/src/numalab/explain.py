@@ -160,6 +160,24 @@ def race(found: Race) -> str:
     )
 
 
+# One of runtime_warnings' sentences: up to the next, or to the end.
+_WARNING = re.compile(r" (?P<runtime>lib\w+) said: (?P<words>.+?)\.(?= lib\w+ said: |$)")
+
+
+def without_repeated_warnings(why: str, told: set[str]) -> str:
+    """A reason in which what a runtime said in a reason before is only referred to. told: what
+    has been said so far; what is new in this one is added."""
+
+    def shorter(sentence: re.Match[str]) -> str:
+        words = sentence["words"]
+        if words in told:
+            return f" {sentence['runtime']} said the same."
+        told.add(words)
+        return sentence[0]
+
+    return _WARNING.sub(shorter, why)
+
+
 def runtime_warnings(runs: Sequence[Binding]) -> str:
     """What OpenMP runtimes said of their environment, if anything: a sentence for each, with a
     space before it."""

@@ -205,7 +205,9 @@ class CriterionRow:
 def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
     """All criteria in order."""
     counted: set[str] = set()
-    for criterion, *others in _alike(criteria):
+    told: set[str] = set()
+    for first, *others in _alike(criteria):
+        criterion = replace(first, why=explain.without_repeated_warnings(first.why, told))
         status = over_all_places([c for c in criteria if c.name == criterion.name])
         points = (
             f"{criterion.points}/{criterion.max_points}"
