@@ -25,7 +25,7 @@ from numalab.judge import judge
 from numalab.kit import Kit
 from numalab.launch_times import duration, launch_times
 from numalab.read_record import parse
-from numalab.verdict import with_machine
+from numalab.verdict import CriterionVerdict, with_machine
 
 Json = dict[str, Any]
 
@@ -207,6 +207,25 @@ def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     text = " ".join(shown(first_touch, record).split())
     assert "Next: mend touched_where_used. A hint: ./numalab hint 01 The text:" in text
+
+
+def test_a_report_tells_a_runtimes_warning_once() -> None:
+    said = "libomp said: OMP: Warning #192: no such domain.  Using cores instead"
+    found = [
+        CriterionVerdict(name, "evidence", status, f"{why} {said}.", 1, 1, where=where)
+        for name, status, why, where in (
+            ("omp_spread", "pass", "2 threads.", "hydra"),
+            ("omp_spread", "pass", "2 threads.", "nebula"),
+            ("omp_close", "fail", "4 threads share 1 PU.", "hydra"),
+            ("omp_close", "pass", "2 threads on one package.", "westmere-ex"),
+        )
+    ]  # fmt: skip
+    told = [row.criterion.why for row in report.criterion_rows(found)]
+    assert told == [
+        f"2 threads. {said}.",
+        "4 threads share 1 PU. libomp said the same.",
+        "2 threads on one package. libomp said the same.",
+    ]
 
 
 def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
