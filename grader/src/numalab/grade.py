@@ -25,7 +25,6 @@ from numalab.verdict import NOT_DECIDED, Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
-VIRTUAL_TRACE_ORDERS = TRACE_ORDERS[:1]  # whether shares follow the order has shown here by then
 MOST_PLACEMENTS = 4  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
 LEVEL_THREADS = 4  # enough to see who calls MPI
@@ -213,7 +212,7 @@ class Session:
     def _look(self, role: str, part: str | None) -> None:
         """All evidence of one kernel that the lab's criteria ask for."""
         if judge.is_needed("trace", self.lab, part):
-            for order in TRACE_ORDERS if self.machine is None else VIRTUAL_TRACE_ORDERS:
+            for order in TRACE_ORDERS:
                 if not self._run("trace", role, part, "--order", order):
                     return
         if judge.is_needed("placement", self.lab, part):
