@@ -13,9 +13,8 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -215,7 +214,12 @@ class OwnSlurm:
                 raise NoSlurm(f"Slurm's {what} did not come up:\n{said}")
             time.sleep(0.1)
 
-    def start_controller(self) -> None:
+    def start_controller(self, first_job: int | None = None) -> None:
+        """first_job: no job has a lower number. Else one that was killed may give numbers once
+        more, and such a job is lost: it takes Slurm a minute to see that it was never begun."""
+        if first_job is not None:
+            with (self.folder / "slurm.conf").open("a") as conf:
+                conf.write(f"FirstJobId={first_job}\n")
         self._start("slurmctld", "-D")
 
     def start_node(self, name: str) -> None:
@@ -252,34 +256,21 @@ class OwnSlurm:
             self.command("scontrol", "update", f"nodename={','.join(said)}", "state=resume")
         return bool(said)
 
-    @contextlib.contextmanager
-    def administered(self) -> Iterator[None]:
-        """Drained nodes are put into service again, as often as it takes."""
-        over = threading.Event()
-
-        def tend() -> None:
-            while not over.wait(1):
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.resume_drained()
-
-        administrator = threading.Thread(target=tend, daemon=True)
-        administrator.start()
-        try:
-            yield
-        finally:
-            over.set()
-            administrator.join()
-
     def _are_idle(self) -> bool:
         self.resume_drained()
         return self.idle_nodes() == len(self.nodes)
 
     def until_idle(self) -> None:
+        """Nobody waits for jobs that are left, as those that a killed controller has forgotten."""
+        self._cancel_all()
         self._wait(self._are_idle, "nodes", IDLE_LIMIT_S)
+
+    def _cancel_all(self) -> None:
+        self.command("scancel", f"--user={os.getuid()}")
 
     def stop(self) -> None:
         """Jobs, too: no process of it is left."""
-        self.command("scancel", f"--user={os.getuid()}")
+        self._cancel_all()
         for key in [*self.nodes, "slurmctld", "munged"]:
             process = self._running.pop(key, None)
             if process is not None:

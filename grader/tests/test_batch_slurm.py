@@ -67,12 +67,10 @@ def arguments(delivery: Path, course: Path, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def own(kit: Kit, slurm: OwnSlurm) -> Iterator[dict[str, str]]:
-    """What commands are started with. After a test that has killed the controller the next one's
-    jobs may drain their nodes."""
+def own(kit: Kit, slurm: OwnSlurm) -> dict[str, str]:
+    """What commands are started with."""
     slurm.until_idle()
-    with slurm.administered():
-        yield environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
+    return environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
 
 
 def run(kit: Kit, words: list[str], env: dict[str, str], limit_s: float = LIMIT_S) -> Done:
@@ -233,7 +231,7 @@ def kill_controller(process: subprocess.Popen[str], slurm: OwnSlurm) -> None:
     del process
     slurm.kill("slurmctld")
     time.sleep(1)
-    slurm.start_controller()
+    slurm.start_controller(first_job=1000)
 
 
 def kill_node(process: subprocess.Popen[str], slurm: OwnSlurm) -> None:
