@@ -29,9 +29,10 @@ from numalab.measure import describe_node
 from numalab.read_record import parse
 from numalab.report import criterion_rows
 from numalab.verdict import verdict_on, with_machine
+from numalab.virtual import place
 from numalab.virtual.grading import grade_elsewhere, left_open, left_out
 from numalab.virtual.machine import find_machine
-from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
+from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
 
 Json = dict[str, Any]
@@ -178,30 +179,31 @@ def test_without_qemu_the_rest_is_graded(
 def test_a_guest_that_is_lost_is_booted_once_more(
     kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it boots, and when it dies later."""
-    boot = VirtualPlaces._boot
+    """As soon as it has booted, and when it dies later."""
+    describe = place.describe_node
     lost = [1]
 
-    def once_lost(*arguments: Any) -> VirtualPlace:
+    def once_lost(kit: Kit, where: Any) -> Json:
         if lost:
             lost.pop()
-            raise PlaceLost("gone")
-        return boot(*arguments)
+            raise place.PlaceLost("gone")
+        return describe(kit, where)
 
-    monkeypatch.setattr(VirtualPlaces, "_boot", once_lost)
+    monkeypatch.setattr(place, "describe_node", once_lost)
     machine = find_machine(kit, "hydra")
     program = kit.worker(graded.lab.name, "c", "submission")
+    guests = []
     with VirtualPlaces(kit, Wish()) as places:
         for _ in range(2):
             verdict, _ = grade_elsewhere(graded, graded.verdict(), [machine], places)
             there = [c for c in verdict.criteria if c.where == "hydra"]
             assert there and {c.status for c in there} == {"pass"}
             assert places.numa_nodes() == {"hydra": 2}
-            guest = places.get(machine, [program], lambda step: None)._guest
-            guest.process.kill()
+            guests.append(places.get(machine, [program], lambda step: None)._guest)
+            guests[-1].process.kill()
         places.drop("hydra")
         assert "scaled down" in places.note("hydra")
-    assert not lost
+    assert guests[0] is not guests[1] and not lost
 
 
 def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(

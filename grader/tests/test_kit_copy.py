@@ -56,7 +56,7 @@ def without_times(copy: Kit) -> Iterator[Kit]:
 
 
 def test_audit_passes(without_times: Kit) -> None:
-    done = numalab_command(without_times, "audit", "01", "--lang", "c", "--here-only")
+    done = numalab_command(without_times, "audit", "01", "--lang", "c")
     assert done.code == 0, done.out
     assert "2 of 2 as declared" in " ".join(done.out.split())
 

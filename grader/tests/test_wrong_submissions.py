@@ -219,10 +219,9 @@ def test_wrong_submission(
         entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
     may_fail = set(entry.get("may_fail", ()))
 
-    # Nor is anything where what is wrong shows without the times that a student gets to see.
-    is_quick = not is_timed(lab, entry, language) or not entry.get("quiet", True)
-    refused = "Not timed." if is_quick else None
-
+    # Nor where what is wrong shows without the times that a student gets to see.
+    takes_times = is_timed(lab, entry, language) and entry.get("quiet", True)
+    refused = None if takes_times else "Not timed."
     effort = SHORT if entry.get("waits") else EFFORT
 
     def graded() -> tuple[Session, Verdict]:
