@@ -8,8 +8,9 @@
 #include "record.h"
 #include "runs.h"
 
-/* CPU time is counted in slices of the scheduler, so one phase says little. */
-static const double least_compute_s = 0.1;
+/* CPU time is counted in slices of the scheduler, so one phase says little. What counts is
+ * time on a core: beside other work a phase that took long may have done little. */
+static const double least_on_core_s = 0.1, most_compute_s = 1.0;
 enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
 
 /* What one thread did in the compute phases. Threads may change places from call to call,
@@ -27,6 +28,7 @@ struct placement {
     struct share *share; /* of each of them */
     json_t *residency;
     size_t computes;
+    double on_core_s; /* in these, of whoever had most in each */
 };
 
 /* NUMA node of each page of an array by move_pages in query mode; -1 for a page
@@ -79,8 +81,8 @@ static int read_threads(struct numalab_worker *worker, struct numalab_threads *t
 }
 
 /* Adds what the threads did between two looks; they are in the same order, those of the
- * later look perhaps more. */
-static void add_call(struct share *share, const struct numalab_threads *before,
+ * later look perhaps more. Returns the seconds on a core of whoever had most. */
+static double add_call(struct share *share, const struct numalab_threads *before,
                      const struct numalab_threads *after)
 {
     size_t longest = 0, last = 0;
@@ -106,6 +108,7 @@ static void add_call(struct share *share, const struct numalab_threads *before,
     }
     share[longest].longest_s += longest_s;
     share[last].last_s += last_s;
+    return longest_s > 0 ? longest_s : 0;
 }
 
 /* One more compute phase; its threads take the place of those of the look before. */
@@ -127,7 +130,7 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
             share[i] = (struct share){0};
         placement->share = share;
     }
-    if (after.count) add_call(share, &placement->threads, &after);
+    if (after.count) placement->on_core_s += add_call(share, &placement->threads, &after);
     numalab_threads_free(&placement->threads);
     placement->threads = after;
     return 0;
@@ -153,7 +156,8 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
     for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
-                             (spent_s < least_compute_s && placement->computes < MAX_COMPUTES);
+                             (placement->on_core_s < least_on_core_s &&
+                              spent_s < most_compute_s && placement->computes < MAX_COMPUTES);
          placement->computes++) {
         if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
