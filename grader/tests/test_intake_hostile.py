@@ -281,6 +281,7 @@ def test_an_encrypted_zip(desk: Desk) -> None:
         (".rar", b"Rar!", "hand in a .zip or a .tar.gz"),
         (".7z", b"7z", "hand in a .zip or a .tar.gz"),
     ],
+    ids=lambda value: "packed" if isinstance(value, bytes) else value,  # they hold the time
 )  # fmt: skip
 def test_broken_archives(desk: Desk, suffix: str, packed: bytes, said: str) -> None:
     assert said in why(desk.archive(packed, suffix))
