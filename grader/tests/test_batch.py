@@ -25,6 +25,7 @@ from numalab.batch.progress import class_text, known_states, status_of, text_of
 from numalab.batch.records import Attempt, AttemptState, Intake, Item, Student, Submission
 from numalab.batch.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.batch.work import Outcome, why_not_graded
+from numalab.cli import progress_line
 from numalab.errors import BusyError, KitError, UserError
 from numalab.files import read_text
 from numalab.kit import Kit
@@ -756,6 +757,19 @@ def test_how_far_it_is(course: CourseFolder) -> None:
     states = {0: RUNNING, 1: Seen("waiting", why="Priority")}
     found = status_of(course, run, states)
     assert text_of(found) == "1 of 3 graded, 1 kit error, jobs: 1 waiting (Priority)"
+
+
+def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_line("batch") as progress:
+        for waiting, note in ((1, ""), (1, "Nodes are DOWN, DRAINED or reserved")):
+            progress(Count(3, 2, 0, 0, 0, waiting, note).text)
+        progress("timing, generation 1")
+        progress("timing, generation 2")
+    assert capsys.readouterr().err.splitlines() == [
+        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting",
+        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or reserved)",
+        "batch: timing",
+    ]
 
 
 def test_files_of_what_the_gradebook_has_are_not_read(

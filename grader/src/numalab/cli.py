@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -158,7 +159,7 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     said: list[str] = []
 
     def say(step: str) -> None:
-        step = step.split(",")[0]  # not one line a generation
+        step = re.split(r", (?=[^,]*\d)", step)[0]  # not one line a generation
         if step not in said:
             said.append(step)
             click.echo(f"{title}: {step}", err=True)

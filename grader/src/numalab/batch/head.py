@@ -85,7 +85,7 @@ class Count:
         if self.begun_again:
             parts.append(f"{self.begun_again} begun again")
         if self.running or self.waiting:
-            waiting = f", {self.waiting} waiting" if self.waiting else ""
+            waiting = f" and {self.waiting} waiting" if self.waiting else ""
             parts.append(f"jobs: {self.running} running{waiting}")
         return "; ".join(parts) + (f" ({self.note})" if self.note else "")
 
