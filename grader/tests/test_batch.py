@@ -180,6 +180,17 @@ numalab-20261122T080000-abcdef|1_5|PREEMPTED
 numalab-20261122T080000-abcdef|1_[7-9%4]|PENDING
 batch|1_5.batch|CANCELLED
 """
+# As a real accounting database of 22.05 writes it: an array's record that lags behind its tasks'
+# own; another job, of which a part was preempted and the rest cancelled.
+LAGGING = """\
+t-preempt|17_0|PREEMPTED
+t-preempt|17_1|PREEMPTED
+t-preempt|17_[2-3]|CANCELLED by 0
+numalab-20261122T080000-abcdef|21_0|NODE_FAIL
+numalab-20261122T080000-abcdef|21_1|RUNNING
+numalab-20261122T080000-abcdef|21_[0-2]|PENDING
+
+"""
 
 
 def test_what_squeue_and_sacct_say() -> None:
@@ -194,6 +205,13 @@ def test_what_squeue_and_sacct_say() -> None:
     assert states[1].phase == "running" and states[2].ended_as == "node_failed"
     assert states[5].ended_as == "preempted" and states[8].phase == "waiting"
     assert slurm.states_of([run], slurm.parse_squeue(""))[run.id] == {}
+
+
+def test_a_tasks_own_line_counts_more_than_its_arrays() -> None:
+    run = run_of(*([task] for task in tasks(*"abc")))
+    states = slurm.states_of([run], slurm.parse_sacct(LAGGING))[run.id]
+    assert [states[n].phase for n in range(3)] == ["over", "running", "waiting"]
+    assert states[0].ended_as == "node_failed"
 
 
 def test_nodes_are_those_of_the_partition() -> None:

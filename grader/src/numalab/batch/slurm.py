@@ -162,14 +162,18 @@ def parse_squeue(text: str) -> Iterator[Listed]:
 
 
 def parse_sacct(text: str) -> Iterator[Listed]:
-    """Of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State."""
+    """Of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State. What waits
+    together comes first: that line may still name tasks which by now have lines of their own."""
+    found = []
     for line in text.splitlines():
         fields = line.strip().split("|")
         if len(fields) == 3:
             name, job_id, state = fields
             job, _, which = job_id.partition("_")
-            for index in indices(which):
-                yield Listed(name, job, index, seen_of(state))
+            listed = [Listed(name, job, index, seen_of(state)) for index in indices(which)]
+            found.append((not which.startswith("["), listed))
+    for _, listed in sorted(found, key=lambda one: one[0]):
+        yield from listed
 
 
 def states_of(wanted: Iterable[Run], listed: Iterable[Listed]) -> dict[str, States]:
