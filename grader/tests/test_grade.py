@@ -28,8 +28,10 @@ from commands import (
 )  # fmt: skip
 
 from numalab.declaration import KERNEL_FILES, Lab
+from numalab.errors import Interrupted
 from numalab.grade import is_pristine, unchanged_files
 from numalab.kit import Kit
+from numalab.measure import HERE
 from numalab.read_record import load
 from numalab.record import Evidence
 
@@ -306,6 +308,26 @@ def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
     assert found["correct"] == "pass"
     assert found["efficiency"] == "inconclusive"
     assert "open  efficiency" in out and "Interrupted before it was" in out
+
+
+class Hasty(subprocess.Popen[str]):
+    """Ctrl-C comes when it runs, and before its caller knows it."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        started.append(self)
+        signal.raise_signal(signal.SIGINT)
+
+
+started: list[Hasty] = []
+
+
+def test_an_interrupt_finds_what_is_just_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", Hasty)
+    with pytest.raises(Interrupted):
+        HERE.execute(["sleep", "600"], os.environ)
+    (process,) = started
+    assert process.returncode == -signal.SIGTERM
 
 
 @contextmanager

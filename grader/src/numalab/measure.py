@@ -8,7 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +27,8 @@ _STRIPPED = re.compile(
     r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
     r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
 )
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,17 @@ class Here:
     slowness = 1.0
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace",
-        )  # fmt: skip
+        process = None
         try:
+            with _signals_held():
+                process = subprocess.Popen(
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True, errors="replace",
+                )  # fmt: skip
             output, complaint = process.communicate()
         except KeyboardInterrupt as error:
-            _end(process)
+            if process is not None:
+                _end(process)
             raise Interrupted from error
         return Finished(process.returncode, output, complaint)
 
@@ -162,6 +169,27 @@ def _add_race(record: Json, options: Sequence[str]) -> None:
         if line:
             accesses.append(line)
     record["race"] = {"accesses": accesses}
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and its like come at the end: one that came while a process is being started would
+    leave it to nobody. Not by a signal mask, which the process would inherit."""
+    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
