@@ -26,8 +26,10 @@
  * machine swaps, rarely enough not to be seen in a timing. */
 enum { LOOK_MS = 50 };
 
-/* A worker that can't be stopped within this time is not worth waiting for. */
-static const double stop_limit_s = 2.0;
+/* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
+ * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
+ * one look. */
+enum { STOP_LOOKS = 2000 };
 
 /* How long a sandbox may take to come up on a busy node, and to be gone. */
 static const double sandbox_start_limit_s = 20.0;
@@ -756,12 +758,11 @@ int numalab_worker_stop(struct numalab_worker *worker)
     if (kill(worker->pid, SIGSTOP) < 0)
         return numalab_worker_kit_error(worker, "stop the worker", -errno);
 
-    const double deadline_s = numalab_now_s() + stop_limit_s;
-    int spun = 0;
+    int looks = 0;
     while (!worker->is_child && !all_threads_stopped(worker->pid)) {
-        if (numalab_now_s() > deadline_s) return fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (looks > STOP_LOOKS) return fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, spun++ < 100 ? 0 : 1);
+        poll(NULL, 0, looks++ < 100 ? 0 : 1);
     }
     while (worker->is_child) {
         siginfo_t info = {0};
@@ -770,9 +771,9 @@ int numalab_worker_stop(struct numalab_worker *worker)
         if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
         if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED) return numalab_worker_note_death(worker);
         /* Somebody in the worker may wake it again and again. */
-        if (numalab_now_s() > deadline_s) return fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (looks > STOP_LOOKS) return fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker)) return fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, spun++ < 100 ? 0 : 1); /* most stop within 50 us */
+        poll(NULL, 0, looks++ < 100 ? 0 : 1); /* most stop within 50 us */
     }
     siginfo_t taken;
     if (worker->is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
