@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from numalab.kit import Kit
 
 Json = dict[str, Any]
 STARTED_BY = "PYTEST_PROCESS"  # which process of pytest a command comes from
+# Beyond these something hangs, on however busy a node: a command, and what comes after a moment.
+COMMAND_LIMIT_S = 1800
+SOON_LIMIT_S = 120
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ def environment(kit: Kit, **more: str) -> dict[str, str]:
 def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
     done = subprocess.run(
         [str(kit.root / "numalab"), *arguments],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, check=False,
-        cwd=kit.root,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        timeout=COMMAND_LIMIT_S, cwd=kit.root,
         env=environment(kit, **env),
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
@@ -75,6 +78,23 @@ def without_times(folder: Path) -> dict[str, str]:
 
 def statuses(result: Json) -> dict[str, str]:
     return {criterion["name"]: criterion["status"] for criterion in result["criteria"]}
+
+
+def forget_times(kit: Kit, lab: str, language: str, variant: str) -> None:
+    """Of a grading that was interrupted: the next one would go on with its generations, and be
+    done the sooner."""
+    (kit.results_folder(lab, language, variant) / "verdict.json").unlink(missing_ok=True)
+
+
+def processes_of(program: Path) -> set[int]:
+    """That run it now."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if (entry / "cmdline").read_bytes().split(b"\0")[0] == bytes(program):
+                    found.add(int(entry.name))
+    return found
 
 
 def worker_processes(kit: Kit) -> list[str]:
@@ -129,19 +149,18 @@ def wait_for(text: str, process: subprocess.Popen[str]) -> None:
 
 
 def wait_for_workers(kit: Kit) -> None:
-    """Between two of them there are none for a moment."""
-    deadline = time.monotonic() + 30
-    while not worker_processes(kit) and time.monotonic() < deadline:
+    """Between two of them there are none for a moment, so one look that finds one is enough."""
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while not worker_processes(kit):
+        assert time.monotonic() < deadline, "no worker was started"
         time.sleep(0.01)
-    assert worker_processes(kit)
 
 
 def assert_all_gone(kit: Kit) -> None:
-    for _ in range(100):
-        if not worker_processes(kit):
-            break
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while left := worker_processes(kit):
+        assert time.monotonic() < deadline, left
         time.sleep(0.1)
-    assert worker_processes(kit) == []
 
 
 def virtual_machines(name: str) -> list[int]:
@@ -163,7 +182,7 @@ def virtual_machines(name: str) -> list[int]:
 
 
 def wait_until_gone(name: str) -> list[int]:
-    deadline = time.monotonic() + 10
-    while virtual_machines(name) and time.monotonic() < deadline:
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while (left := virtual_machines(name)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return virtual_machines(name)
+    return left

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import environment, numalab_command
+from commands import SOON_LIMIT_S, environment, numalab_command, processes_of
 
 from numalab import explore, explore_plot, explore_report
 from numalab.build import build_explorations
@@ -611,12 +611,16 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
     for line in process.stderr:
         if "measuring" in line:
             break
-    time.sleep(3)
+    seen: set[int] = set()
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while len(seen) < 30:  # some rounds' beginnings: there is something to show
+        assert time.monotonic() < deadline
+        seen |= processes_of(kit.exploration("03_scheduling"))
     if whole_group:
         os.killpg(process.pid, signal.SIGINT)
     else:
         process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=SOON_LIMIT_S)
     assert process.returncode == 130
     assert "interrupted; what was measured so far is above" in err
     assert "Traceback" not in err

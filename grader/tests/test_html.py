@@ -15,8 +15,10 @@ import html5lib
 import invented
 import pytest
 from commands import (
+    SOON_LIMIT_S,
     assert_all_gone,
     command_under_way,
+    forget_times,
     numalab_command,
     wait_for,
     without_times,
@@ -388,10 +390,11 @@ def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: P
 def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     arguments = ("grade", "01", "--lang", "c", "--solutions", "--here-only", "--html", str(path))
+    forget_times(kit, "01_first_touch", "c", "solution")
     with command_under_way(kit, *arguments) as process:
         wait_for("timing", process)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=SOON_LIMIT_S)
         assert process.returncode == 130
     assert_all_gone(kit)
     root = assert_sound(path.read_text(encoding="utf-8"))

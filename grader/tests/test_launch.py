@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Done, environment, numalab_command
+from commands import SOON_LIMIT_S, Done, environment, numalab_command
 from test_virtual_nodes import start, text
 
+from numalab.files import read_text
 from numalab.kit import Kit
 from numalab.launch import (
     BINDINGS,
@@ -438,17 +439,18 @@ def test_what_steers_openmp_otherwise_is_taken_out(kit: Kit, policy: Path) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_reach_the_ranks(kit: Kit, policy: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
-        [kit.root / "numalab", "launch", policy, "--", "sh", "-c", "echo $$; exec sleep 100"],
+        [kit.root / "numalab", "launch", policy, "--", "sh", "-c", "echo $$; exec sleep 600"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(kit),
     )  # fmt: skip
     assert process.stdout is not None
     rank = int(process.stdout.readline())
     process.send_signal(number)
-    process.communicate(timeout=30)  # MPICH's exit code is 0 or not, from run to run
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{rank}").exists() and time.monotonic() < deadline:
+    # MPICH's exit code is 0 or not, from run to run.
+    process.communicate(timeout=SOON_LIMIT_S)
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while (left := read_text(Path(f"/proc/{rank}/stat"))) and left.split()[2] != "Z":
+        assert time.monotonic() < deadline, left
         time.sleep(0.05)
-    assert not Path(f"/proc/{rank}").exists()
 
 
 # ---- on virtual nodes ---------------------------------------------------------------------
