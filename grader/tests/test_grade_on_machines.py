@@ -82,9 +82,11 @@ def test_solutions_pass_on_machines(solutions: tuple[Done, Json]) -> None:
 
 
 def test_one_boot_serves_all(solutions: tuple[Done, Json]) -> None:
+    """Or two, where a snapshot does not wake or a boot hangs, as one in many does."""
     done, _ = solutions
-    assert len(re.findall(r": (?:booting|waking) hydra", done.err)) == 1
-    assert len(re.findall(r": (?:booting|waking) nebula", done.err)) == 1
+    for machine in ("hydra", "nebula"):
+        begun = re.findall(rf": (booting|waking) {machine}(?! once more)", done.err)
+        assert begun in (["waking"], ["booting"], ["waking", "booting"]), done.err
 
 
 def test_handouts_fail_on_machines_with_the_share_of_one_node(
