@@ -22,8 +22,8 @@ PACKAGES = (
     "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2",
 )  # fmt: skip
 FETCH_LIMIT_S = 300
-START_LIMIT_S = 60
-IDLE_LIMIT_S = 180  # also on a busy machine, where nodes are taken for dead now and then
+START_LIMIT_S = 180
+IDLE_LIMIT_S = 300  # also on a busy machine, where nodes are taken for dead now and then
 
 
 class NoSlurm(Exception):
@@ -237,7 +237,7 @@ class OwnSlurm:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(self.programs[words[0]]), *words[1:]], env=self.environment,
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=START_LIMIT_S,
         )  # fmt: skip
 
     def idle_nodes(self) -> int:
