@@ -280,9 +280,12 @@ class OwnSlurm:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-        for pid in self.left_over():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        deadline_s = time.monotonic() + START_LIMIT_S
+        while (left := self.left_over()) and time.monotonic() < deadline_s:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)  # they are gone when their turn comes
 
     def left_over(self) -> list[int]:
         """Processes that were started by its nodes, and the steps' keepers."""
