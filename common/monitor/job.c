@@ -17,8 +17,8 @@
 #include "sandbox.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
- * busy node some hundred milliseconds. */
-enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 2000, LAST_WORDS_MS = 2000 };
+ * busy node some hundred milliseconds, and seconds where processes stand that long. */
+enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;

@@ -32,8 +32,8 @@ enum { LOOK_MS = 50 };
 enum { STOP_LOOKS = 2000 };
 
 /* How long a sandbox may take to come up on a busy node, and to be gone. */
-static const double sandbox_start_limit_s = 20.0;
-enum { SANDBOX_END_MS = 2000 };
+static const double sandbox_start_limit_s = 60.0;
+enum { SANDBOX_END_MS = 10000 };
 
 /* A shell's way to say by which signal a program has ended, and bubblewrap's. */
 enum { EXIT_BY_SIGNAL = 128 };
@@ -800,7 +800,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
  * most often), or its kernel unmapped or protected an array. */
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
-    enum { DEATH_MS = 500 };
+    enum { DEATH_MS = 10000 }; /* once its memory is gone, the rest is sure to follow */
     struct pollfd death = {.fd = worker->pid_fd, .events = POLLIN};
     if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return numalab_worker_note_death(worker);
     if (error == EFAULT) return fail(worker, NUMALAB_ARRAY_GONE);

@@ -72,11 +72,10 @@ static void deadlock(size_t n, void **arrays)
     MPI_Recv(arrays[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Messages of which each takes its time, as on a busy node. */
+/* n messages, of which each takes its time, as on a busy node: 50 ms or more. */
 static void send_slowly(size_t n, void **arrays)
 {
-    (void)n;
-    for (int i = 0; i < 30; i++) {
+    for (size_t i = 0; i < n; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         MPI_Sendrecv_replace(arrays[0], 1, MPI_DOUBLE, 1 - rank_of(), 0, 1 - rank_of(), 0,
                              MPI_COMM_WORLD, MPI_STATUS_IGNORE);

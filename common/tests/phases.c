@@ -60,15 +60,17 @@ static void print_endlessly(size_t n, void **arrays)
     for (;;) puts("still here");
 }
 
+/* Far beyond the limit, and no further: it may be a while before somebody looks. */
 static void grow(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
-    for (;;) {
+    for (int i = 0; i < 16; i++) {
         void *block = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (block != MAP_FAILED) memset(block, 1, 16 << 20);
     }
+    for (;;) pause();
 }
 
 /* A child that holds every descriptor open and outlives the worker. */

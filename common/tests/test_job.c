@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -85,7 +86,7 @@ static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
 static void expect_nothing_left(const struct traces *traces)
 {
     int status;
-    for (int wait = 0; wait < 200 && waitpid(-1, &status, WNOHANG) >= 0; wait++)
+    for (int wait = 0; wait < 6000 && waitpid(-1, &status, WNOHANG) >= 0; wait++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     EXPECT(waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD);
     for (size_t i = 0; i < traces->count; i++)
@@ -196,28 +197,35 @@ static void test_synchronous_sends(void)
     setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
     EXPECT(start_job(&job, 2, -1) == 0);
     unsetenv(NUMALAB_SYNCHRONOUS_VARIABLE);
-    job.rank[0].limits.phase_s = 1.0;
     EXPECT(numalab_job_run(&job, "ring") == 0);
+    job.rank[0].limits.phase_s = deadlock_limit_s;
     EXPECT(numalab_job_run(&job, "head_to_head") < 0);
     EXPECT(job.failed && job.failed->outcome.kind == NUMALAB_TIMED_OUT);
     numalab_job_free(&job);
 }
 
-/* Ranks that get on may take longer than those that do not, but not for ever. */
-static void test_patience(void)
+/* Whether ranks that get on may take longer than the limit of those that do not, but not for
+ * ever. */
+static bool has_patience(double limit_s)
 {
     struct numalab_job job;
+    struct numalab_outcome outcome = {0};
+    const size_t messages = (size_t)(40 * limit_s); /* twice the limit, or more */
     EXPECT(start_job(&job, 2, -1) == 0);
-    job.rank[0].limits.phase_s = 0.75; /* half of what the phase takes */
+    EXPECT(numalab_job_allocate(&job, messages, &uneven, NUMALAB_ANONYMOUS) == 0);
+    job.rank[0].limits.phase_s = limit_s;
     job.rank[0].limits.patience = 20;
-    EXPECT(numalab_job_run(&job, "send_slowly") == 0);
-    EXPECT(job.elapsed_s > 0.75);
+    const bool came_to_end = numalab_job_run(&job, "send_slowly") == 0 && job.elapsed_s > limit_s;
     job.rank[0].limits.patience = 3;
-    EXPECT(numalab_job_run(&job, "send_endlessly") < 0);
-    EXPECT(job.failed && job.failed->outcome.kind == NUMALAB_TIMED_OUT);
-    EXPECT(job.failed && job.failed->outcome.limit_s == 3 * 0.75);
-    EXPECT(job.failed && job.failed->outcome.went_on);
+    if (came_to_end && numalab_job_run(&job, "send_endlessly") < 0) outcome = job.failed->outcome;
     numalab_job_free(&job);
+    return outcome.kind == NUMALAB_TIMED_OUT && outcome.limit_s == 3 * limit_s && outcome.went_on;
+}
+
+/* On a busy node there may be no message for longer than one should take. */
+static void test_patience(void)
+{
+    EXPECT(has_patience(0.75) || has_patience(3.0) || has_patience(12.0));
 }
 
 static struct numalab_rank_notes notes_of(struct numalab_worker *rank)

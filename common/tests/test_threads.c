@@ -11,7 +11,7 @@
 
 static int failures;
 
-static const struct numalab_limits limits = {.phase_s = 5.0,
+static const struct numalab_limits limits = {.phase_s = 30.0,
                                              .memory_bytes = (uint64_t)64 << 20,
                                              .output_bytes = 1 << 20,
                                              .thread_count = 2};
@@ -86,7 +86,7 @@ int main(void)
     EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
 
     /* It waits for a request, or is about to. */
-    for (int i = 0; i < 1000 && numalab_threads_is_runnable(worker.pid, worker.pid); i++)
+    for (int i = 0; i < 60000 && numalab_threads_is_runnable(worker.pid, worker.pid); i++)
         usleep(1000);
     const double before_s = numalab_threads_cpu_s(worker.pid, worker.pid);
     EXPECT(!numalab_threads_is_runnable(worker.pid, worker.pid));
