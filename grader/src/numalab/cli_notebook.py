@@ -29,7 +29,7 @@ from numalab.notebook_files import (
 
 PORT = 8888
 PORTS_TRIED = 50
-END_LIMIT_S = 10.0
+END_LIMIT_S = 30.0  # on a busy node; kernels get five seconds of it by themselves
 
 
 def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, str]:
