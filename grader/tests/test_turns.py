@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from numalab.errors import UserError
 from numalab.turns import VARIABLE, shared_node
 
-SOON_S, LATE_S = 0.2, 20  # that something does not happen, and that it does
+SOON_S, LATE_S = 0.2, 120  # that something does not happen, and that it does
 
 
 def tell(step: str) -> None:
@@ -39,8 +40,19 @@ class Grading(threading.Thread):
 
 
 @pytest.fixture(autouse=True)
-def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "turns"))
+    return tmp_path / "turns"
+
+
+def somebody_waits(turns: Path) -> bool:
+    """To be alone: whoever does holds the second file."""
+    with turns.with_name(f"{turns.name}.next").open("a") as turnstile:
+        try:
+            fcntl.flock(turnstile, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_times_are_taken_alone_and_the_rest_side_by_side() -> None:
@@ -61,10 +73,13 @@ def test_times_are_taken_alone_and_the_rest_side_by_side() -> None:
         assert grading.over.wait(LATE_S)
 
 
-def test_who_waits_to_be_alone_is_not_overtaken() -> None:
+def test_who_waits_to_be_alone_is_not_overtaken(turns: Path) -> None:
     first, second = Grading(), Grading()
     assert first.begun.wait(LATE_S) and second.begun.wait(LATE_S)
     first.take_times.set()
+    deadline = time.monotonic() + LATE_S
+    while not somebody_waits(turns) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not first.alone.wait(SOON_S)
     third = Grading()
     assert not third.begun.wait(SOON_S)
