@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import worker_processes
+from commands import assert_all_gone
 
 from numalab.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.files import write_json
-from numalab.grade import Session, effort_for, grade
+from numalab.grade import Effort, Session, effort_for, grade
 from numalab.kit import Kit, find_kit
 from numalab.measure import describe_node
 from numalab.report import to_mend
@@ -69,9 +69,12 @@ def cases() -> list[Any]:
 
 
 CASES = cases()
-EFFORT = effort_for("default", True)
-SHORT = replace(EFFORT, check_limit_s=1.5)  # for what does not return
-TRIES = 4  # of a time that stays open on a busy node; each goes on with the one before
+# What works comes to its end on a busy node, too.
+EFFORT = replace(effort_for("default", True), check_limit_s=60.0)
+# For what does not return: enough on a quiet node, and on a busy one.
+WAITS = [replace(EFFORT, check_limit_s=limit_s) for limit_s in (1.5, 20.0)]
+# Of what may stay open on a busy node, or go well by luck; times go on with those before.
+TRIES = 4
 
 
 @pytest.fixture(scope="module")
@@ -174,12 +177,12 @@ def deserved_there(lab: Lab, entry: Json) -> set[str]:
     return found | ({"local_pages"} if "touched_where_used" in found else set())
 
 
-def check_words(found: Iterable[CriterionVerdict], entry: Json, language: str) -> None:
-    """The first of what fails, if it always does, says why."""
+def says_why(found: Iterable[CriterionVerdict], entry: Json, language: str) -> bool:
+    """Whether the first of what fails, if it always does, says why."""
     failing = [c for c in found if c.status == "fail"]
     sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
-    says = entry.get("says") or entry[f"says_{language}"]
-    assert says in (sure or failing)[0].why, reasons(failing)
+    says: str = entry.get("says") or entry[f"says_{language}"]
+    return any(says in c.why for c in (sure or failing)[:1])
 
 
 def reasons(criteria: Iterable[CriterionVerdict]) -> str:
@@ -197,6 +200,34 @@ def check_here(found: list[CriterionVerdict], entry: Json) -> None:
     # Only what other load can disturb may stay open.
     is_open = [c for c in found if c.status == "inconclusive"]
     assert all(c.kind == "timing" or c.name == "balanced" for c in is_open), reasons(found)
+
+
+def is_open(criterion: CriterionVerdict) -> bool:
+    """Whether other load, as it was just now, kept times or shares of work from telling."""
+    can_be = criterion.kind == "timing" or criterion.name == "balanced"
+    is_ungraded = criterion.status in ("inconclusive", "not_gradable")
+    return can_be and is_ungraded and criterion.value is not None
+
+
+def is_seen(lab: Lab, found: Verdict, entry: Json, language: str, of_several: bool) -> bool:
+    """Whether this node has shown what it can, or a further look may show more: other load may
+    have kept it from showing, or by luck all went well (threads that did not meet in a race, or
+    nobody looked while there was too much memory). of_several: it may show on a machine only."""
+    may_fail = set(entry.get("may_fail", ()))
+    sure = set(entry["fails"]) - may_fail
+    if entry.get("waits"):
+        is_told = says_why(found.criteria, entry, language)
+        return is_told and set(failed(found.criteria)) - may_fail == sure
+    elsewhere = {c.name for c in lab.criteria if c.on_machines or c.needs_numa_nodes > 1}
+    for criterion in found.criteria:
+        went_well = criterion.status == "pass" and criterion.name not in elsewhere
+        is_disturbed = (
+            criterion.status == "inconclusive" or "own solution misses it" in criterion.why
+        )
+        if criterion.name in sure and (went_well or is_disturbed):
+            return False
+    is_told_here = not of_several and sure & set(failed(found.criteria))
+    return not is_told_here or says_why(found.criteria, entry, language)
 
 
 @pytest.mark.parametrize(("lab_name", "language", "entry"), CASES)
@@ -218,13 +249,13 @@ def test_wrong_submission(
         there = {c.name for c in labs[lab_name].criteria if c.needs_numa_nodes > 1}
         entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
     may_fail = set(entry.get("may_fail", ()))
+    of_several = len(labs[lab_name].machines) > 1
 
     # Nor where what is wrong shows without the times that a student gets to see.
     takes_times = is_timed(lab, entry, language) and entry.get("quiet", True)
     refused = None if takes_times else "Not timed."
-    effort = SHORT if entry.get("waits") else EFFORT
 
-    def graded() -> tuple[Session, Verdict]:
+    def graded(effort: Effort) -> tuple[Session, Verdict]:
         session = Session(
             kit, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             timing_refused=refused, controls=controls,
@@ -236,20 +267,16 @@ def test_wrong_submission(
         return session, verdict
 
     with kit.lock():
-        for _ in range(TRIES):
-            session, here = graded()
-            still_open = {c.name for c in here.criteria if c.status == "inconclusive"} | {
-                c.name for c in here.criteria if "own solution misses it" in c.why
-            }
-            if not still_open & set(entry["fails"]) - may_fail:
+        for effort in WAITS if entry.get("waits") else [EFFORT] * TRIES:
+            session, here = graded(effort)
+            if is_seen(lab, here, entry, language, of_several):
                 break
-        unpredictable = {c.name for c in here.criteria if "do not fit together" in c.why}
-        if unpredictable:  # the model itself is off just now, so that no prediction is judged
-            assert unpredictable == set(entry["fails"]) and here.points == 0
-            return
+            controls.clear()  # they may have been disturbed, too
+        # What the node is too busy for costs no point; all else is as it should be.
+        left_open = {c.name for c in here.criteria if is_open(c)} & set(entry["fails"]) - may_fail
+        entry = entry | {"fails": [name for name in entry["fails"] if name not in left_open]}
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
-        of_several = len(labs[lab_name].machines) > 1
         machines = [] if of_several else [find_machine(kit, name) for name in names]
         verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
     if of_several:  # what fails on one of several only shows there
@@ -260,13 +287,15 @@ def test_wrong_submission(
         deserved = deserved_there(lab, entry) if names else set()
         assert set(failed(there)) - may_fail == deserved - may_fail, reasons(there)
     by_place = [c for place in ("here", *names) for c in verdict.criteria if c.where == place]
-    check_words(verdict.criteria if of_several else by_place, entry, language)
+    if not left_open:
+        found = verdict.criteria if of_several else by_place
+        assert says_why(found, entry, language), reasons(found)
+        assert verdict.points < verdict.max_points - verdict.ungraded_points
     if "hint" in entry:
         assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_mend(labs[lab_name], verdict)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
-    assert verdict.points < verdict.max_points - verdict.ungraded_points
-    assert worker_processes(kit) == []
+    assert_all_gone(kit)
 
 
 def test_every_lab_has_enough_of_them_in_both_languages() -> None:
