@@ -117,9 +117,11 @@ def test_what_students_read_fits_80_columns() -> None:
 
 
 def test_links_in_texts_lead_somewhere() -> None:
-    for text in ROOT.glob("**/README.md"):
-        if {"build", ".venv"} & set(text.relative_to(ROOT).parts):
-            continue
+    # Not looked into: others of the suite make and remove folders there meanwhile.
+    folders = [path for path in ROOT.iterdir() if path.name not in ("build", ".venv", "notebooks")]
+    texts = [ROOT / "README.md", *(text for path in folders for text in path.rglob("README.md"))]
+    assert len(texts) >= 10
+    for text in texts:
         for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):
             if not target.startswith("http"):
                 assert (text.parent / target).exists(), f"{text}: {target}"
