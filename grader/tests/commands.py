@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +161,17 @@ def assert_all_gone(kit: Kit) -> None:
     while left := worker_processes(kit):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
+
+
+def assert_goes_away(files: Callable[[], set[Path]], before: set[Path]) -> None:
+    """Of temporary files that all processes of the suite make in one place: what is new is of
+    another process, and goes, or was left behind, and stays."""
+    deadline = time.monotonic() + SOON_LIMIT_S
+    left = files() - before
+    while left:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+        left &= files()
 
 
 def virtual_machines(name: str) -> list[int]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import LONG_S, environment, numalab_command
+from commands import SOON_LIMIT_S, environment, numalab_command
 from desks import make_desk
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.figure import Figure
@@ -426,7 +426,7 @@ def _kernels(folder: Path) -> list[list[str]]:
 
 
 def _answer(url: str, posted: bytes | None = None) -> Any:
-    with urllib.request.urlopen(url, data=posted, timeout=LONG_S) as reply:
+    with urllib.request.urlopen(url, data=posted, timeout=SOON_LIMIT_S) as reply:
         return json.loads(reply.read())
 
 
@@ -458,9 +458,9 @@ def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
                 _answer(f"{base}/api/contents/{path}")  # nobody else reads it
         finally:
             process.send_signal(signal.SIGINT)
-            code = process.wait(timeout=LONG_S)
+            code = process.wait(timeout=SOON_LIMIT_S)
     assert code == 0
-    deadline = time.monotonic() + LONG_S
+    deadline = time.monotonic() + SOON_LIMIT_S
     while _kernels(folder) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert _kernels(folder) == []

@@ -34,7 +34,7 @@ def run(kit: Kit, autograder: Path, kernel: str | None) -> Json:
     done = subprocess.run(
         [kit.root / "grader" / "recipes" / "gradescope" / "run_autograder"],
         env=environment(kit, AUTOGRADER=str(autograder), NUMALAB_STAND_IN_S="0"),
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     results: Json = json.loads((autograder / "results" / "results.json").read_text())

@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from commands import assert_all_gone, grade_json, numalab_command
+from commands import assert_all_gone, assert_goes_away, grade_json, numalab_command
 
 from numalab.build import build_kit, configure
 from numalab.compile_apart import bound_files, read_step, take
@@ -32,8 +32,8 @@ from numalab.verdict import CriterionVerdict, Verdict
 
 Json = dict[str, Any]
 HOSTILE = Path(__file__).parent / "hostile"
-EFFORT = replace(effort_for("default", True), check_limit_s=4.0)
-PATIENT = replace(EFFORT, check_limit_s=60.0)  # with honest ranks on a busy node
+# Every attack comes to its end, if only late on a busy node.
+EFFORT = replace(effort_for("default", True), check_limit_s=60.0)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +59,12 @@ def nothing_is_left(kit: Kit) -> Iterator[None]:
     before = ours()
     yield
     assert_all_gone(kit)
-    assert ours() <= before
+    assert_goes_away(ours, before)
 
 
 @pytest.fixture
 def victim() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     yield process
     process.kill()
     process.wait()
@@ -363,7 +363,7 @@ def test_solutions_pass_in_the_sandbox(
     grader = Grader(kit, lab, node, sandbox, kit.solution_folder(name))
     for _ in range(3):
         session = Session(
-            kit, lab, language, "submission", grader.folder, PATIENT, node, lambda step: None,
+            kit, lab, language, "submission", grader.folder, EFFORT, node, lambda step: None,
             sandbox=sandbox, timing_refused="Not timed here.",
         )  # fmt: skip
         with kit.lock():

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commands import assert_all_gone, environment, numalab_command
+from commands import SOON_LIMIT_S, assert_all_gone, environment, numalab_command
 from desks import make_desk
 
 from numalab.cli_watch import turn
@@ -208,7 +208,7 @@ def test_a_terminal_is_cleared_and_enter_takes_times(desk: Kit) -> None:
         nonlocal said
         said = b""
         while text not in said:
-            assert select.select([terminal], [], [], 120)[0], said
+            assert select.select([terminal], [], [], SOON_LIMIT_S)[0], said
             said += os.read(terminal, 65536)
         return said
 

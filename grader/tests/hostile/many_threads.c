@@ -5,7 +5,7 @@
 
 static void *wait_long(void *unused)
 {
-    sleep(3);
+    sleep(60);
     return unused;
 }
 
@@ -18,6 +18,6 @@ static void attack(void)
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 65536);
     while (started < MANY && pthread_create(&thread, &small, wait_long, NULL) == 0) started++;
-    sleep(1); /* somebody should have looked by now */
+    sleep(30); /* somebody should have looked by now, on a busy node too */
     if (started == MANY) puts("OPEN threads");
 }
