@@ -192,13 +192,16 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
+_END_LIMIT_S = 45.0  # on a busy node: the monitor itself waits for ranks and their last words
+
+
 def _end(process: subprocess.Popen[str]) -> None:
     """Lets the monitor end its workers, then makes sure that it is gone itself."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
         try:
-            process.communicate(timeout=10)
+            process.communicate(timeout=_END_LIMIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
