@@ -18,6 +18,7 @@ from commands import (
     assert_goes_away,
     command_under_way,
     grade_json,
+    processes_of,
     wait_for,
     worker_processes,
 )
@@ -73,14 +74,11 @@ def test_a_job_that_does_not_come_to_its_end(
 
 def memory_of_ranks(kit: Kit) -> list[list[str]]:
     """Of each rank that runs now, the shared memory that it has, as /proc/PID/maps names it."""
-    program = bytes(kit.worker(LAB, "c", "submission"))
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if (entry / "cmdline").read_bytes().split(b"\0")[0] == program:
-                    maps = (entry / "maps").read_text().splitlines()
-                    found.append([m for m in maps if "/dev/shm/" in m and "KMP_" not in m])
+    for pid in processes_of(kit.worker(LAB, "c", "submission")):
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            found.append([m for m in maps if "/dev/shm/" in m and "KMP_" not in m])
     return found
 
 
