@@ -12,11 +12,10 @@ from numalab import explain
 from numalab.build import compiler_output, misspelt_directives, stage
 from numalab.declaration import Lab, choose_labs, load_lab
 from numalab.interface import Argument, prototypes
-from numalab.kit import Kit
 from numalab.measure import worker_environment
 from numalab.read_record import parse
 from numalab.record import Mismatch
-from numalab.suite import count_tests, run_all
+from numalab.suite import count_tests
 from numalab.touch_map import touch_map_picture
 
 
@@ -50,28 +49,6 @@ def test_suite_counts_each_kind(tmp_path: Path) -> None:
         "<testcase><error/></testcase><testcase><skipped/></testcase></testsuite></testsuites>"
     )
     assert count_tests([report]) == (1, 2, 1)
-
-
-@pytest.mark.parametrize(("always", "outcome"), [(0, (True, (2, 0, 0))), (1, (False, (2, 1, 0)))])
-def test_what_fails_beside_others_is_run_once_more_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, always: int, outcome: object
-) -> None:
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    of_test = Kit(root=tmp_path / "kit", preset="gnu")
-    tests, reports = of_test.root / "grader", tmp_path / "reports"
-    for folder in (tests, of_test.build, reports):
-        folder.mkdir(parents=True)
-    (tests / "test_it.py").write_text(
-        "import os, pytest\n"
-        "def test_passes(): pass\n"
-        "def test_is_disturbed(): assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
-        + always
-        * "def test_never_passes(): assert False\n"
-    )
-    (tests / "pytest.ini").write_text("[pytest]\n")
-    said: list[str] = []
-    assert run_all(of_test, reports, said.append) == outcome
-    assert said == [f"numalab: {1 + always} failed beside others; once more, with nothing beside"]
 
 
 # ---- building ----------------------------------------------------------------
