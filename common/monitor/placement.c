@@ -83,7 +83,7 @@ static int read_threads(struct numalab_worker *worker, struct numalab_threads *t
 /* Adds what the threads did between two looks; they are in the same order, those of the
  * later look perhaps more. Returns the seconds on a core of whoever had most. */
 static double add_call(struct share *share, const struct numalab_threads *before,
-                     const struct numalab_threads *after)
+                       const struct numalab_threads *after)
 {
     size_t longest = 0, last = 0;
     double longest_s = -1.0, last_s = -1.0;
@@ -108,7 +108,7 @@ static double add_call(struct share *share, const struct numalab_threads *before
     }
     share[longest].longest_s += longest_s;
     share[last].last_s += last_s;
-    return longest_s > 0 ? longest_s : 0;
+    return longest_s;
 }
 
 /* One more compute phase; its threads take the place of those of the look before. */

@@ -204,7 +204,9 @@ def kept_evidence(kit: Kit, schema: Path, language: str) -> Evidence:
     assert {trace.order for trace in evidence.traces} == {"natural", "ascending", "descending"}
     (placement,) = evidence.placements
     assert len(placement.cpu_time) >= evidence.node["cores"]
-    assert all(one.cpu_s > 0 for one in placement.cpu_time[: evidence.node["cores"]])
+    # The team shares the work evenly, however long others kept it from its cores.
+    at_work_s = [one.cpu_s for one in placement.cpu_time[: evidence.node["cores"]]]
+    assert min(at_work_s) > 0.1 * max(at_work_s)
     assert placement.residency is not None
     assert placement.residency.keys() == {"a", "b", "c"}
     # Each thread of the team is kept on a core of its own.
