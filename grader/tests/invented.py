@@ -126,8 +126,8 @@ def placement(machine: Machine, home: Callable[[int, int], int], role: str) -> J
              "numa_node": runs([home(p // PAGES_PER_THREAD, p) for p in range(pages)])}
             for name in ARRAYS
         ],
-        "cpu_time": [{"thread": t, "cpu_s": 0.1, "waiting_s": 0.0, "longest_s": 0.1,
-                      "last_s": 0.1} for t in range(machine.threads)],
+        "cpu_time": [{"thread": t, "cpu_s": 0.1, "waiting_s": 0.0, "stolen_s": 0.0,
+                      "longest_s": 0.1, "busy_s": 0.1} for t in range(machine.threads)],
     }  # fmt: skip
 
 

@@ -115,8 +115,8 @@ def worked(machine: Machine, role: str, busy_s: Sequence[float]) -> Json:
     longest = max(busy_s)
     run |= {"part": "pair_energy", "lab": "03_scheduling"}
     run["cpu_time"] = [
-        {"thread": t, "cpu_s": s, "waiting_s": 0.0, "longest_s": s if s == longest else 0.0,
-         "last_s": s if s == longest else 0.0}
+        {"thread": t, "cpu_s": s, "waiting_s": 0.0, "stolen_s": 0.0,
+         "longest_s": s if s == longest else 0.0, "busy_s": s}
         for t, s in enumerate(busy_s)
     ]  # fmt: skip
     return run
@@ -131,7 +131,7 @@ def test_uneven_work_is_held_against_the_solutions(labs: dict[str, Lab]) -> None
     lab = labs["03_scheduling"]
     yours = worked(ONE_NODE, "submission", [0.1, 0.4])
     solution = worked(ONE_NODE, "solution", [0.4, 0.39])
-    lines = shown(lab, session(lab.name, ONE_NODE, yours, solution))
+    lines = shown(lab, session(lab.name, ONE_NODE, *3 * [yours], solution))
     text = "\n".join(lines)
     assert "Work in pair_energy" in text
     (head,) = [number for number, line in enumerate(lines) if "yours" in line]
@@ -142,7 +142,7 @@ def test_uneven_work_is_held_against_the_solutions(labs: dict[str, Lab]) -> None
     even = worked(ONE_NODE, "submission", [0.4, 0.39])
     text = "\n".join(shown(lab, session(lab.name, ONE_NODE, even, solution)))
     assert "Work in pair_energy" in text and "yours" not in text
-    text = "\n".join(shown(lab, session(lab.name, ONE_NODE, yours)))
+    text = "\n".join(shown(lab, session(lab.name, ONE_NODE, *3 * [yours])))
     assert "Work in pair_energy" in text and "yours" not in text
 
 
@@ -316,7 +316,7 @@ def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
 @pytest.mark.parametrize("share", [0.79, 1.0])
 def test_an_uneven_solution_beside_a_failure_is_explained(share: float) -> None:
     yours = WorkShare((1.0, 0.3), 0.65, 0.65, 0)
-    solution = WorkShare((1.0, 2 * share - 1), share, 0.95, 0, 0.5)
+    solution = WorkShare((1.0, 2 * share - 1), share, 0.95, 0)
     lines = [line.plain for line in work_picture(WorkSight("here", "x", yours, solution, 0.9), 76)]
     assert max(map(len, lines)) <= 76
     assert ("lost cores to other programs" in " ".join(lines)) == (share < 0.9)

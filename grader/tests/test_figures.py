@@ -311,15 +311,15 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
 
 def test_bars_are_the_threads_shares_of_the_calls() -> None:
     evidence = parse(invented.evidence(invented.TWO_NODES))
-    busy = tuple(CpuTime(0.1 * (t + 1), 0.04, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
+    busy = tuple(CpuTime(0.1 * (t + 1), 0.03, 0.01, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
     poor = replace(evidence.placements[0], cpu_time=busy)
-    even = replace(poor, cpu_time=(CpuTime(0.3, 0.0, 0.3 / 8, 0.3),) * 8)
+    even = replace(poor, cpu_time=(CpuTime(0.3, 0.0, 0.0, 0.3 / 8, 0.3),) * 8)
     figure = work_figure([("yours", replace(evidence, placements=(poor,)))])
     assert_legible(figure)
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     assert widths == pytest.approx([12.5 * (t + 1) for t in range(8)] + [5.0] * 8)
     assert not any("until" in text for text in texts(figure))
-    starved = replace(poor, cpu_time=(*busy[:7], CpuTime(0.8, 1.6, 0.8, 0.2)))
+    starved = replace(poor, cpu_time=(*busy[:7], CpuTime(0.8, 1.6, 0.0, 0.8, 0.2)))
     long = work_figure([("yours", replace(evidence, placements=(starved,)))])
     assert [text for text in texts(long) if "until" in text] == ["until 300 %"]
     best = work_figure([("yours", replace(evidence, placements=(poor, even)))])

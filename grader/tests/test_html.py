@@ -214,7 +214,8 @@ def test_threads_ranks_and_work_are_drawn(labs: dict[str, Lab]) -> None:
     )  # fmt: skip
     shared = session(
         scheduling.name, ONE_NODE,
-        worked(ONE_NODE, "submission", [0.1, 0.4]), worked(ONE_NODE, "solution", [0.4, 0.39]),
+        *3 * [worked(ONE_NODE, "submission", [0.1, 0.4])],
+        worked(ONE_NODE, "solution", [0.4, 0.39]),
     )  # fmt: skip
     kernels = [
         graded(affinity, placed), graded(scheduling, shared), graded(messages, message_session())

@@ -99,15 +99,18 @@ def race(name: str, **more: Any) -> Json:
 
 
 def placed(
-    name: str, *cpu_s: float, waiting_s: tuple[float, ...] = (0.0, 0.0), role: str = "submission"
+    name: str,
+    *cpu_s: float,
+    waiting_s: tuple[float, ...] = (0.0, 0.0),
+    stolen_s: tuple[float, ...] = (0.0, 0.0),
+    role: str = "submission",
 ) -> Json:
     run = invented.placement(ONE, lambda owner, page: 0, role)
-    """One call: its longest thread, and its last, by CPU time and with waiting."""
-    active_s = [on + wait for on, wait in zip(cpu_s, waiting_s, strict=False)]
+    """One call."""
     return part(run, name, cpu_time=[
-        {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i],
+        {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i], "stolen_s": stolen_s[i],
          "longest_s": cpu_s[i] if i == cpu_s.index(max(cpu_s)) else 0.0,
-         "last_s": active_s[i] if i == active_s.index(max(active_s)) else 0.0}
+         "busy_s": min(cpu_s[i] + waiting_s[i] + stolen_s[i], max(cpu_s))}
         for i in range(len(cpu_s))
     ])  # fmt: skip
 
@@ -202,7 +205,7 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     assert "dealing it out" not in even["two_speedup"].why
     quick = judged(lab, session(*runs, placed("one", 0.1, 0.1), quick=True))
     assert quick["one_speedup"].why.endswith("less work in it, and dealing it out costs the same.")
-    uneven = judged(lab, session(*runs, placed("one", 0.1, 0.3)))
+    uneven = judged(lab, session(*runs, *3 * [placed("one", 0.1, 0.3)]))
     assert "dealing it out" not in uneven["one_speedup"].why
     runs = [run for run in runs if run["kind"] != "race"]
     raced = race("one", race={"accesses": ["kernel.c:7"]})
@@ -245,73 +248,91 @@ def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None
 # ---- work share ------------------------------------------------------------------
 
 
-def test_balance_is_mean_over_maximum(lab: Lab) -> None:
+def looked_at(lab: Lab, *looks: Json) -> CriterionVerdict:
     runs = [run for run in right() if run["kind"] != "placement"]
-    found = judged(lab, session(*runs, placed("one", 0.1, 0.3)))["balanced"]
+    return judged(lab, session(*runs, *looks))["balanced"]
+
+
+def test_balance_is_mean_over_maximum(lab: Lab) -> None:
+    found = looked_at(lab, *3 * [placed("one", 0.1, 0.3)])
     assert found.status == "fail" and found.value == pytest.approx(2 / 3)
     assert found.why.startswith("Thread 1 works longest; the average thread works 67 %")
 
 
 def test_a_team_that_did_not_start_counts_as_idle(lab: Lab) -> None:
-    runs = [run for run in right() if run["kind"] != "placement"]
-    assert judged(lab, session(*runs, placed("one", 0.2)))["balanced"].value == 0.5
-    assert judged(lab, session(*runs, placed("one", 0.0, 0.0)))["balanced"].value == 0.0
+    for look, value in ((placed("one", 0.2), 0.5), (placed("one", 0.0, 0.0), 0.0)):
+        found = looked_at(lab, *3 * [look])
+        assert (found.status, found.value) == ("fail", value)
 
 
 def test_threads_that_change_places_are_not_balanced(lab: Lab) -> None:
-    runs = [run for run in right() if run["kind"] != "placement"]
     in_turn = placed("one", 0.1, 0.1)  # two calls, each of one thread alone
     for entry in in_turn["cpu_time"]:
-        entry |= {"longest_s": 0.1, "last_s": 0.1}
-    found = judged(lab, session(*runs, in_turn))["balanced"]
+        entry["longest_s"] = 0.1
+    found = looked_at(lab, *3 * [in_turn])
     assert (found.status, found.value) == ("fail", 0.5)
 
 
-def test_other_load_leaves_the_balance_open(lab: Lab) -> None:
-    runs = [run for run in right() if run["kind"] != "placement"]
-    # Thread 1 had its core half of the time: it did half as much, and was done as late.
-    disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1))
-    record = session(*runs, disturbed)
-    found = judged(lab, record)["balanced"]
-    assert found.status == "inconclusive" and found.value == pytest.approx(0.75)
-    assert judging.needs_another_look(lab, parse(record), "one")
-    assert not judging.needs_another_look(lab, parse(record), "two")
-    # Another look that passes counts, and one that fails does.
-    again = session(*runs, disturbed, placed("one", 0.20, 0.21))
-    assert judged(lab, again)["balanced"].status == "pass"
-    assert not judging.needs_another_look(lab, parse(again), "one")
-    late = session(*runs, disturbed, placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0)))
-    assert judged(lab, late)["balanced"].status == "fail"
+# Thread 1 was kept from its core half of the time: it did half as much, and was done as late.
+DISTURBED = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1))
+UNEVEN = placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("waiting_s", "status"),
+    ("looks", "status"),
     [
-        ((0.0, 0.0), "fail"),  # 0.89 on a quiet node
-        ((1.0, 0.75), "inconclusive"),  # together 0.89, and waiting for most of the time
-        ((3.0, 1.6), "fail"),  # together 0.79: more than waiting explains
+        ([DISTURBED], "inconclusive"),
+        ([DISTURBED] * 8, "inconclusive"),
+        ([placed("one", 0.2, 0.1, stolen_s=(0.0, 0.1))] * 8, "inconclusive"),
+        # It held a piece all the time, and the other one waited for it, asleep.
+        ([placed("one", 0.3, 0.1, waiting_s=(0.0, 0.9))] * 8, "inconclusive"),
+        ([placed("one", 0.2, 0.1, waiting_s=(0.0, 0.05), stolen_s=(0.0, 0.05))], "inconclusive"),
+        # One that passes counts, and several that fail do.
+        ([DISTURBED, placed("one", 0.20, 0.21)], "pass"),
+        ([UNEVEN] * 3 + [placed("one", 0.20, 0.21)], "pass"),
+        ([UNEVEN] * 2, "inconclusive"),
+        ([UNEVEN, DISTURBED, UNEVEN], "inconclusive"),
+        ([UNEVEN, DISTURBED, UNEVEN, UNEVEN], "fail"),
+        # That the busiest was kept from its core makes nobody else idle.
+        ([placed("one", 0.1, 0.3, waiting_s=(0.0, 0.9))] * 3, "fail"),
+        ([placed("one", 0.2, 0.156)] * 3, "fail"),
     ],
 )
-def test_an_almost_even_loop_fails_on_a_quiet_node_only(
-    lab: Lab, waiting_s: tuple[float, float], status: str
-) -> None:
+def test_other_load_leaves_the_balance_open(lab: Lab, looks: list[Json], status: str) -> None:
+    assert looked_at(lab, *looks).status == status
+
+
+def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
-    look = placed("one", 0.2, 0.156, waiting_s=waiting_s)
-    assert judged(lab, session(*runs, look))["balanced"].status == status
+    for looks, is_open in (
+        ([DISTURBED], True),
+        ([UNEVEN], True),
+        ([UNEVEN] * 2, True),
+        ([UNEVEN] * 3, False),
+        ([DISTURBED, placed("one", 0.20, 0.21)], False),
+    ):
+        evidence = parse(session(*runs, *looks))
+        assert judging.needs_another_look(lab, evidence, "one") == is_open
+        assert not judging.needs_another_look(lab, evidence, "two")
+
+
+def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
+    found = looked_at(lab, DISTURBED)
+    assert found.value == pytest.approx(0.75) and "other programs took cores" in found.why
+    assert "fewer looks say so than it takes" in looked_at(lab, UNEVEN).why
 
 
 def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
-    runs = [run for run in right() if run["kind"] != "placement"]
     disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1), role="solution")
     serial = placed("one", 0.4, 0.0, waiting_s=(0.3, 0.0))
-    assert judged(lab, session(*runs, serial, disturbed))["balanced"].status == "fail"
+    assert looked_at(lab, *3 * [serial], *3 * [disturbed]).status == "fail"
 
 
 def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
-    record = session(*runs, placed("one", 0.1, 0.3))
+    record = session(*runs, *3 * [placed("one", 0.1, 0.3)])
     assert judging.needs_control(lab, parse(record), "one")
-    record["runs"].append(placed("one", 0.1, 0.25, role="solution"))
+    record["runs"] += 3 * [placed("one", 0.1, 0.25, role="solution")]
     found = judged(lab, record)["balanced"]
     assert found.status == "not_gradable" and "own solution misses it" in found.why
     assert not judging.needs_control(lab, parse(record), "one")

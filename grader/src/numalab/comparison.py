@@ -99,8 +99,8 @@ def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
             yield WorkSight(
                 where,
                 criterion.part,
-                judged_look(looks, criterion.at_least),
-                judged_look(of_solution, criterion.at_least)
+                judged_look(looks, criterion.at_least)[0],
+                judged_look(of_solution, criterion.at_least)[0]
                 if has_failed and of_solution
                 else None,
                 criterion.at_least,

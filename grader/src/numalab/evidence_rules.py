@@ -262,10 +262,10 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By CPU time, which tells how the work was shared in each call. Other load takes a core
-    from a thread, and a schedule that deals out work on demand then rightly gives it less:
-    such a team is uneven by CPU time, and yet its threads are done together. So a look fails
-    only if they are not, with the time that they waited for a core, by
-    more than such waiting is uneven itself."""
+    from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
+    can the others take the piece from it that it holds just then. Such a team is uneven by CPU
+    time, and no thread of it works longer than another one works and is kept from its core
+    together. So a look speaks against a kernel only if one does."""
     missing = _needs_team(criterion, evidence) or missing_runs(
         criterion, evidence, evidence.placements
     )
@@ -273,19 +273,21 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     assert criterion.at_least is not None
     least = criterion.at_least
-    look = judged_look(evidence.placements, least)
+    look, is_decided = judged_look(evidence.placements, least)
     value = look.share
     average = f"the average thread works {explain.percent(value)} of its time"
     why = f"Thread {look.busiest} works longest; {average}"
     if value >= least:
         return by_value(criterion, value, f"{why}.", unit="share")
-    if look.is_uneven(least):
+    if is_decided:
         return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    open_why = "but other programs took cores from the threads meanwhile"
+    if look.most_share < least:
+        open_why = "but fewer looks say so than it takes"
     return verdict_on(
         criterion,
         "inconclusive",
-        f"{why}, but other programs took cores from the threads meanwhile. Grade again when "
-        "the node is quiet.",
+        f"{why}, {open_why}. Grade again when the node is quiet.",
         value=value,
         unit="share",
     )

@@ -25,7 +25,7 @@ from numalab.verdict import NOT_DECIDED, Verdict
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
-MOST_PLACEMENTS = 4  # where other load leaves the work share open
+MOST_PLACEMENTS = 8  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
 LEVEL_THREADS = 4  # enough to see who calls MPI
 

@@ -132,7 +132,13 @@ def _placement(data: Json) -> Placement:
         if residency is None
         else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
         cpu_time=tuple(
-            CpuTime(entry["cpu_s"], entry["waiting_s"], entry["longest_s"], entry["last_s"])
+            CpuTime(
+                entry["cpu_s"],
+                entry["waiting_s"],
+                entry["stolen_s"],
+                entry["longest_s"],
+                entry["busy_s"],
+            )
             for entry in data.get("cpu_time", ())
         ),
         team=data["team"],

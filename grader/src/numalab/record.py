@@ -273,13 +273,20 @@ class Trace:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Of one thread: time on a core and waiting for one; longest_s: cpu_s of the calls in
-    which no other thread had more; last_s: the same of cpu_s + waiting_s."""
+    """Of one thread: time on a core, waiting for one, and taken from its core by the host of a
+    virtual machine. longest_s: cpu_s of the calls in which no other thread had more. busy_s: all
+    three, of each call at most the cpu_s of its longest thread."""
 
     cpu_s: float
     waiting_s: float
+    stolen_s: float
     longest_s: float
-    last_s: float
+    busy_s: float
+
+    @property
+    def lost_s(self) -> float:
+        """In which it was kept from its core."""
+        return self.waiting_s + self.stolen_s
 
 
 @dataclass(frozen=True)
