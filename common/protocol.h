@@ -1,8 +1,9 @@
 /* Messages between monitor and worker, one a datagram on a SOCK_SEQPACKET
  * socket. The worker answers each request with one reply that repeats the
  * request's ticket, and may send one fault report before it dies. A rank of an MPI job
- * is started by the launcher: it connects to the monitor's socket and first says hello. What
- * puts a worker in a sandbox says it in its place. */
+ * is started by the launcher: it connects to the monitor's socket and first says hello; the
+ * monitor does, too, with the descriptor that the rank is to print to. What puts a worker in a
+ * sandbox says hello in its place. */
 #ifndef NUMALAB_PROTOCOL_H
 #define NUMALAB_PROTOCOL_H
 

@@ -2,6 +2,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 
 #include "exchange.h"
 #include "sandbox.h"
+#include "send_message.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
@@ -88,9 +90,11 @@ static int open_listener(struct numalab_job *job, bool is_path, char name[NAME_B
     return 0;
 }
 
-/* Takes one connection: of a process of our own user that says which rank it is. */
-static int accept_rank(struct numalab_job *job, size_t *connected)
+/* Takes one connection: of a process of our own user that says which rank it is, and is told
+ * where to print. */
+static int accept_rank(struct numalab_job *job, int output, size_t *connected)
 {
+    static const struct numalab_message answer = {.kind = NUMALAB_HELLO};
     struct ucred peer;
     socklen_t peer_bytes = sizeof peer;
     struct numalab_message hello;
@@ -113,10 +117,12 @@ static int accept_rank(struct numalab_job *job, size_t *connected)
     worker->pid_fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
     if (worker->pid_fd < 0) return -errno;
     ++*connected;
-    return 0;
+    const int error = numalab_send_message(channel, &answer, output);
+    return error == -EPIPE ? 0 : error; /* gone already, as will be seen */
 }
 
-static int wait_for_ranks(struct numalab_job *job)
+/* output: what they are to print to. */
+static int wait_for_ranks(struct numalab_job *job, int output)
 {
     const double deadline_s = numalab_now_s() + start_limit_s;
     size_t connected = 0;
@@ -126,7 +132,7 @@ static int wait_for_ranks(struct numalab_job *job)
                                {.fd = job->launcher.cancel_fd, .events = POLLIN}};
         poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
         if (fds[0].revents) {
-            int error = accept_rank(job, &connected);
+            int error = accept_rank(job, output, &connected);
             if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
         }
         if (numalab_worker_check_output(&job->launcher) < 0)
@@ -146,6 +152,24 @@ static int wait_for_ranks(struct numalab_job *job)
     close(job->listener);
     job->listener = -1;
     return 0;
+}
+
+/* Of the pipe to which the launcher prints, another end to write to, for the ranks. */
+static int open_output(const struct numalab_job *job)
+{
+    char path[NAME_BYTES];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", job->launcher.output);
+    const int output = open(path, O_WRONLY | O_CLOEXEC);
+    return output < 0 ? -errno : output;
+}
+
+static int connect_ranks(struct numalab_job *job)
+{
+    const int output = open_output(job);
+    if (output < 0) return numalab_job_kit_error(job, "open the ranks' output", output);
+    const int error = wait_for_ranks(job, output);
+    close(output);
+    return error;
 }
 
 /* PUs that ranks may use: a batch job or a container may have less than the machine. */
@@ -192,12 +216,12 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     unsetenv(NUMALAB_JOB_VARIABLE);
     unsetenv(ucx_signals);
     unsetenv(yield_variable);
-    const bool have_come = started == 0 && wait_for_ranks(job) == 0;
+    const bool have_come = started == 0 && connect_ranks(job) == 0;
     if (limits->sandbox) unlink(name);
     if (started < 0) return numalab_job_fail(job, &job->launcher);
     if (!have_come) return -1;
 
-    /* It comes through the launcher, and is looked at while the ranks work. */
+    /* It is looked at while the ranks work. */
     struct numalab_worker *first = &job->rank[0], *launcher = &job->launcher;
     first->output = launcher->output;
     first->printed_bytes = launcher->printed_bytes;
@@ -271,7 +295,7 @@ int numalab_job_continue(struct numalab_job *job)
     return 0;
 }
 
-/* What the ranks printed comes through the launcher, and ends when it does. */
+/* What the ranks printed ends when they and the launcher do. */
 static void take_last_words(struct numalab_job *job)
 {
     struct numalab_worker *first = &job->rank[0];

@@ -2,6 +2,7 @@
 #include "channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "protocol.h"
+#include "send_message.h"
 
 static int connect_to(const char *name)
 {
@@ -50,6 +52,39 @@ static void tell_of_exit(int exit_code, void *unused)
     numalab_channel_leave(exit_code);
 }
 
+/* Prints to what the monitor's hello brings. The launcher forwards what ranks print, but not
+ * all when it ends a job: MPI's last words would be lost. Its own pipes stay open, since it takes
+ * their end for the rank's. */
+static int take_output(int channel)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct numalab_message hello;
+    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
+    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof control.bytes};
+    ssize_t received;
+    do
+        received = recvmsg(channel, &envelope, MSG_CMSG_CLOEXEC);
+    while (received < 0 && errno == EINTR);
+    if (received < 0) return -errno;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
+    if (received != (ssize_t)sizeof hello || hello.kind != NUMALAB_HELLO || !header ||
+        header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+        return -EPROTO;
+    int output;
+    memcpy(&output, CMSG_DATA(header), sizeof output);
+    int error = 0;
+    for (int own = STDOUT_FILENO; !error && own <= STDERR_FILENO; own++)
+        if (fcntl(own, F_DUPFD_CLOEXEC, NUMALAB_CHANNEL_FD) < 0 || dup2(output, own) < 0)
+            error = -errno;
+    close(output);
+    return error;
+}
+
 int numalab_channel_open(void)
 {
     const char *name = getenv(NUMALAB_JOB_VARIABLE), *rank = getenv("PMI_RANK");
@@ -62,11 +97,10 @@ int numalab_channel_open(void)
     job_channel = channel;
     const struct numalab_message hello = {.kind = NUMALAB_HELLO,
                                           .ticket = (uint32_t)strtoul(rank, NULL, 10)};
-    if (on_exit(tell_of_exit, NULL) != 0 ||
-        send(channel, &hello, sizeof hello, MSG_NOSIGNAL) < 0) {
-        int error = -errno;
-        close(channel);
-        return error;
-    }
-    return channel;
+    int error = on_exit(tell_of_exit, NULL) == 0 ? 0 : -ENOMEM;
+    if (!error) error = numalab_send_message(channel, &hello, -1);
+    if (!error) error = take_output(channel);
+    if (!error) return channel;
+    close(channel);
+    return error;
 }

@@ -13,6 +13,7 @@
 #include "fault_report.h"
 #include "numalab/phases.h"
 #include "rank_notes.h"
+#include "send_message.h"
 #include "trap.h"
 #include "userfault.h"
 
@@ -32,28 +33,6 @@ static void note_addresses(struct numalab_message *reply, const struct numalab_a
 {
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
         reply->address[i] = (uint64_t)(uintptr_t)arrays->start[i];
-}
-
-/* Sends message, with descriptor beside it unless that is negative. */
-static int send_message(int channel, const struct numalab_message *message, int descriptor)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof *message};
-    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1};
-
-    if (descriptor >= 0) {
-        envelope.msg_control = control.bytes;
-        envelope.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-    }
-    return sendmsg(channel, &envelope, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 int main(void)
@@ -108,7 +87,7 @@ int main(void)
         default:
             reply.error = -EINVAL;
         }
-        int sent = send_message(channel, &reply, descriptor);
+        int sent = numalab_send_message(channel, &reply, descriptor);
         if (descriptor >= 0) close(descriptor);
         if (sent < 0) return EXIT_FAILURE;
     }
