@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "exchange.h"
+#include "message.h"
 #include "sandbox.h"
-#include "send_message.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */

@@ -2,6 +2,7 @@
 #include "worker_process.h"
 
 #include "exchange.h"
+#include "message.h"
 #include "sandbox.h"
 #include "threads.h"
 
@@ -393,46 +394,16 @@ int numalab_worker_note_death(struct numalab_worker *worker)
     return fail(worker, NUMALAB_CRASHED);
 }
 
-/* The descriptors that came beside a message: keeps the first if it is asked for,
- * closes all others. */
-static int take_descriptors(struct msghdr *envelope, bool is_wanted)
-{
-    int kept = -1;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(envelope); header;
-         header = CMSG_NXTHDR(envelope, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int descriptor;
-            memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
-            if (is_wanted && kept < 0)
-                kept = descriptor;
-            else
-                close(descriptor);
-        }
-    }
-    return kept;
-}
-
 /* Takes one message; a descriptor that came beside it replaces *descriptor, if that is
  * asked for. Returns 1 for a message, 0 for none, 2 when the channel is closed, -1 with
  * the outcome set. */
 static int receive(struct numalab_worker *worker, struct numalab_message *message,
                    int *descriptor)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
-                              .msg_control = control.bytes,
-                              .msg_controllen = sizeof control.bytes};
-    ssize_t got = recvmsg(worker->channel, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0) return errno == EAGAIN || errno == EINTR ? 0 : 2;
-
-    int received = take_descriptors(&envelope, descriptor && *descriptor < 0);
-    if (received >= 0) *descriptor = received;
+    const bool is_wanted = descriptor && *descriptor < 0;
+    const ssize_t got = numalab_receive_message(worker->channel, message, MSG_DONTWAIT,
+                                                is_wanted ? descriptor : NULL);
+    if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
     if (got == 0) return 2; /* the process descriptor tells the rest */
     if (got != (ssize_t)sizeof *message) return fail(worker, NUMALAB_BAD_PROTOCOL);
     if (message->error > 0 || message->error < -4095) return fail(worker, NUMALAB_BAD_PROTOCOL);

@@ -11,7 +11,7 @@
 
 static int failures;
 
-/* As from a file with these lines; where they can't be written it is empty. */
+/* As from a file with these lines. */
 static int read_lines(const char *lines, struct numalab_stolen *stolen)
 {
     char path[] = "/tmp/numalab_stat_XXXXXX";

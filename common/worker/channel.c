@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "message.h"
 #include "protocol.h"
-#include "send_message.h"
 
 static int connect_to(const char *name)
 {
@@ -57,26 +57,15 @@ static void tell_of_exit(int exit_code, void *unused)
  * their end for the rank's. */
 static int take_output(int channel)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
     struct numalab_message hello;
-    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
-                              .msg_control = control.bytes,
-                              .msg_controllen = sizeof control.bytes};
     ssize_t received;
+    int output = -1;
     do
-        received = recvmsg(channel, &envelope, MSG_CMSG_CLOEXEC);
-    while (received < 0 && errno == EINTR);
-    if (received < 0) return -errno;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
-    if (received != (ssize_t)sizeof hello || hello.kind != NUMALAB_HELLO || !header ||
-        header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+        received = numalab_receive_message(channel, &hello, 0, &output);
+    while (received == -EINTR);
+    if (received < 0) return (int)received;
+    if (received != (ssize_t)sizeof hello || hello.kind != NUMALAB_HELLO || output < 0)
         return -EPROTO;
-    int output;
-    memcpy(&output, CMSG_DATA(header), sizeof output);
     int error = 0;
     for (int own = STDOUT_FILENO; !error && own <= STDERR_FILENO; own++)
         if (fcntl(own, F_DUPFD_CLOEXEC, NUMALAB_CHANNEL_FD) < 0 || dup2(output, own) < 0)

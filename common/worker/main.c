@@ -11,9 +11,9 @@
 #include "arrays.h"
 #include "channel.h"
 #include "fault_report.h"
+#include "message.h"
 #include "numalab/phases.h"
 #include "rank_notes.h"
-#include "send_message.h"
 #include "trap.h"
 #include "userfault.h"
 
