@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numalab.errors import KitError, reason_of
+from numalab.evidence.read_record import validate
+from numalab.evidence.record import SOLUTION, Json
 from numalab.files import write_whole
-from numalab.read_record import validate
-from numalab.record import SOLUTION, Json
 
 SOURCE = Path(__file__).resolve().parent
 SCHEMA = SOURCE.parent / "common" / "schema" / "evidence.schema.json"

@@ -13,13 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from deliveries import Expected, make_class
 from own_slurm import OwnSlurm, fetched
+from support.deliveries import Expected, make_class
 
-from numalab.batch.course_folder import CourseFolder
-from numalab.batch.gradebook import open_gradebook
-from numalab.batch.rules import read_rules
-from numalab.batch.standing import Standing
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.rules import read_rules
+from numalab.course.gradebook.standing import Standing
 from numalab.kit import find_kit
 from numalab.virtual.host import cache_folder
 

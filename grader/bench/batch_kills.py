@@ -20,9 +20,9 @@ from pathlib import Path
 
 from own_slurm import OwnSlurm, fetched
 
-from numalab.batch import runs
-from numalab.batch.attempts import kept_attempts
-from numalab.batch.course_folder import CourseFolder
+from numalab.course.attempts import kept_attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import runs
 from numalab.kit import find_kit
 from numalab.virtual.host import cache_folder
 

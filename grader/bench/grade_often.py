@@ -21,14 +21,14 @@ from bounds import upper_bound
 from judge_rates import Progress
 from series import Appender, lines_of
 
-from numalab import handed_in
-from numalab.declaration import Criterion, Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError
-from numalab.grade import Session, effort_for
+from numalab.evidence.record import Json
+from numalab.grading import handed_in
+from numalab.grading.grade import Session, effort_for
+from numalab.harness.monitor import describe_node
+from numalab.judging.timing_rules import TIMING_RULES
 from numalab.kit import Kit, find_kit
-from numalab.measure import describe_node
-from numalab.record import Json
-from numalab.timing_rules import TIMING_RULES
+from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
 VARIANTS = ("solution", "handout")
 WRONG = {"solution": "fail", "handout": "pass"}

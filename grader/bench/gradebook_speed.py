@@ -20,11 +20,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab.batch import runs, stored
-from numalab.batch.course_folder import CourseFolder
-from numalab.batch.csv_files import table_text
-from numalab.batch.gradebook import open_gradebook
-from numalab.batch.records import Attempt, Intake, Item, Student, Submission
+from numalab.course import stored
+from numalab.course.course_folder import CourseFolder
+from numalab.course.csv_files import table_text
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.jobs import runs
+from numalab.course.records import Attempt, Intake, Item, Student, Submission
 from numalab.files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -33,9 +33,9 @@ from trials import BUDGET_S, Judging, sign_of
 from workload import Workload, bench_kit
 
 from numalab.errors import Interrupted, KitError, UserError
+from numalab.evidence.record import Json
 from numalab.files import write_json
-from numalab.record import Json
-from numalab.sequential import CAREFUL, decide
+from numalab.judging.sequential import CAREFUL, decide
 
 RATIOS = (1.0, 1.2, 1.5)
 # How far a quiet record's ratio may be from the true one, as a share of it.

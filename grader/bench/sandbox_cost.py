@@ -16,14 +16,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab import measure
-from numalab.build import build_kit
-from numalab.declaration import Lab, choose_labs, load_labs
 from numalab.errors import Interrupted, KitError, UserError
-from numalab.intervals import compare, median_interval
+from numalab.evidence.record import SOLUTION
+from numalab.explore.intervals import compare, median_interval
+from numalab.harness import monitor
+from numalab.harness.build import build_kit
+from numalab.harness.sandbox import Sandbox, Unable, find_sandbox
 from numalab.kit import Kit, find_kit
-from numalab.record import SOLUTION
-from numalab.sandbox import Sandbox, Unable, find_sandbox
+from numalab.labs.declaration import Lab, choose_labs, load_labs
 
 RANKS = 2  # of a job
 REPETITIONS = 5
@@ -44,14 +44,14 @@ def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]
     program = kit.worker(lab.name, language, "solution")
     command = [
         *options,
-        *measure.worker_option(SOLUTION, program),
+        *monitor.worker_option(SOLUTION, program),
         *(["--ranks", f"{SOLUTION}:{RANKS}"] if lab.mpi else []),
-        *measure.common_options(lab.kernel_parts[-1], threads, "quick", LIMIT_S),
+        *monitor.common_options(lab.kernel_parts[-1], threads, "quick", LIMIT_S),
         "--repetitions", str(REPETITIONS), "--budget-s", "60",
     ]  # fmt: skip
-    environment = measure.worker_environment(lab, threads)
+    environment = monitor.worker_environment(lab, threads)
     start = time.monotonic()
-    record = measure.run_monitor(kit, lab, "generation", command, environment)
+    record = monitor.run_monitor(kit, lab, "generation", command, environment)
     spent_s = time.monotonic() - start
     (role,) = record["roles"]
     if role["outcome"]["status"] != "ok":
@@ -63,7 +63,7 @@ def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]
 def measure_lab(kit: Kit, lab: Lab, language: str, sandbox: Sandbox, rounds: int) -> str:
     """One line of the result. Each round has one of each, in random order."""
     build_kit(kit, [kit.monitor(lab.name).name, kit.worker(lab.name, language, "solution").name])
-    cores = int(measure.describe_node(kit)["cores"])
+    cores = int(monitor.describe_node(kit)["cores"])
     threads = max(1, cores // RANKS) if lab.mpi else cores
     ways = {"inside": sandbox.monitor_options(), "outside": []}
     found: dict[str, dict[int, Taken]] = {way: {} for way in ways}

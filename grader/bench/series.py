@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.record import CONTROL, SOLUTION, SUBMISSION, Json
+from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Json
 
 # The kit's names of the roles; here the solution is the reference, the submission the
 # candidate, and the control the reference once more.

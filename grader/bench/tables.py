@@ -18,7 +18,7 @@ from trials import (
     rule_trials,
 )
 
-from numalab.record import Json
+from numalab.evidence.record import Json
 
 TUNED_REPETITIONS = (1, 2, 3, 5, 7, 10)
 

@@ -14,8 +14,8 @@ from other_rules import ASKED_RATIO, OtherRule
 from series import CANDIDATE, REFERENCE, Generation
 
 from numalab.errors import UserError
-from numalab.record import CONTROL
-from numalab.sequential import CAREFUL, Thresholds, e_value
+from numalab.evidence.record import CONTROL
+from numalab.judging.sequential import CAREFUL, Thresholds, e_value
 
 Statistic = Literal["min", "median", "first"]
 _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float]] = {

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from series import CANDIDATE, REFERENCE, ROLES, Cell
 
-from numalab import measure
-from numalab.declaration import Lab, load_lab
 from numalab.errors import KitError
+from numalab.evidence.record import CONTROL, Json
+from numalab.harness import monitor
 from numalab.kit import Kit, find_kit
-from numalab.record import CONTROL, Json
+from numalab.labs.declaration import Lab, load_lab
 
 LAB = "01_first_touch"
 # The candidate does a multiple of this, so that all ratios give whole numbers of passes.
@@ -79,7 +79,7 @@ class Workload:
     def built(cls, kit: Kit) -> Workload:
         """Raises KitError."""
         build(kit)
-        cores = int(measure.describe_node(kit)["cores"])
+        cores = int(monitor.describe_node(kit)["cores"])
         return cls(kit, load_lab(kit.lab_folder(LAB)), cores)
 
     def _run(self, passes: Mapping[str, int], repetitions: int) -> Json:
@@ -87,18 +87,18 @@ class Workload:
         KitError where one of them did not do its work, and Interrupted."""
         program = self.kit.worker(LAB, "c", "passes")
         options = [
-            *(word for role in passes for word in measure.worker_option(role, program)),
+            *(word for role in passes for word in monitor.worker_option(role, program)),
             *(
                 word
                 for role, count in passes.items()
-                for word in measure.set_options(role, {_PASSES_VARIABLE: str(count)})
+                for word in monitor.set_options(role, {_PASSES_VARIABLE: str(count)})
             ),
-            *measure.common_options(None, self.threads, "quick", _PHASE_LIMIT_S),
+            *monitor.common_options(None, self.threads, "quick", _PHASE_LIMIT_S),
             "--repetitions", str(repetitions),
             "--budget-s", "600",
         ]  # fmt: skip
-        environment = measure.worker_environment(self.lab, self.threads)
-        record = measure.run_monitor(self.kit, self.lab, "generation", options, environment)
+        environment = monitor.worker_environment(self.lab, self.threads)
+        record = monitor.run_monitor(self.kit, self.lab, "generation", options, environment)
         for entry in record["roles"]:
             if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
                 raise KitError(

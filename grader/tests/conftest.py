@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from commands import STARTED_BY
+from support.commands import STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from numalab.build import build_kit, configure
-from numalab.declaration import Lab, load_labs
+from numalab.grading.turns import taken
+from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit, find_kit
-from numalab.turns import taken
+from numalab.labs.declaration import Lab, load_labs
 from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from numalab.errors import UserError
-from numalab.record import CONTROL, Json
-from numalab.sequential import CAREFUL, decide
+from numalab.evidence.record import CONTROL, Json
+from numalab.judging.sequential import CAREFUL, decide
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commands import environment, numalab_command
+from support.commands import environment, numalab_command
 
 from numalab.kit import Kit
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import environment
+from support.commands import environment
 
 from numalab.kit import Kit
 

@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from numalab.declaration import Lab
 from numalab.errors import KitError, UserError
-from numalab.explore import read_found
+from numalab.explore.explore import read_found
 from numalab.kit import Kit, find_kit
+from numalab.labs.declaration import Lab
 
 ROOT = find_kit("gnu").root
 SLIDES = ROOT / "slides"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import numalab
-from numalab.declaration import load_labs
 from numalab.kit import find_kit
+from numalab.labs.declaration import load_labs
 
 ROOT = find_kit("gnu").root
 KERNELS = [

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from numalab.evidence.read_record import load
+from numalab.evidence.record import Evidence, Json
 from numalab.files import write_whole
+from numalab.machines.machine import Machine, load_machine
 from numalab.palette import PLOT_SETTINGS
-from numalab.read_record import load
-from numalab.record import Evidence, Json
-from numalab.virtual.machine import Machine, load_machine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from figures.common import LEAST_POINTS, WIDTH_PX, Draw, Drawn, Sources, paper, sketch
-from numalab.explore_report import size_words
+from numalab.explore.explore_report import size_words
 from numalab.palette import BLUE, GREEN, GREY, THREAD_COLOURS, VERMILION, ink_on, thinned
 
 if TYPE_CHECKING:

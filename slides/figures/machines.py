@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from figures.common import Draw, Drawn, Sources, paper
 from numalab.errors import KitError
-from numalab.figures import topology_figure
+from numalab.machines.machine import LOCAL_DISTANCE, Machine
+from numalab.machines.machine import Figure as Published
 from numalab.palette import BLUE, GREY, THREAD_COLOURS, VERMILION, thinned
-from numalab.virtual.machine import LOCAL_DISTANCE, Machine
-from numalab.virtual.machine import Figure as Published
+from numalab.reports.figures import topology_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,11 @@ from dataclasses import replace
 
 from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
 from numalab.errors import KitError
-from numalab.explore import read_found
-from numalab.explore_plot import exploration_figure
-from numalab.figures import (
+from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
+from numalab.explore.explore import read_found
+from numalab.explore.explore_plot import exploration_figure
+from numalab.palette import BLUE, GREY, VERMILION
+from numalab.reports.figures import (
     latency_figure,
     memory_figure,
     sittings,
@@ -22,8 +24,6 @@ from numalab.figures import (
     touch_figure,
     work_figure,
 )
-from numalab.palette import BLUE, GREY, VERMILION
-from numalab.record import SOLUTION, SUBMISSION, Generation
 
 FIRST_TOUCH, AFFINITY = "01_first_touch", "02_affinity"
 SCHEDULING, HUGE_PAGES = "03_scheduling", "04_huge_pages"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numalab.api import OpenLab
+    from numalab.learning.api import OpenLab
 
 __version__ = "0.1.0"
 
@@ -22,6 +22,6 @@ __version__ = "0.1.0"
 def lab(name: str) -> OpenLab:
     """Opens a lab by its name or number; what that needs is imported then, so that importing
     numalab stays cheap. Raises UserError."""
-    from numalab.api import open_lab
+    from numalab.learning.api import open_lab
 
     return open_lab(name)

@@ -1,3 +1,3 @@
-from numalab.cli import main
+from numalab.commands.root import main
 
 main()

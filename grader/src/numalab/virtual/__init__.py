@@ -1,1 +1,1 @@
-"""NUMA machines as data: their descriptions, pictures of them, and imports from hwloc."""
+"""Virtual nodes: machines booted in QEMU with a Linux kernel of their own."""

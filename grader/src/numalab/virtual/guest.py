@@ -26,13 +26,13 @@ from typing import Any, BinaryIO
 
 from numalab import __version__
 from numalab.errors import KitError, UserError, reason_of
+from numalab.evidence.record import Json
+from numalab.machines.machine import Machine
 from numalab.pu_lists import kernel_pus
-from numalab.record import Json
 from numalab.virtual import channel as line
 from numalab.virtual import initramfs, qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.kernel import GuestKernel, Progress
-from numalab.virtual.machine import Machine
 
 RESTORE_LIMIT_S = 20.0
 STEP_LIMIT_S = 60.0

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError, reason_of
+from numalab.evidence.record import Json
+from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
-from numalab.measure import Finished, describe_node
-from numalab.record import Json
+from numalab.machines.machine import Machine
 from numalab.virtual.guest import Guest, GuestFailed, Share, boot, find_qemu
 from numalab.virtual.kernel import Progress
-from numalab.virtual.machine import Machine
 from numalab.virtual.plan import (
     Wish,
     build_programs,

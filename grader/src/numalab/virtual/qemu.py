@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from numalab.virtual.machine import Core, Machine, NumaNode
+from numalab.machines.machine import Core, Machine, NumaNode
 
 PROGRAM = "qemu-system-x86_64"
 NO_QEMU = (

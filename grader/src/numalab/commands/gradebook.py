@@ -1,0 +1,373 @@
+"""./numalab gradebook: what a class has reached, why, and the same for other systems."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.completing import complete_lab
+from numalab.errors import UserError, reason_of, wrapped
+from numalab.files import write_json, write_whole
+from numalab.kit import Kit
+from numalab.labs.declaration import choose_labs, lab_names, load_labs
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    from numalab.course.course_folder import CourseFolder
+    from numalab.course.exports.exports import Export
+    from numalab.course.gradebook.rules import Rules
+    from numalab.course.gradebook.standing import Standing, StandingRow
+    from numalab.course.records import Problem
+
+FORMATS = ("csv", "moodle", "canvas", "gradescope")
+
+_course_argument = click.argument(
+    "root", metavar="COURSE", type=click.Path(path_type=Path, file_okay=False)
+)
+_labs_option = click.option(
+    "--lab", "labs", metavar="LAB", multiple=True, shell_complete=complete_lab,
+    help="Only this lab; may be repeated.",
+)  # fmt: skip
+
+
+@click.group(short_help="What a class has reached, and exports of it.")
+def gradebook() -> None:
+    """What a class has reached: shown, explained, and exported to a course's system.
+
+    COURSE is the folder that `./numalab batch grade` writes. How its gradings count is said in
+    COURSE/course.toml, which `gradebook init` begins; a change of it takes effect at once.
+
+    \b
+    Examples:
+      ./numalab gradebook init course
+      ./numalab gradebook show course
+      ./numalab gradebook explain course ada 01
+      ./numalab gradebook export course --format csv --out grades.csv
+    """
+
+
+def _rules(kit: Kit, course: CourseFolder) -> Rules:
+    from numalab.course.gradebook.rules import read_rules
+
+    return read_rules(course.rules, lab_names(kit.root))
+
+
+def _open(root: Path) -> CourseFolder:
+    from numalab.course.course_folder import CourseFolder
+
+    if not root.is_dir():
+        raise UserError(
+            f"there is no folder {root}; COURSE is the one that `./numalab batch grade "
+            "SUBMISSIONS --out COURSE` writes"
+        )
+    return CourseFolder(root)
+
+
+def _lab_choice(kit: Kit, names: Sequence[str], present: Collection[str] = ()) -> list[str]:
+    """Of the kit, or of those present, which the kit may no longer have. Empty: all."""
+    unknown = [name for name in names if name not in present]
+    chosen = [lab.name for lab in choose_labs(load_labs(kit.root), unknown)] if unknown else []
+    return [name for name in names if name in present] + chosen
+
+
+def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
+    """Of a course, in these labs or all. Raises UserError where there is none."""
+    from dataclasses import replace
+
+    from numalab.course.gradebook.gradebook import open_gradebook
+
+    course = _open(root)
+    rules = _rules(kit, course)
+    with open_gradebook(course, read_only=True) as book:
+        standing = book.standing(rules)
+    chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
+    if not chosen:
+        return standing
+    return replace(standing, rows=tuple(row for row in standing.rows if row.lab in chosen))
+
+
+def _tell(sentences: Iterable[str]) -> None:
+    from numalab.course.gradebook.overview import printable
+
+    for sentence in sentences:
+        click.echo(wrapped(f"numalab: {printable(sentence)}"), err=True)
+
+
+def _tell_problems(standing: Standing) -> None:
+    _tell(f"{problem.source}: {problem.why}" for problem in standing.problems)
+
+
+# ---- looking ---------------------------------------------------------------------------
+
+
+@gradebook.command(short_help="Write a course.toml with the defaults, to be edited.")
+@_course_argument
+def init(root: Path) -> None:
+    """Write COURSE/course.toml with what holds by default, said line by line: which grading
+    counts, what being late costs, deadlines, points, and what was set by hand. A file that is
+    there stays as it is.
+
+    \b
+    Example:
+      ./numalab gradebook init course
+    """
+    from numalab.course.course_folder import CourseFolder
+    from numalab.course.gradebook.rules import TEMPLATE
+
+    path = CourseFolder(root).rules
+    if path.exists():
+        raise UserError(f"{path} is there already; edit it")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        write_whole(path, TEMPLATE)
+    except OSError as error:
+        raise UserError(f"can't write {path}: {reason_of(error)}") from error
+    click.echo(f"{path} is written; edit it.")
+
+
+@gradebook.command(short_help="A table of students and labs.")
+@_course_argument
+@_labs_option
+@click.pass_obj
+def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
+    """A table of all students and labs, with points as they count; marks are explained below
+    it. What is wrong with the last delivery or course.toml follows.
+
+    \b
+    Examples:
+      ./numalab gradebook show course
+      ./numalab gradebook show course --lab 01 | less
+    """
+    from numalab.course.gradebook.overview import table_lines
+
+    standing = standing_of(kit, root, labs)
+    click.echo("\n".join(line.rstrip() for line in table_lines(standing)))
+    _tell_problems(standing)
+
+
+@gradebook.command(short_help="Why a student has this grade.")
+@_course_argument
+@click.argument("student")
+@click.argument("lab", required=False, shell_complete=complete_lab)
+@click.pass_obj
+def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
+    """Why a student has this grade: everything that was handed in and graded, what counts and
+    how the points follow from it. STUDENT is the id, in brackets in `gradebook show`.
+
+    \b
+    Examples:
+      ./numalab gradebook explain course ada
+      ./numalab gradebook explain course ada 01
+    """
+    from numalab.course.gradebook.explanation import explanation
+    from numalab.course.gradebook.gradebook import open_gradebook
+    from numalab.course.gradebook.overview import printable
+
+    course = _open(root)
+    rules = _rules(kit, course)
+    with open_gradebook(course, read_only=True) as book:
+        accounts = book.accounts(rules, student)
+    chosen = _lab_choice(kit, [lab] if lab else [], {one.row.lab for one in accounts})
+    for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
+        if number:
+            click.echo()
+        for line in explanation(account, rules):
+            indent = " " * (len(line) - len(line.lstrip()))
+            text = printable(line.strip())
+            click.echo(click.wrap_text(text, 80, indent, f"{indent}    " if indent else ""))
+
+
+# ---- exporting -------------------------------------------------------------------------
+
+
+def _one_lab(standing: Standing) -> list[StandingRow]:
+    labs = sorted({row.lab for row in standing.rows})
+    if len(labs) > 1:
+        raise UserError(
+            "Moodle's worksheet is one assignment's. Say which lab with --lab; the gradebook has: "
+            + ", ".join(labs)
+        )
+    return list(standing.rows)
+
+
+def _one_student(
+    standing: Standing, student: str | None
+) -> tuple[list[StandingRow], list[Problem]]:
+    """Rows, and what is wrong with what was handed in, which may be all there is."""
+    known = [(one.student.id, one) for one in standing.problems if one.student is not None]
+    ids = list(
+        dict.fromkeys([row.student.id for row in standing.rows] + [whose for whose, _ in known])
+    )
+    if student is None and len(ids) != 1:
+        raise UserError(
+            f"Gradescope's results.json is one student's, and there are {len(ids)}; say whose "
+            "with --student ID"
+        )
+    wanted = student or ids[0]
+    if wanted not in ids:
+        raise UserError(f"there is no student '{student}'; ./numalab gradebook show lists all")
+    return (
+        [row for row in standing.rows if row.student.id == wanted],
+        [problem for whose, problem in known if whose == wanted],
+    )
+
+
+def _columns(kit: Kit, given: Sequence[str]) -> dict[str, str]:
+    """Of --column LAB=TITLE."""
+    named = {}
+    for one in given:
+        lab, equals, title = one.partition("=")
+        if not equals or not title:
+            raise UserError(f'--column {one}: write it as LAB=TITLE, such as "01=Lab 1 (4711)"')
+        named[_lab_choice(kit, [lab])[0]] = title
+    return named
+
+
+def _refuse(format_: str, given: dict[str, object], allowed: dict[str, tuple[str, ...]]) -> None:
+    """Options that a format does not have."""
+    for option, value in given.items():
+        if value and format_ not in allowed[option]:
+            raise UserError(f"{option} is for --format {' and '.join(allowed[option])}")
+
+
+@gradebook.command(short_help="Grades for a course's system.")
+@_course_argument
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), required=True, help="What it is for."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="Written whole."
+)
+@_labs_option
+@click.option(
+    "--template", type=click.Path(path_type=Path), metavar="FILE",
+    help="The file to fill: Moodle's grading worksheet, or Canvas's exported gradebook.",
+)  # fmt: skip
+@click.option("--student", metavar="ID", help="Gradescope: whose results.json it is.")
+@click.option(
+    "--column", "columns", metavar="LAB=TITLE", multiple=True,
+    help="Canvas: the assignment of a lab, where its title does not tell; may be repeated.",
+)  # fmt: skip
+@click.option("--grade-column", metavar="NAME", help="Moodle, in other languages than English.")
+@click.option("--feedback-column", metavar="NAME", help="The same for feedback comments.")
+@click.option(
+    "--pseudonyms", type=click.Path(path_type=Path), metavar="FILE",
+    help="csv: instead of names; FILE says whose they are, and is made where it is not there.",
+)  # fmt: skip
+@click.pass_obj
+def export(
+    kit: Kit, root: Path, format_: str, out: Path, labs: Sequence[str], template: Path | None,
+    student: str | None, columns: Sequence[str], grade_column: str | None,
+    feedback_column: str | None, pseudonyms: Path | None,
+) -> None:  # fmt: skip
+    """Write grades for a course's system. Who has no grade is left as the system has it, and
+    told: an infrastructure failure is never a zero.
+
+    \b
+    csv         a row for each student and lab
+    moodle      the offline grading worksheet of one assignment: download it
+                there, fill it with --template, upload it there again
+    canvas      the gradebook that Canvas exported, filled with --template
+    gradescope  results.json of one student
+
+    \b
+    Examples:
+      ./numalab gradebook export course --format csv --out grades.csv
+      ./numalab gradebook export course --format csv --out open.csv \\
+          --pseudonyms whose.csv
+      ./numalab gradebook export course --format moodle --lab 01 \\
+          --template Grades-PP-Lab1-4711.csv --out upload.csv
+      ./numalab gradebook export course --format canvas \\
+          --template Grades-PP101.csv --column "01=First lab" --out import.csv
+      ./numalab gradebook export course --format gradescope \\
+          --out /autograder/results/results.json
+    """
+    from numalab.commands.root import check_json_target
+
+    _refuse(
+        format_,
+        {
+            "--template": template, "--student": student, "--column": columns,
+            "--grade-column": grade_column, "--feedback-column": feedback_column,
+            "--pseudonyms": pseudonyms,
+        },
+        {
+            "--template": ("moodle", "canvas"), "--student": ("gradescope",),
+            "--column": ("canvas",), "--grade-column": ("moodle",),
+            "--feedback-column": ("moodle",), "--pseudonyms": ("csv",),
+        },
+    )  # fmt: skip
+    if format_ == "canvas" and template is None:
+        raise UserError(
+            "--format canvas needs --template: the file that Canvas's Gradebook, Export gives. "
+            "Scores are filled into it, since an import needs its columns just as they are."
+        )
+    check_json_target(out, "--out")
+    check_json_target(pseudonyms, "--pseudonyms")
+    for other, option in ((template, "--template"), (pseudonyms, "--pseudonyms")):
+        if other is not None and other.absolute() == out.absolute():
+            raise UserError(f"--out and {option} name the same file; choose another for --out")
+    named = _columns(kit, columns)
+    standing = standing_of(kit, root, labs)
+    if format_ == "gradescope":
+        from numalab.course.exports.gradescope import results
+
+        write_json(out, results(*_one_student(standing, student)))
+        _tell_problems(standing)
+    else:
+        made = _table(standing, format_, template, named, grade_column, feedback_column, pseudonyms)
+        write_whole(out, made.text)
+        _tell_problems(standing)
+        _tell(made.told)
+    click.echo(f"{out} is written.", file=sys.stderr)
+
+
+def _table(
+    standing: Standing, format_: str, template: Path | None, named: dict[str, str],
+    grade_column: str | None, feedback_column: str | None, pseudonyms: Path | None,
+) -> Export:  # fmt: skip
+    from numalab.course.csv_files import read_table
+    from numalab.course.exports import canvas, exports, moodle
+    from numalab.course.exports.pseudonyms import assign
+
+    if format_ == "canvas":
+        assert template is not None
+        return canvas.filled(read_table(template), standing.rows, named, str(template))
+    if format_ == "moodle":
+        rows = _one_lab(standing)
+        if template is None:
+            return moodle.worksheet(rows)
+        return moodle.filled(
+            read_table(template), rows, str(template), grade_column or moodle.GRADE,
+            feedback_column or moodle.FEEDBACK,
+        )  # fmt: skip
+    if pseudonyms is not None:
+        return exports.pseudonymous(
+            standing, assign(pseudonyms, (r.student for r in standing.rows))
+        )
+    return exports.plain(standing)
+
+
+# ---- mending ---------------------------------------------------------------------------
+
+
+@gradebook.command(short_help="Make the gradebook again from what was graded.")
+@_course_argument
+def rebuild(root: Path) -> None:
+    """Make COURSE/gradebook.sqlite again from the deliveries and attempts that are kept beside
+    it. Nothing that is graded is lost with that file; what was set by hand lies in course.toml.
+
+    \b
+    Example:
+      ./numalab gradebook rebuild course
+    """
+    from numalab.commands.root import progress_line
+    from numalab.course.gradebook import gradebook as books
+
+    course = _open(root)
+    with progress_line("rebuild") as progress:
+        books.rebuild(course, progress)
+    click.echo(f"{course.gradebook} is made again.")

@@ -1,0 +1,67 @@
+"""./numalab hint: the next hint on a task of a lab."""
+
+from __future__ import annotations
+
+import click
+
+from numalab.commands.completing import complete_lab, complete_topic
+from numalab.errors import UserError
+from numalab.kit import Kit
+from numalab.labs.declaration import choose_labs, load_labs
+
+
+@click.command()
+@click.argument("name", metavar="LAB", shell_complete=complete_lab)
+@click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=complete_topic)
+@click.option("--level", type=click.IntRange(min=1), help="Show this hint; 1 is the weakest.")
+@click.pass_obj
+def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
+    """Show the next hint of a lab, a stronger one each time.
+
+    In a lab of several tasks TOPIC says which: a function to write or a file beside the
+    kernel. Left out, it is what failed first when the lab was last graded.
+
+    \b
+    Examples:
+      ./numalab hint 01
+      ./numalab hint 06 near          the next hint on near.toml
+      ./numalab hint 01 --level 1     the first one again
+    """
+    from numalab.labs.hints import (
+        find_ladder,
+        ladder_for,
+        next_level,
+        remember,
+        seen_hints,
+        topics_of,
+    )
+    from numalab.learning.progress import load_progress
+
+    (lab,) = choose_labs(load_labs(kit.root), [name])
+    progress = load_progress(kit.progress_file)
+    arrays = progress.wrong_arrays.get(lab.name, {})
+    seen = seen_hints(kit.hints_file).get(lab.name, {})
+    if topic is None:
+        failed = progress.failed.get(lab.name, ())
+        found = (ladder_for(lab, one, arrays.get(one, ""), seen) for one in failed)
+        ladder = next(filter(None, found), None) or ladder_for(lab, None)
+    else:
+        ladder = find_ladder(lab, topic, arrays, seen)
+    if ladder is None:
+        raise UserError(f"lab {lab.name} has no hints")
+    there_are = len(ladder.levels)
+    if level is not None and level > there_are:
+        raise UserError(f"lab {lab.name} has {there_are} hints, there is no number {level}")
+    shown = level or next_level(ladder, seen)
+    remember(kit.hints_file, lab, ladder, shown)
+    what = f"{lab.name}, {ladder.topic}" if ladder.topic else lab.name
+    click.echo(f"Hint {shown} of {there_are} for {what}:\n")
+    click.echo(click.wrap_text(ladder.levels[shown - 1], 78, preserve_paragraphs=True))
+    if shown < there_are:
+        again = f"./numalab hint {name} {ladder.topic}".rstrip()
+        click.echo(f"\n{there_are - shown} stronger left: {again} again.")
+    else:
+        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
+    others = [one for one in topics_of(lab) if one != ladder.topic]
+    if others:
+        click.echo(click.wrap_text(f"Hints on the rest: {', '.join(others)}.", 78))

@@ -1,0 +1,152 @@
+"""./numalab launch: runs an MPI program as a policy says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from numalab.commands.completing import complete_machine
+from numalab.errors import KitError, UserError
+from numalab.kit import Kit
+
+if TYPE_CHECKING:
+    from numalab.labs.launch import Command
+    from numalab.machines.topology import Topology
+
+PACKAGES = {"mpiexec": "MPICH's (Debian: apt-get install mpich)", "srun": "Slurm's"}
+
+
+@click.command(short_help="Run an MPI program as a policy over the topology says.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument(
+    "program", metavar="-- PROGRAM [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED
+)
+@click.option("--print", "only_print", is_flag=True, help="Print the command line, don't run it.")
+@click.option(
+    "--with",
+    "launcher",
+    type=click.Choice(["mpiexec", "srun"]),
+    default="mpiexec",
+    show_default=True,
+    help="MPICH's mpiexec, or Slurm's srun in a job that has the whole node.",
+)
+@click.option(
+    "--machine",
+    "machine_name",
+    metavar="NAME",
+    shell_complete=complete_machine,
+    help="Print what the policy means on a machine of `./numalab machine list`.",
+)
+@click.pass_obj
+def launch(
+    kit: Kit,
+    file: Path,
+    program: Sequence[str],
+    only_print: bool,
+    launcher: str,
+    machine_name: str | None,
+) -> None:
+    """Run PROGRAM with MPI as FILE says: how many ranks, how many threads each, bound to
+    what. FILE is a policy over the topology, so it holds on any node:
+
+    \b
+      ranks = { one_per = "numa_node" }  machine, package, numa_node, core or pu;
+                                         or a number
+      threads = { one_per = "core" }     core or pu of what a rank is bound to;
+                                         or a number; left out: 1; "default":
+                                         as OpenMP does, one a PU in every rank
+      bind_to = "numa_node"              none, package, numa_node, core or pu;
+                                         left out: as ranks, with a number none
+      map_by = "numa_node"               the next rank goes to the next of these;
+                                         left out: as bind_to
+
+    The command line is shown, and the program's exit code is passed on.
+
+    \b
+    Examples:
+      ./numalab launch launch.toml -- ./jacobi 1000
+      ./numalab launch launch.toml --print --with srun -- ./jacobi 1000
+      ./numalab launch launch.toml --machine nebula -- ./jacobi 1000
+    """
+    from numalab.labs import launch as policies
+
+    policy = policies.parse_policy(_read(file), str(file))
+    topology = _topology(kit, machine_name)
+    plan = policies.plan(policy, topology)
+    command = policies.LAUNCHERS[launcher](plan, program)
+    unset = [name for name in policies.STEERING if name in os.environ]
+    is_run = not only_print and machine_name is None
+    if is_run:
+        _check_programs(launcher, program[0])
+    for line in policies.summary(plan):
+        click.echo(click.wrap_text(line, 78, subsequent_indent="    "), err=True)
+    if launcher == "srun" and plan.is_bound:
+        click.echo("srun takes masks only in a job that has the whole node: --exclusive", err=True)
+    click.echo(command.shell_line(unset), err=is_run)
+    if is_run:
+        _become(command, unset)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: can't read it: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: this is no text in UTF-8; save it as UTF-8") from error
+
+
+def _topology(kit: Kit, machine_name: str | None) -> Topology:
+    from numalab.harness.build import build_kit, configure
+    from numalab.harness.monitor import describe_node
+    from numalab.machines.machine import find_machine
+    from numalab.machines.topology import topology_of_machine, topology_of_node
+
+    if machine_name is not None:
+        return topology_of_machine(find_machine(kit, machine_name))
+    if not kit.describe_node.is_file():
+        from numalab.commands.root import progress_line
+
+        with kit.lock(), progress_line("numalab") as progress:
+            progress("building the kit, for the first time")
+            configure(kit)
+            build_kit(kit, ["describe_node"])
+    return topology_of_node(describe_node(kit))
+
+
+def _check_programs(launcher: str, program: str) -> None:
+    """Both launchers say little that helps where a program is not there."""
+    if shutil.which(launcher) is None:
+        raise UserError(
+            f"there is no {launcher} here; it is {PACKAGES[launcher]}. --print shows the command "
+            "line without running it."
+        )
+    if shutil.which(program) is not None:
+        return
+    if Path(program).is_file():
+        hint = (
+            f"one in the current folder is named ./{program}"
+            if "/" not in program and os.access(program, os.X_OK)
+            else f"it may not be executed: chmod +x {program}"
+        )
+        raise UserError(f"can't run {program}: {hint}")
+    raise UserError(f"there is no program {program}; build it first, or correct its name")
+
+
+def _become(command: Command, unset: Sequence[str]) -> NoReturn:
+    """Turns this process into the launcher: signals reach it, and its exit code is ours."""
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
+    try:
+        os.execvpe(command.arguments[0], command.arguments, environment | dict(command.environment))
+    except OSError as error:
+        raise KitError(f"can't run {command.arguments[0]}: {error.strerror}") from error

@@ -1,0 +1,369 @@
+"""The commands about described machines: ./numalab machine ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.completing import complete_machine
+from numalab.errors import UserError
+from numalab.files import write_whole
+from numalab.kit import Kit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from numalab.machines.machine import Figure, Machine
+
+
+@click.group(short_help="NUMA machines of the literature: show, boot, import.")
+def machine() -> None:
+    """NUMA machines: what they look like, how their PUs are numbered, and virtual nodes
+    that show both to programs, with a Linux kernel of their own.
+
+    \b
+    Examples:
+      ./numalab machine list
+      ./numalab machine show nebula
+      ./numalab machine run nebula -- numactl -H
+      ./numalab machine import node.xml      made by: lstopo node.xml
+    """
+
+
+# ---- list ------------------------------------------------------------------------
+
+
+@machine.command(name="list", short_help="All described machines.")
+@click.pass_obj
+def list_command(kit: Kit) -> None:
+    """List all described machines, one a line.
+
+    \b
+    Example:
+      ./numalab machine list
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from numalab.machines.machine import gallery_folder, load_gallery
+    from numalab.reports.report import make_console, stripped
+
+    machines = load_gallery(gallery_folder(kit))
+    if not machines:
+        raise UserError(f"{gallery_folder(kit)} has no machine; restore the kit's files")
+    console = make_console()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("machine", no_wrap=True)
+    table.add_column("shape", no_wrap=True)
+    table.add_column("PUs", justify="right", no_wrap=True)
+    table.add_column("source", no_wrap=True)
+    table.add_column("what it is", ratio=1)
+    for name, one in machines.items():
+        counts = (one.packages, one.nodes_per_package, one.cores_per_node, one.threads_per_core)
+        shape = "x".join(str(count) for count in counts)
+        source = Text(one.source.split(":")[0])
+        source.truncate(14, overflow="ellipsis")
+        table.add_row(name, shape, str(one.pus), source, Text(one.title))
+    with stripped(console):
+        console.print(table)
+    click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
+    click.echo("Next: ./numalab machine show NAME")
+
+
+# ---- show ------------------------------------------------------------------------
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """All with the decimals of the longest, as a source prints them."""
+    texts = [str(value) for value in values]
+    decimals = max(len(text.partition(".")[2]) for text in texts)
+    return ", ".join(f"{value:.{decimals}f}" for value in values)
+
+
+def _figures(title: str, figures: Sequence[Figure]) -> list[object]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if not figures:
+        return []
+    parts: list[object] = [Text(title, style="bold")]
+    for figure in figures:
+        text = Text(f"{figure.what}: ")
+        text.append(f"{_numbers(figure.values)} {figure.unit}", "bold")
+        text.append(f" ({figure.source})", style="dim")
+        parts.append(Padding(text, (0, 0, 0, 2)))
+    return parts
+
+
+def _memory(one: Machine) -> str:
+    sizes = [node.memory_mb for node in one.numa_nodes]
+    if None in sizes and len(set(sizes)) == 1:
+        return "Memory: not given in the source"
+    listed = " ".join("-" if size is None else str(size) for size in sizes)
+    if len(set(sizes)) == 1:
+        listed = f"{sizes[0]}" + (" each" if len(sizes) > 1 else "")
+    return f"Memory of NUMA nodes, MiB: {listed}"
+
+
+def _show(one: Machine, console: Console, with_published: bool) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from numalab.judging.explain import listed
+    from numalab.machines.picture import distance_table, summary, terminal
+    from numalab.reports.report import stripped
+
+    parts: list[object] = [
+        Text(f"{one.name}: {one.title}", style="bold"),
+        Text(f"Source: {one.source}"),
+        Text(summary(one)),
+    ]
+    if one.scaled_from is not None:
+        parts.append(
+            Text(
+                f"Scaled down from {one.scaled_from.cores_per_node} cores a NUMA node; "
+                "published figures are the whole machine's."
+            )
+        )
+    parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
+    if one.distances is None:
+        parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
+    else:
+        parts += [Text(line, no_wrap=True) for line in distance_table(one)]
+    parts += _figures("Caches", one.caches)
+    published = (("Bandwidths", one.bandwidths), ("Latencies", one.latencies))
+    for title, figures in published if with_published else ():
+        parts += _figures(title, figures)
+    if one.notes:
+        parts.append(Text("Notes", style="bold"))
+        notes = Table.grid(padding=(0, 1))
+        for note in one.notes:
+            notes.add_row("-", Text(note))
+        parts.append(Padding(notes, (0, 0, 0, 2)))
+    kinds = [title.lower() for title, figures in published if figures]
+    if kinds and not with_published:
+        parts.append(Text(f"Published {listed(kinds)}, for afterwards: --published"))
+    with stripped(console):
+        for part in parts:
+            console.print(part)
+
+
+@machine.command(short_help="Picture, distances and figures of one machine.")
+@click.argument("name", shell_complete=complete_machine)
+@click.option(
+    "--svg",
+    "svg_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the picture as SVG too.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show it with at most N cores a NUMA node, PUs renumbered.",
+)
+@click.option(
+    "--published",
+    "with_published",
+    is_flag=True,
+    help="Show its published bandwidths and latencies too, which labs let you predict.",
+)
+@click.pass_obj
+def show(
+    kit: Kit, name: str, svg_path: Path | None, cores: int | None, with_published: bool
+) -> None:
+    """Show a machine: picture, distances, and what is inferred.
+
+    NAME is one of `./numalab machine list`, or the path of your own file.
+
+    \b
+    Examples:
+      ./numalab machine show nebula
+      ./numalab machine show nebula --published
+      ./numalab machine show hydra --cores 4
+      ./numalab machine show ./mine.toml --svg mine.svg
+    """
+    from numalab.machines.machine import find_machine
+    from numalab.machines.picture import svg
+    from numalab.reports.report import make_console
+
+    one = find_machine(kit, name)
+    if cores is not None:
+        one = one.scaled(cores)
+    _show(one, make_console(), with_published)
+    if svg_path is not None:
+        _write(svg_path, svg(one), "--svg")
+        click.echo(f"The picture is in {svg_path}")
+
+
+def _write(path: Path, text: str, option: str) -> None:
+    """Writes a file that an option names. Raises UserError."""
+    if path.is_dir():
+        raise UserError(f"{option} {path}: that is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise UserError(
+            f"{option} {path}: can't write it: {error.strerror}; choose another place"
+        ) from error
+
+
+# ---- run -------------------------------------------------------------------------
+
+
+@machine.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Run a command on a virtual node.",
+)
+@click.argument("name", shell_complete=complete_machine)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder that the command may write to, made if it is not there; inside it is at "
+    "the same path, and in $NUMALAB_RESULTS.",
+)
+@click.option(
+    "--share",
+    "more",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="One more folder of this host that the command may read; may be repeated.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="At most N cores a NUMA node. Left out: what this host can carry.",
+)
+@click.option("--full", is_flag=True, help="All cores of the machine, however long it takes.")
+@click.option(
+    "--node-memory",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    help="Memory of each NUMA node. Left out: 256.",
+)
+@click.option(
+    "--guest-kernel",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Boot this Linux kernel (vmlinuz) instead of one of the distribution.",
+)
+@click.option("--no-snapshot", is_flag=True, help="Boot; neither use nor keep a snapshot.")
+@click.option(
+    "--boot-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Give up if it is not up by then. Left out: 60, and 2 for each PU.",
+)
+@click.pass_obj
+def run(
+    kit: Kit,
+    name: str,
+    command: Sequence[str],
+    results: Path | None,
+    more: Sequence[Path],
+    cores: int | None,
+    full: bool,
+    node_memory: int | None,
+    guest_kernel: Path | None,
+    no_snapshot: bool,
+    boot_limit: float | None,
+) -> int:
+    """Boot the machine NAME as a virtual node, run COMMAND there, and end it.
+
+    The command sees this host's programs and libraries and the current folder, all
+    read-only and at the same paths, but not your home folder; /tmp is its own. Its exit
+    code, output and Ctrl-C are passed through. At a terminal it gets one (Ctrl-] ends the
+    node).
+
+    \b
+    Examples:
+      ./numalab machine run hydra -- numactl -H
+      ./numalab machine run nebula -- lstopo-no-graphics --no-io
+      ./numalab machine run hydra -- env OMP_PROC_BIND=close ./a.out
+      ./numalab machine run hydra --results out -- sh -c './a.out > out/log'
+      ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
+      ./numalab machine run hydra -- bash
+    """
+    from numalab.commands.root import progress_line
+    from numalab.machines.machine import find_machine
+    from numalab.virtual import guest, plan, session
+
+    if full and cores is not None:
+        raise UserError("--full and --cores exclude each other")
+    one = find_machine(kit, name)
+    folder = Path.cwd()
+    written = None if results is None else session.results_folder(results)
+    shares = session.shares_for(folder, written, more)
+    wish = plan.Wish(cores, full, node_memory, guest_kernel, boot_limit, not no_snapshot)
+    with progress_line(one.name) as progress:
+        if not plan.programs_are_built(kit):
+            progress("building the first process of virtual nodes")
+            with kit.lock():
+                plan.build_programs(kit)
+        ready, store = plan.make_plan(kit, one, shares, wish, progress)
+        node = guest.boot(ready, store, progress)
+    with node:
+        if ready.machine.scaled_from is not None:
+            note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
+            click.echo(click.wrap_text(note, 78), err=True)
+        return session.run_command(node, command, folder, written)
+
+
+# ---- import ----------------------------------------------------------------------
+
+
+@machine.command(name="import", short_help="Describe a machine from an hwloc export.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", help="The machine's name. Left out: the file's.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write here instead of common/machines/NAME.toml.",
+)
+@click.option("--force", is_flag=True, help="Overwrite a description that is there already.")
+@click.pass_obj
+def import_command(
+    kit: Kit, file: Path, name: str | None, output: Path | None, force: bool
+) -> None:
+    """Describe a machine from FILE, which hwloc wrote on it: lstopo node.xml
+
+    \b
+    Examples:
+      ./numalab machine import node.xml --name ournode
+      ./numalab machine import node.xml --output ~/ournode.toml
+    """
+    from numalab.machines.hwloc_xml import import_xml
+    from numalab.machines.machine import gallery_folder, parse_machine
+    from numalab.machines.picture import summary
+
+    if output is not None and output.suffix != ".toml":
+        raise UserError(f"--output {output}: a machine's file ends in .toml; add that")
+    if name is None and output is not None:
+        name = output.stem
+    elif name is None:
+        name = re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("-._") or "machine"
+    elif output is not None and output.stem != name:
+        raise UserError(
+            f"--output {output} and --name {name} don't fit: a machine is called as its file; "
+            f"give one of them, or --output {output.with_name(f'{name}.toml')}"
+        )
+    text = import_xml(file, name)
+    target = output or gallery_folder(kit) / f"{name}.toml"
+    if target.exists() and not force:
+        raise UserError(f"{target} exists; --force overwrites it, --name takes another name")
+    _write(target, text, "--output")
+    click.echo(f"{target}: {summary(parse_machine(text, target))}")
+    click.echo(f"Next: ./numalab machine show {name if output is None else target}")

@@ -1,0 +1,220 @@
+"""The command that opens labs in JupyterLab: ./numalab notebook."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from numalab.commands.completing import complete_lab
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import write_json, write_whole
+from numalab.kit import Kit
+from numalab.labs.declaration import choose_labs, load_labs
+from numalab.learning.notebook_files import (
+    kits_notebook,
+    read_notebook,
+    tidied,
+    with_notebooks,
+    working_copy,
+)
+
+PORT = 8888
+PORTS_TRIED = 50
+END_LIMIT_S = 30.0  # on a busy node; kernels get five seconds of it by themselves
+
+
+def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, str]:
+    """Everything of Jupyter's, IPython's and matplotlib's goes into the build folder, and the
+    kernel is the one beside this Python: nothing of the user's home is read or written."""
+    folder = kit.build / "jupyter"
+    own = {
+        "JUPYTER_CONFIG_DIR": folder / "config",
+        "JUPYTER_DATA_DIR": folder / "data",
+        "JUPYTER_RUNTIME_DIR": folder / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": folder / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": folder / "workspaces",
+        "IPYTHONDIR": folder / "ipython",
+        "MPLCONFIGDIR": kit.build / "matplotlib",
+    }
+    kept = {k: v for k, v in environment.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+    return kept | {key: str(path) for key, path in own.items()} | {
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "NUMALAB_PRESET": kit.preset,
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }  # fmt: skip
+
+
+def _prepare(environment: Mapping[str, str]) -> None:
+    """Makes the folders, and turns off the question whether one wants news. Raises OSError."""
+    for key, folder in environment.items():
+        if key.startswith(("JUPYTER", "IPYTHON")) and key.endswith("DIR"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+    page = Path(environment["JUPYTER_CONFIG_DIR"]) / "labconfig" / "page_config.json"
+    page.parent.mkdir(exist_ok=True)
+    write_json(page, {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+
+
+def jupyter_command(folder: Path, port: int, token: str) -> list[str]:
+    """JupyterLab for this node's user only; it asks nobody for news or updates."""
+    return [
+        sys.executable, "-m", "jupyterlab",
+        f"--ServerApp.root_dir={folder}",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={token}",
+        "--ServerApp.open_browser=False",
+        "--Application.log_level=40",
+        "--KernelManager.transport_encryption=auto",
+        "--LabApp.extension_manager=readonly",
+        # It runs npm, which writes to the home folder.
+        "--ServerApp.jpserver_extensions=jupyter_lsp=False",
+        "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        *(["--ServerApp.allow_root=True"] if os.geteuid() == 0 else []),
+    ]  # fmt: skip
+
+
+def _free_port(wanted: int | None) -> int:
+    """The wanted one, or the first free one from 8888 on. Raises UserError."""
+    tried = [wanted] if wanted is not None else range(PORT, PORT + PORTS_TRIED)
+    for port in tried:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    if wanted is not None:
+        raise UserError(
+            f"--port {wanted} is in use, or not yours to use; leave it out, and a free one is taken"
+        )
+    raise KitError(f"no port from {PORT} to {PORT + PORTS_TRIED - 1} is free")
+
+
+def _wait_until_there(process: subprocess.Popen[bytes], port: int) -> None:
+    """Raises KitError if the server ends before it answers."""
+    while True:
+        try:
+            process.wait(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            with socket.socket() as probe:
+                probe.settimeout(1.0)
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            continue
+        raise KitError(
+            f"JupyterLab did not start (exit code {process.returncode}); its last words are above. "
+            "./numalab setup mends an incomplete installation."
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The server ends its kernels when it is asked to."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(timeout=END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None:
+    """Until Ctrl-C."""
+    token = secrets.token_hex(16)
+    # Links of notebooks lead to the labs' texts.
+    root = kit.root if kit.notebooks.is_relative_to(kit.root) else kit.notebooks
+    command = jupyter_command(root, port, token)
+    environment = jupyter_environment(kit, os.environ)
+    try:
+        _prepare(environment)
+    except OSError as error:
+        raise KitError(f"JupyterLab's files can't be written: {reason_of(error)}") from error
+    first = kit.notebooks if opened is None else opened
+    place = "" if first == root else f"/tree/{first.relative_to(root)}"
+    url = f"http://127.0.0.1:{port}/lab{place}?token={token}"
+    click.echo("Starting JupyterLab ...", err=True)
+    # A group of its own: Ctrl-C reaches this process, which then ends the server.
+    process = subprocess.Popen(command, env=environment, cwd=kit.notebooks, process_group=0)
+    try:
+        _wait_until_there(process, port)
+        click.echo(f"JupyterLab is at\n\n  {url}\n\nCtrl-C here ends it.")
+        if with_browser:
+            click.launch(url)
+        code = process.wait()
+        if code:
+            raise KitError(f"JupyterLab ended with exit code {code}; its last words are above")
+    except KeyboardInterrupt:
+        click.echo("\nEnding JupyterLab; saved notebooks stay in notebooks/.", err=True)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    finally:
+        _end(process)
+
+
+@click.command(short_help="Open a lab's notebook in JupyterLab.")
+@click.argument("name", metavar="[LAB]", required=False, shell_complete=complete_lab)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Left out: a free one from 8888 on.")
+@click.option(
+    "--publish",
+    is_flag=True,
+    help="For authors: put your copy into labs/, without outputs, and open nothing.",
+)
+@click.pass_obj
+def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, publish: bool) -> None:
+    """Open a lab's notebook in JupyterLab, with the kit's own Python. Ctrl-C ends it.
+
+    You work on a copy, notebooks/NN_name/explore.ipynb, which is made when you first open it
+    and never overwritten; remove it to begin anew. What its cells hold lies beside it:
+    ./numalab grade 01 --submission notebooks grades it.
+
+    On another computer, such as a cluster's node, take --no-browser, and on your own
+
+    \b
+      ssh -L 8888:127.0.0.1:8888 NODE
+
+    then open the address that is printed.
+
+    \b
+    Examples:
+      ./numalab notebook 01
+      ./numalab notebook 04 --no-browser --port 9000
+      ./numalab notebook                     all of them, in JupyterLab's list
+    """
+    labs = load_labs(kit.root)
+    chosen = [lab.name for lab in choose_labs(labs, [name])] if name else with_notebooks(kit, labs)
+    if publish:
+        _publish(kit, chosen if name else [])
+        return
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise KitError("JupyterLab is missing; run ./numalab notebook, which installs it")
+    copies = [working_copy(kit, lab) for lab in chosen]
+    for path, is_new in copies:
+        shown = kit.shown(path)
+        if name:
+            click.echo(f"Your copy: {shown}" + (" (new)" if is_new else " (as you left it)"))
+    _serve(kit, copies[0][0] if name else None, _free_port(port), not no_browser)
+
+
+def _publish(kit: Kit, names: Sequence[str]) -> None:
+    from numalab.learning.api import open_lab
+
+    if not names:
+        raise UserError("--publish wants the lab, such as ./numalab notebook 01 --publish")
+    for lab in names:
+        path, _ = working_copy(kit, lab)
+        text = tidied(read_notebook(path), open_lab(lab, kit).handout)
+        write_whole(kits_notebook(kit, lab), text)
+        click.echo(f"labs/{lab}/{path.name}: written from your copy, without outputs")

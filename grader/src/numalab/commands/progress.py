@@ -1,0 +1,59 @@
+"""./numalab progress: what a learner has done, and what comes next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import numalab
+from numalab.errors import wrapped
+from numalab.files import write_json
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+
+
+@click.command(short_help="What you have done, and what comes next.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write it as JSON too.",
+)
+@click.pass_obj
+def progress(kit: Kit, json_path: Path | None) -> None:
+    """What you have done, and what comes next: of each lab your best result in each
+    language, of what you wrote into labs/. `grade` and `watch` keep it in this copy of the
+    kit; nothing is sent anywhere.
+
+    A lab is done when nothing fails or is open in one of the languages. What this node
+    can't show does not count, and neither does a handout as it was given to you. A lab
+    is begun with the first grading of your own files, interrupted or not, or a hint.
+
+    \b
+    Examples:
+      ./numalab progress
+      ./numalab progress --json progress.json
+    """
+    from numalab.commands import root
+    from numalab.labs.hints import seen_hints
+    from numalab.learning import progress_report
+    from numalab.learning.progress import aside_path, is_damaged, load_progress
+    from numalab.reports import report
+
+    root.check_json_target(json_path)
+    labs = list(load_labs(kit.root).values())
+    found, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
+    if is_damaged(kit.progress_file):
+        told = (
+            f"{kit.progress_file} can't be read, so what it held is not shown. The next grading "
+            f"begins a new one and keeps this one as {aside_path(kit.progress_file).name}."
+        )
+        click.echo(wrapped(f"numalab: {told}"), err=True)
+    console = report.make_console()
+    with report.stripped(console):
+        progress_report.show_progress(console, labs, found, hints)
+    if json_path is not None:
+        data = progress_report.progress_json(labs, found, hints)
+        write_json(json_path, {"kit_version": numalab.__version__, **data})

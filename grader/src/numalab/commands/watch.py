@@ -1,0 +1,250 @@
+"""./numalab watch: grades a lab whenever its files are saved."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.completing import complete_lab, complete_machine
+from numalab.errors import BusyError, KitError, UserError, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, choose_labs, load_labs
+
+if TYPE_CHECKING:
+    from numalab.commands.root import Graded, Request
+    from numalab.judging.verdict import Status
+    from numalab.virtual.place import VirtualPlaces
+
+RETRY_S = 0.5  # while another command holds the kit
+
+
+@click.command(short_help="Grade a lab whenever you save.")
+@click.argument("name", metavar="LAB", shell_complete=complete_lab)
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice([*LANGUAGES, "all"], case_sensitive=False),
+    help="Grade this language. Left out: the one that you have edited, or both.",
+)
+@click.option("--time", "with_times", is_flag=True, help="Take times too, after every save.")
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="MACHINE",
+    shell_complete=complete_machine,
+    help="Grade placement on this virtual node too; may be repeated.",
+)
+@click.pass_obj
+def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Sequence[str]) -> int:
+    """Grade a lab now, and again whenever you save one of its files in labs/.
+
+    You see what is right, who touches which page, and what the last change has changed.
+    Times take longer: press Enter for them, or give --time. They are decided as with
+    `grade --quick`. Ctrl-C ends it.
+
+    Between two gradings the kit is free for other commands, and while one of them measures,
+    this one waits.
+
+    \b
+    Examples:
+      ./numalab watch 01                   both kernels, or the one you edited
+      ./numalab watch 01 --lang fortran    kernel.f90
+      ./numalab watch 02 --on nebula       placements on a virtual nebula too
+      ./numalab watch 03 --time            with times
+    """
+    from numalab.commands import root
+    from numalab.learning.watch import look, next_change
+
+    (lab,) = choose_labs(load_labs(kit.root), [name])
+    request = root.Request(
+        [lab], language or "edited", "submission", quick=True, on=root.named_machines(kit, on),
+        here_only=not on,
+    )  # fmt: skip
+    files = _files(kit, lab, language)
+    screen = _Screen(lab, files, sys.stdout.isatty(), sys.stdin.isatty() and sys.stdout.isatty())
+    run = _Run(kit, request, screen)
+    is_timed = with_times
+    with root.virtual_places(kit) as places:
+        while True:
+            graded = look(files)
+            if not run.grade(places, is_timed):
+                return EXIT_INTERRUPTED
+            is_asked = next_change(graded, screen.pause, lambda: look(files)) is None
+            if screen.is_closed:
+                return EXIT_PASSED
+            is_timed = with_times or is_asked
+
+
+def _files(kit: Kit, lab: Lab, language: str | None) -> list[Path]:
+    """What is handed in."""
+    languages = [language] if language in LANGUAGES else lab.languages
+    names = [KERNEL_FILES[one] for one in languages] + [one.name for one in lab.files]
+    return [kit.lab_folder(lab.name) / one for one in names]
+
+
+@contextmanager
+def turn(kit: Kit) -> Iterator[None]:
+    """The kit's lock, waited for."""
+    is_told = False
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(kit.lock())
+                break
+            except BusyError:
+                if not is_told:
+                    told = "another numalab command is measuring; waiting until it is done"
+                    click.echo(f"numalab: {told}", err=True)
+                is_told = True
+                time.sleep(RETRY_S)
+        yield
+
+
+@dataclass
+class _Screen:
+    """What surrounds the reports. is_live: at a terminal, which is cleared for each; has_keys:
+    and Enter can be pressed there."""
+
+    lab: Lab
+    files: Sequence[Path]
+    is_live: bool
+    has_keys: bool
+    is_closed: bool = False  # the end of what can be typed
+
+    @property
+    def no_times(self) -> str:
+        """Why there are none in a report."""
+        if self.has_keys:
+            return "Not timed. Press Enter to take times."
+        return f"Not timed. ./numalab watch {self.lab.number} --time takes times."
+
+    def pause(self, seconds: float) -> bool:
+        """Waits, and tells whether Enter was pressed."""
+        if not self.has_keys:
+            time.sleep(seconds)
+            return False
+        is_pressed = False
+        while select.select([sys.stdin], [], [], 0 if is_pressed else seconds)[0]:
+            is_pressed = True
+            if not os.read(sys.stdin.fileno(), 1024):
+                self.is_closed = True
+                break
+        return is_pressed
+
+    def begin(self) -> None:
+        """Before a report."""
+        if self.is_live:
+            click.clear()
+        else:
+            click.echo(f"\n==== {self.lab.name}, {time.strftime('%H:%M:%S')} ====")
+
+    def end(self, left_out: Sequence[str]) -> None:
+        """After one."""
+        number = self.lab.number
+        if left_out:
+            machine = self.lab.machines[0]
+            _tell(
+                f"Not looked at: {', '.join(left_out)}; ./numalab watch {number} --on {machine} "
+                "shows it on a virtual node."
+            )
+        if self.is_live:
+            names = ", ".join(path.name for path in self.files)
+            enter = "Enter takes times, " if self.has_keys else ""
+            _tell(f"Watching {names} in labs/{self.lab.name}. {enter}Ctrl-C ends it.")
+
+
+def _tell(text: str) -> None:
+    click.echo(click.wrap_text(text, 78))
+
+
+@dataclass
+class _Run:
+    """The gradings so far. known: the last that is known of each criterion, by language."""
+
+    kit: Kit
+    request: Request
+    screen: _Screen
+    known: dict[str, dict[str, Status]] = field(default_factory=dict)
+
+    def grade(self, places: VirtualPlaces, is_timed: bool) -> bool:
+        """Grades and shows. False: it was interrupted. Raises UserError and KitError where
+        the first grading is impossible; later ones may find a file half written or a disk
+        full, which is shown, and the next save may be better."""
+        from numalab.commands.root import grade_all
+        from numalab.reports.report import grade_again
+
+        lab = self.screen.lab
+        languages = self.request.language
+        again = f"./numalab grade {lab.number} --quick"
+        if languages in LANGUAGES:
+            again += f" --lang {languages}"
+        request = replace(
+            self.request,
+            no_times=None if is_timed else self.screen.no_times,
+            again=grade_again(again),
+            before_report=self.screen.begin,
+        )
+        try:
+            with turn(self.kit):
+                graded = grade_all(self.kit, request, places)
+        except (UserError, KitError) as error:
+            if not self.known:
+                raise
+            click.echo(wrapped(f"numalab: {error}"), err=True)
+            self.screen.end([])
+            return True
+        if graded.interrupted:
+            return False
+        self._show_changes(graded)
+        self.screen.end(self._left_out(graded))
+        return True
+
+    def _show_changes(self, graded: Graded) -> None:
+        from numalab.judging.explain import listed
+        from numalab.learning.watch import change_of, remembered
+        from numalab.reports.report import LANGUAGE_NAMES
+
+        click.echo()
+        for verdict in graded.verdicts:
+            before = self.known.get(verdict.language)
+            statuses = verdict.statuses
+            self.known[verdict.language] = remembered(before or {}, statuses)
+            if before is None:
+                continue
+            change = change_of(before, statuses)
+            parts = [
+                f"{listed(names)} {one if len(names) == 1 else several} now"
+                for names, one, several in (
+                    (change.passing, "passes", "pass"),
+                    (change.failing, "FAILS", "FAIL"),
+                )
+                if names
+            ]
+            of = f" in {LANGUAGE_NAMES[verdict.language]}" if graded.verdicts[1:] else ""
+            if parts:
+                _tell(f"Changed{of}: {'; '.join(parts)}.")
+            else:
+                _tell(f"Nothing has changed{of} since the last grading.")
+
+    def _left_out(self, graded: Graded) -> list[str]:
+        """Evidence that a virtual node may show, if none was asked for."""
+        if self.request.on:
+            return []
+        kinds = {criterion.name: criterion.kind for criterion in self.screen.lab.criteria}
+        found: Mapping[str, None] = {
+            name: None
+            for verdict in graded.verdicts
+            for name, status in verdict.statuses.items()
+            if status == "not_gradable" and kinds[name] == "evidence"
+        }
+        return list(found)

@@ -1,0 +1,1 @@
+"""Grades as the systems of courses take them."""

@@ -1,0 +1,188 @@
+"""Grades in the table that Canvas exported (Gradebook, Export), for its import.
+
+What is done here follows Canvas's own code (lib/gradebook_exporter.rb and gradebook_importer.rb):
+
+- a line names the columns, Student first (or LastName, FirstName), then ID, the SIS columns and
+  Section; an assignment's column is called `Title (id)`;
+- one with `Points Possible` in its first cell says what each is worth, or `(read only)`; one
+  before it may say `Manual Posting`;
+- a student is found by ID, and where that is empty by SIS User ID and SIS Login ID;
+- an empty cell deletes a score, `EX` means excused, and `N/A` not assigned.
+
+So every cell stays as it is but scores that there are, and the columns stay what and where they
+are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.course.csv_files import Table
+from numalab.course.exports.exports import Export, number, told_of, who
+from numalab.course.gradebook.standing import StandingRow
+from numalab.errors import UserError
+
+POINTS_POSSIBLE = "Points Possible"
+READ_ONLY = "(read only)"
+NOT_TO_CHANGE = {"EX": "excused", "N/A": "not assigned"}
+# Columns that tell who a student is, and what the gradebook may know of them; the first that is
+# known counts.
+KEYS = {"ID": ("id",), "SIS User ID": ("idnumber",), "SIS Login ID": ("login", "email")}
+_ASSIGNMENT = re.compile(r"(?P<title>.*) \((?P<id>\d+)\)$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where things are. keys: places of those of KEYS that there are; assignments: places by
+    header; points: the line with what each is worth, None: there is none; students: their
+    lines."""
+
+    keys: Mapping[str, int]
+    assignments: Mapping[str, int]
+    points: int | None
+    students: Sequence[int]
+
+
+def _layout(template: Table, where: str) -> _Layout:
+    header = template.rows[0]
+    if header[:1] not in (["Student"], ["LastName"]) or "ID" not in header:
+        raise UserError(
+            f"{where} is not what Canvas exports: its first line has to begin with Student or "
+            "LastName and to have a column ID. Export it in Canvas: Gradebook, Export."
+        )
+    for line, cells in enumerate(template.rows, start=1):
+        if any(cells) and len(cells) != len(header):
+            raise UserError(
+                f"{where}, line {line}: {len(cells)} cells and not {len(header)}. Export it "
+                "again, and don't save it with a spreadsheet in between."
+            )
+    points = next(
+        (i for i, cells in enumerate(template.rows) if cells and POINTS_POSSIBLE in cells[0]), None
+    )
+    keys = {column: header.index(column) for column in KEYS if column in header}
+    return _Layout(
+        keys=keys,
+        assignments={cell: i for i, cell in enumerate(header) if _ASSIGNMENT.match(cell)},
+        points=points,
+        students=[
+            line
+            for line, cells in enumerate(template.rows)
+            if line not in (0, points) and cells and any(cells[at] for at in keys.values())
+        ],
+    )
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())
+
+
+def _match(
+    labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
+) -> Iterator[tuple[str, int]]:
+    """Each lab with its column, as far as that is clear. named: a header or title by lab."""
+    titles = {header: _ASSIGNMENT.sub(r"\g<title>", header) for header in layout.assignments}
+    for lab in labs:
+        if lab in named:
+            fitting = [h for h, title in titles.items() if named[lab] in (h, title)]
+        else:
+            words = _letters(lab.partition("_")[2] or lab)
+            fitting = [h for h, title in titles.items() if words in _letters(title)]
+            same = (_letters(lab), words)
+            fitting = [h for h in fitting if _letters(titles[h]) in same] or fitting
+        if len(fitting) == 1:
+            yield lab, layout.assignments[fitting[0]]
+        elif fitting or lab in named:
+            number_of = "no column" if not fitting else f"{len(fitting)} columns"
+            raise UserError(
+                f"{where}: {number_of} for {lab}. Say which with --column, such as --column "
+                f'"{lab}={next(iter(fitting or titles), "Title (123)")}"; the assignments are: '
+                f"{', '.join(titles) or 'none'}"
+            )
+
+
+def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
+    """Student ids by column and cell; Canvas does not compare logins with case."""
+    return {
+        (column, row.student.external[key].casefold()): row.student.id
+        for row in rows
+        for column, keys in KEYS.items()
+        for key in reversed(keys)
+        if row.student.external.get(key)
+    }
+
+
+def filled(
+    template: Table, rows: Sequence[StandingRow], named: Mapping[str, str], where: str
+) -> Export:
+    """The instructor's table with the scores of all labs that it has a column for. named:
+    assignments by lab, where names don't tell. where: what messages call it. Raises UserError."""
+    layout = _layout(template, where)
+    labs = sorted({row.lab for row in rows})
+    column_of = dict(_match(labs, layout, named, where))
+    if not column_of:
+        raise UserError(
+            f"{where} has no assignment whose title names a lab. Say which is which with "
+            f'--column, such as --column "{labs[0] if labs else "01_first_touch"}=Title"; the '
+            f"assignments are: {', '.join(layout.assignments) or 'none'}"
+        )
+    by_student = {(row.student.id, row.lab): row for row in rows}
+    for lab, column in column_of.items():
+        worth = next(row.max_points for row in rows if row.lab == lab)
+        _check_column(template, layout, lab, column, worth, where)
+    ids = _ids(rows)
+    done = [list(cells) for cells in template.rows]
+    found: set[str] = set()
+    strangers, left = [], []
+    for line in layout.students:
+        cells = done[line]
+        tried = ((column, cells[at].casefold()) for column, at in layout.keys.items())
+        student_id = next((ids[one] for one in tried if one in ids), None)
+        if student_id is None:
+            strangers.append(cells[0])
+            continue
+        found.add(student_id)
+        for lab, column in column_of.items():
+            row = by_student[student_id, lab]
+            if row.points is None:
+                continue
+            why = NOT_TO_CHANGE.get(cells[column].strip().upper())
+            if why:
+                left.append(f"{cells[0]} in {lab} ({why})")
+            else:
+                cells[column] = number(row.points)
+    graded = [row for row in rows if row.points is not None]
+    lost = {row.student.id: row for row in graded if row.student.id not in found}
+    ungraded = [f"{r.student.name} in {r.lab}" for r in rows
+                if r.points is None and r.student.id in found and r.lab in column_of]  # fmt: skip
+    return Export(
+        template.with_rows(done).text(),
+        (
+            *told_of("No grade, left as it was", ungraded),
+            *told_of("Left as it was", left),
+            *told_of("Graded, and not in the table", who(lost.values())),
+            *told_of("In the table, and not in the gradebook", strangers),
+            *told_of("Labs without a column", [lab for lab in labs if lab not in column_of]),
+        ),
+    )
+
+
+def _check_column(
+    template: Table, layout: _Layout, lab: str, column: int, worth: float, where: str
+) -> None:
+    if layout.points is None:
+        return
+    cell = template.rows[layout.points][column].strip()
+    title = template.rows[0][column]
+    if cell == READ_ONLY:
+        raise UserError(f"{where}: the column {title} is read only")
+    try:
+        possible = float(cell.replace(",", "."))
+    except ValueError:
+        return
+    if possible != worth:
+        raise UserError(
+            f"{where}: {title} has {possible:g} points, and {lab} is worth {worth:g} in this "
+            f"course. Make both alike, here in course.toml: [labs.{lab}] points = {possible:g}"
+        )

@@ -1,0 +1,92 @@
+"""The gradebook for other systems: what each export tells of what it left out, and the plain
+table, which is for whatever else there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.course.csv_files import defused, table_text
+from numalab.course.gradebook.counting import STATE_WORDS
+from numalab.course.gradebook.feedback import notices
+from numalab.course.gradebook.node_types import node_type
+from numalab.course.gradebook.standing import Standing, StandingRow
+
+
+@dataclass(frozen=True)
+class Export:
+    """text: of the file; told: what the file does not show, a sentence each."""
+
+    text: str
+    told: tuple[str, ...] = ()
+
+
+def number(points: float | None) -> str:
+    """With a point, without zeros at its end; empty where there is no grade."""
+    return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def told_of(what: str, names: Sequence[str], most: int = 10) -> tuple[str, ...]:
+    """A sentence on students; nothing where there are none."""
+    if not names:
+        return ()
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (f"{what}: {', '.join(names[:most])}{more}.",)
+
+
+def who(rows: Iterable[StandingRow]) -> list[str]:
+    return [f"{row.student.name} ({row.student.id})" for row in rows]
+
+
+def _state(row: StandingRow) -> str:
+    if row.points is not None:
+        return "set by hand" if row.override_reason else "graded"
+    if not row.is_handed_in:
+        return "not handed in"
+    failed = [one for one in row.others if one.state != "graded"]
+    return f"not graded: {STATE_WORDS[failed[-1].state]}" if failed else "not graded"
+
+
+_GRADE = ("lab", "points", "max_points", "gradable_points", "provisional", "late_s", "penalty",
+          "state", "language", "node_type")  # fmt: skip
+
+
+def _grade(row: StandingRow) -> list[str]:
+    return [
+        row.lab,
+        number(row.points),
+        number(row.max_points),
+        number(row.gradable_points),
+        "yes" if row.is_provisional else "no",
+        f"{row.late_s:.0f}",
+        number(row.penalty),
+        _state(row),
+        row.language,
+        defused(node_type(row.attempt.node)) if row.attempt else "",
+    ]
+
+
+def plain(standing: Standing) -> Export:
+    """A row for each student and lab. With a byte order mark, without which spreadsheets take
+    UTF-8 for something else."""
+    header = ("student", "name", "email", *_GRADE, "graded_at", "reason", "notes")
+    rows = (
+        [
+            row.student.id,
+            defused(row.student.name),
+            defused(row.student.external.get("email", "")),
+            *_grade(row),
+            row.attempt.ended_at if row.attempt else "",
+            defused(row.override_reason),
+            defused(" ".join(notices(row))),
+        ]
+        for row in standing.rows
+    )
+    return Export(table_text(header, rows, has_bom=True))
+
+
+def pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> Export:
+    """The same without what tells who somebody is: names, addresses, free text, and the order,
+    which else is that of names. pseudonyms: by student id."""
+    rows = sorted((pseudonyms[row.student.id], *_grade(row)) for row in standing.rows)
+    return Export(table_text(("pseudonym", *_GRADE), rows, has_bom=True))

@@ -1,0 +1,98 @@
+"""Grades of one submission as Gradescope's results.json
+(https://gradescope-autograders.readthedocs.io/en/latest/specs/).
+
+A failure of the infrastructure has no score, neither the submission's nor a test's: Gradescope
+then shows that the autograder has failed, and that it can be run again, instead of a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from numalab.course.gradebook.counting import rounded
+from numalab.course.gradebook.feedback import summary_lines
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Json, Problem
+from numalab.judging.verdict import Verdict, read_verdict
+from numalab.reports import report
+
+_STATUS = {"pass": "passed", "fail": "failed"}
+
+
+def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
+    """One for each criterion, on the scale of the lab's points; without a score where it could
+    not be graded, or where another line of the same criterion has it."""
+    gradable = verdict.max_points - verdict.ungraded_points
+    scale = row.max_points / gradable if gradable else 0.0
+    tests = []
+    for one in report.criterion_rows(verdict.criteria):
+        criterion = one.criterion
+        bound = report.bound_words(criterion)
+        place = "" if criterion.where == "here" else f" on {criterion.where}"
+        test: Json = {
+            "name": f"{prefix}{criterion.name}{place}",
+            "output": f"{bound}{'. ' if bound else ''}{criterion.why}{one.where_too}",
+            "visibility": "visible",
+        }
+        if criterion.status in _STATUS:
+            test["status"] = _STATUS[criterion.status]
+            if one.points:
+                test["score"] = rounded(criterion.points * scale)
+                test["max_score"] = rounded(criterion.max_points * scale)
+        else:
+            words = report.STATUS_STYLE[criterion.status][0]
+            test["output"] = f"Not graded ({words}): {test['output']}"
+        tests.append(test)
+    return tests
+
+
+def _took_s(row: StandingRow) -> float:
+    if row.attempt is None:
+        return 0.0
+    began, ended = (
+        datetime.fromisoformat(at) for at in (row.attempt.started_at, row.attempt.ended_at)
+    )
+    return max(0.0, (ended - began).total_seconds())
+
+
+def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
+    """rows: one student's, of the labs that the assignment is about; problems: with what the
+    student handed in, which may be all there is."""
+    several = len(rows) > 1
+    tests: list[Json] = []
+    output = []
+    for row in rows:
+        if row.result is not None:
+            tests += _tests(read_verdict(row.result), row, f"{row.lab}: " if several else "")
+        output.append("\n".join([*([row.lab] if several else []), *summary_lines(row)]))
+    output += [problem.why for problem in problems]
+    data: Json = {
+        "execution_time": round(sum(_took_s(row) for row in rows), 1),
+        "output": "\n\n".join(output),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": tests,
+        "extra_data": {
+            row.lab: {
+                "points": row.points,
+                "max_points": row.max_points,
+                "gradable_points": row.gradable_points,
+                "provisional": row.is_provisional,
+                "late_s": row.late_s,
+                "penalty": row.penalty,
+            }
+            for row in rows
+        },
+    }
+    if any(row.points is None and row.is_handed_in for row in rows):
+        data["tests"] = [
+            {key: value for key, value in test.items() if key not in ("score", "max_score")}
+            for test in tests
+        ]
+    else:
+        data["score"] = rounded(sum(row.points or 0.0 for row in rows))
+    return data

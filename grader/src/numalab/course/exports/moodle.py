@@ -1,0 +1,243 @@
+"""Grades of one lab as Moodle's offline grading worksheet.
+
+A worksheet is downloaded from an assignment (Grading action: Download grading worksheet), filled,
+and uploaded there again. What is done here follows Moodle's importer
+(mod/assign/feedback/offline/importgradeslib.php and locallib.php, and grade/import/csv):
+
+- it finds the student by the number of the column Identifier, and wants the columns Grade and
+  Last modified (grade), in the language of whoever uploads it;
+- a grade above the assignment's maximum is left out, and says nothing;
+- feedback is HTML, and is taken even where the grade is not;
+- the course's own import (Grades, Import, CSV file) finds students by an e-mail address that is
+  compared with case, an empty grade deletes the one that is there, and so does feedback whose
+  grade column is not mapped (https://docs.moodle.org/en/Grade_import).
+
+So grade and feedback always stand in one row, and who has no grade is left as it is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.course.csv_files import Table, defused, table_text
+from numalab.course.exports.exports import Export, number, told_of, who
+from numalab.course.gradebook.feedback import feedback_lines
+from numalab.course.gradebook.standing import StandingRow
+from numalab.errors import UserError
+
+IDENTIFIER, FULL_NAME, EMAIL = "Identifier", "Full name", "Email address"
+GRADE, MAXIMUM, FEEDBACK = "Grade", "Maximum grade", "Feedback comments"
+CHANGEABLE, MODIFIED = "Grade can be changed", "Last modified (grade)"
+HEADER = (
+    IDENTIFIER, FULL_NAME, EMAIL, "Status", GRADE, MAXIMUM, CHANGEABLE,
+    "Last modified (submission)", MODIFIED, FEEDBACK,
+)  # fmt: skip
+PARTICIPANT = "Participant "
+# What is ours in a comment, so that the next export takes its place and leaves the rest.
+_OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
+
+
+def comment(row: StandingRow) -> str:
+    """Feedback as HTML in which nothing that a student wrote is markup."""
+    lines = (html.escape(line, quote=False) for line in feedback_lines(row))
+    return f'<div class="numalab">{"<br>".join(lines)}</div>'
+
+
+def _with_comment(before: str, ours: str) -> str:
+    """What somebody wrote by hand stays."""
+    if _OURS.search(before):
+        return _OURS.sub(lambda found: ours, before, count=1)
+    return before + ours
+
+
+def participant(identifier: str) -> str:
+    """The number in `Participant 123`, in whatever language; empty where there is none."""
+    found = re.search(r"(\d+)\s*$", identifier)
+    return found[1] if found else ""
+
+
+def worksheet(rows: Sequence[StandingRow]) -> Export:
+    """Made without a template. rows: of one lab. Who has no grade has no row."""
+    graded = [row for row in rows if row.points is not None]
+    known = [row for row in graded if _identifier(row) or row.student.external.get("email")]
+    cells = (
+        [
+            _identifier(row),
+            defused(row.student.name),
+            defused(row.student.external.get("email", "")),
+            "",
+            number(row.points),
+            number(row.max_points),
+            "Yes",
+            "-",
+            "-",
+            comment(row),
+        ]
+        for row in known
+    )
+    lost = [row for row in graded if row not in known]
+    return Export(
+        table_text(HEADER, cells, has_bom=False),
+        (
+            *told_of("No grade, so not in the file", who(r for r in rows if r.points is None)),
+            *told_of(
+                "Not in the file, since neither Moodle's identifier nor an e-mail address is known",
+                who(lost),
+            ),
+            "Moodle leaves out who was graded there before, unless you tick \"Allow updating "
+            "records that have been modified more recently\". With --template that is not needed.",
+        ),
+    )  # fmt: skip
+
+
+def _identifier(row: StandingRow) -> str:
+    found = participant(row.student.external.get("identifier", ""))
+    return f"{PARTICIPANT}{found}" if found else ""
+
+
+@dataclass(frozen=True)
+class _Columns:
+    grade: int
+    feedback: int
+    email: int | None
+    name: int | None
+    maximum: int | None
+    changeable: int | None
+
+
+def _find(header: Sequence[str], name: str) -> int | None:
+    return next((i for i, cell in enumerate(header) if cell.casefold() == name.casefold()), None)
+
+
+def _columns(header: Sequence[str], grade: str, feedback: str, where: str) -> _Columns:
+    places: list[int] = []
+    for name, option in ((grade, "--grade-column"), (feedback, "--feedback-column")):
+        place = _find(header, name)
+        if place is None:
+            hint = (
+                " In Moodle's settings of the assignment switch on feedback comments, and download "
+                "it again."
+                if name == FEEDBACK
+                else ""
+            )
+            raise UserError(
+                f"{where} has no column '{name}'. Is it Moodle's grading worksheet in another "
+                f"language? Then name the column with {option}; there are: "
+                f"{', '.join(header)}.{hint}"
+            )
+        places.append(place)
+    email = next((i for i, cell in enumerate(header) if "mail" in cell.casefold()), None)
+    return _Columns(
+        grade=places[0],
+        feedback=places[1],
+        email=email,
+        name=_find(header, FULL_NAME),
+        maximum=_find(header, MAXIMUM),
+        changeable=_find(header, CHANGEABLE),
+    )
+
+
+_Key = Callable[[StandingRow], str]
+
+
+def _unique(rows: Sequence[StandingRow], key: _Key) -> dict[str, StandingRow]:
+    """By a key that two students can't have: then it means neither."""
+    counts = Counter(key(row) for row in rows)
+    return {key(row): row for row in rows if key(row) and counts[key(row)] == 1}
+
+
+@dataclass(frozen=True)
+class _Students:
+    """Rows of one lab by what a worksheet may tell of a student."""
+
+    by_number: Mapping[str, StandingRow]
+    by_email: Mapping[str, StandingRow]
+    by_name: Mapping[str, StandingRow]
+
+    def find(self, number_: str, email: str, name: str) -> StandingRow | None:
+        return self.by_number.get(number_) or self.by_email.get(email) or self.by_name.get(name)
+
+
+def _students(rows: Sequence[StandingRow]) -> _Students:
+    return _Students(
+        by_number=_unique(rows, lambda row: participant(_identifier(row))),
+        by_email=_unique(rows, lambda row: row.student.external.get("email", "")),
+        by_name=_unique(rows, lambda row: row.student.name),
+    )
+
+
+def _cell(cells: Sequence[str], column: int | None) -> str:
+    return cells[column] if column is not None and column < len(cells) else ""
+
+
+def filled(
+    template: Table,
+    rows: Sequence[StandingRow],
+    where: str,
+    grade_column: str = GRADE,
+    feedback_column: str = FEEDBACK,
+) -> Export:
+    """The instructor's worksheet with grade and feedback of one lab; all other cells as they
+    were. where: what messages call it. Raises UserError."""
+    header = template.rows[0]
+    columns = _columns(header, grade_column, feedback_column, where)
+    students = _students(rows)
+    # A name that two lines have finds nobody.
+    names = Counter(_cell(line, columns.name) for line in template.rows[1:])
+    done: list[list[str]] = [list(header)]
+    found: set[str] = set()
+    ungraded, locked, strangers = [], [], []
+    for number_, line in enumerate(template.rows[1:], start=2):
+        cells = list(line)
+        done.append(cells)
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise UserError(
+                f"{where}, line {number_}: {len(cells)} cells and not {len(header)}. Download the "
+                "worksheet again, and don't save it with a spreadsheet in between."
+            )
+        name = _cell(cells, columns.name)
+        row = students.find(
+            participant(cells[0]), _cell(cells, columns.email), name if names[name] == 1 else ""
+        )
+        if row is None:
+            strangers.append(name or cells[0])
+            continue
+        found.add(row.student.id)
+        if row.points is None:
+            ungraded.append(row)
+        elif _cell(cells, columns.changeable).casefold() == "no":
+            locked.append(row)
+        else:
+            _check_maximum(_cell(cells, columns.maximum), row, where)
+            cells[columns.grade] = number(row.points)
+            cells[columns.feedback] = _with_comment(cells[columns.feedback], comment(row))
+    lost = [row for row in rows if row.points is not None and row.student.id not in found]
+    return Export(
+        template.with_rows(done).text(),
+        (
+            *told_of("No grade, left as it was", who(ungraded)),
+            *told_of("Moodle does not let this grade be changed, left as it was", who(locked)),
+            *told_of("Graded, and not in the worksheet", who(lost)),
+            *told_of("In the worksheet, and not in the gradebook", strangers),
+        ),
+    )
+
+
+def _check_maximum(cell: str, row: StandingRow, where: str) -> None:
+    """Moodle leaves out grades above its maximum and says nothing."""
+    try:
+        maximum = float(cell.replace(",", "."))
+    except ValueError:
+        return  # none is known, or it is a scale
+    if maximum != row.max_points:
+        raise UserError(
+            f"{where}: the assignment has {maximum:g} points, and {row.lab} is worth "
+            f"{row.max_points:g} in this course. Make both alike, here in course.toml: "
+            f"[labs.{row.lab}] points = {maximum:g}"
+        )

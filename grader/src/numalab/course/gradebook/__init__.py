@@ -1,0 +1,1 @@
+"""What counts of all that was graded, and why."""

@@ -1,0 +1,247 @@
+"""Which grading of a student's lab counts, and what it is worth. Pure functions; the gradebook
+keeps what happened, course.toml says how it counts, and this puts the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from numalab.course.gradebook.node_types import node_types
+from numalab.course.gradebook.rules import DAY_S, Rules
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Attempt, AttemptState, Problem, Student
+from numalab.judging import explain
+
+# Why a student has no grade, for each way in which an attempt can end without one.
+STATE_WORDS: Mapping[AttemptState, str] = {
+    "kit_error": "the grader itself failed",
+    "node_failed": "the node failed",
+    "preempted": "the job had to make room for another",
+    "time_limit": "the job reached its time limit",
+    "cancelled": "the job was cancelled",
+    "lost": "the job left no result",
+}
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """Just these files of a lab, however often a student handed them in. first_at: the earliest
+    time of it that a delivery shows; last_at: the latest one, or when they were first taken in
+    where none shows one."""
+
+    digest: str
+    first_at: datetime | None
+    last_at: datetime
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A graded attempt under the course's rules. language: the better of those that count;
+    earned, gradable, of: as its criteria add up; before: earned over gradable on the scale of
+    the lab's points, None where nothing was gradable; points: the same less the penalty."""
+
+    attempt: Attempt
+    language: str
+    earned: float
+    gradable: float
+    of: float
+    late_s: float
+    penalty: float
+    before: float | None
+    points: float | None
+
+    @property
+    def gradable_share(self) -> float:
+        return self.gradable / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """A row and what it follows from. hand_ins: oldest first; weighed: oldest first."""
+
+    row: StandingRow
+    hand_ins: tuple[HandIn, ...]
+    weighed: tuple[Weighed, ...]
+    deadline: datetime | None
+
+
+def rounded(points: float) -> float:
+    """To two digits, which is what the systems that grades are handed to keep."""
+    return round(points + 1e-9, 2)
+
+
+def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rules) -> float:
+    """Seconds after the deadline; 0 in time, within the grace, or where it is not known."""
+    if first_at is None or deadline is None:
+        return 0.0
+    late_s = (first_at - deadline).total_seconds()
+    return late_s if late_s > rules.late.grace_s else 0.0
+
+
+def duration_words(late_s: float) -> str:
+    if late_s < 60 * 60:
+        return explain.count(max(1, round(late_s / 60)), "minute")
+    if late_s < 2 * DAY_S:
+        return explain.count(round(late_s / 3600), "hour")
+    return explain.count(round(late_s / DAY_S), "day")
+
+
+def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
+    """None where it was not graded, or in no language that counts."""
+    if attempt.state != "graded":
+        return None
+    penalty = rules.late.penalty(late_s)
+    worth = rules.lab(lab).points
+    found = []
+    for result in attempt.results:
+        if result["language"] not in rules.languages:
+            continue
+        gradable = result["max_points"] - result["ungraded_points"]
+        before = worth * result["points"] / gradable if gradable else None
+        found.append(
+            Weighed(
+                attempt=attempt,
+                language=result["language"],
+                earned=result["points"],
+                gradable=gradable,
+                of=result["max_points"],
+                late_s=late_s,
+                penalty=penalty,
+                before=before,
+                points=None if before is None else rounded(before * (1 - penalty)),
+            )
+        )
+    return max(found, key=_worth) if found else None
+
+
+def _worth(one: Weighed) -> tuple[float, float, float]:
+    """Orders gradings; before the penalty, too, so that of two that earn nothing the better one
+    is shown."""
+    points = -1.0 if one.points is None else one.points
+    return points, -1.0 if one.before is None else one.before, one.gradable
+
+
+def _choose(
+    weighed: Sequence[Weighed],
+    hand_ins: Sequence[HandIn],
+    late: Mapping[str, float],
+    rules: Rules,
+) -> tuple[Weighed | None, HandIn | None]:
+    """The one that counts, and what was handed in for it; weighed and hand_ins oldest first;
+    late: seconds, by digest. Without a grading the hand-in is the one that waits for it."""
+    by_digest = {one.digest: one for one in hand_ins}
+    accepted = [w for w in weighed if w.penalty < 1]
+    if rules.counts == "last":
+        if not hand_ins:
+            return None, None
+        # What is too late to earn anything does not take the place of what came before it.
+        earning = [one for one in hand_ins if rules.late.penalty(late[one.digest]) < 1]
+        last = (earning or hand_ins)[-1]
+        of_last = [w for w in weighed if w.attempt.item.digest == last.digest]
+        return (of_last[-1] if of_last else None), last
+    if rules.counts == "best_before_deadline":
+        accepted = [w for w in weighed if w.late_s == 0] or accepted
+    candidates = accepted or list(weighed)
+    if not candidates:
+        return None, (hand_ins[-1] if hand_ins else None)
+    best = max(enumerate(candidates), key=lambda pair: (*_worth(pair[1]), pair[0]))[1]
+    return best, by_digest.get(best.attempt.item.digest)
+
+
+def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
+    """A sentence on a lab without a grade."""
+    if hand_in is None:
+        return "Nothing was handed in."
+    of_it = [a for a in attempts if a.item.digest == hand_in.digest]
+    if not of_it:
+        return "Handed in, and not graded yet."
+    last = of_it[-1]
+    if last.state == "graded":
+        listed = explain.listed(sorted({r["language"] for r in last.results}) or ["no language"])
+        counted = explain.listed(rules.languages)
+        return f"Graded in {listed}, and in this course {counted} counts."
+    why = f" ({last.why.rstrip('.')})" if last.why else ""
+    return (
+        f"Not graded: {STATE_WORDS[last.state]}{why}. That says nothing about your code; it is "
+        "to be graded again."
+    )
+
+
+def _oldest_first(
+    attempts: Iterable[Attempt], hand_ins: Sequence[HandIn]
+) -> tuple[list[HandIn], list[Attempt]]:
+    """Both in order; a hand-in is made up where a delivery that would show it is not there."""
+    known = {one.digest for one in hand_ins}
+    every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
+    for attempt in found:
+        if attempt.item.digest not in known:
+            known.add(attempt.item.digest)
+            at = datetime.fromisoformat(attempt.started_at).astimezone()
+            every.append(HandIn(attempt.item.digest, None, at))
+    every.sort(key=lambda one: one.last_at)
+    order = {one.digest: number for number, one in enumerate(every)}
+    found.sort(key=lambda a: (order[a.item.digest], a.ended_at, a.number))
+    return every, found
+
+
+def account(
+    student: Student,
+    lab: str,
+    hand_ins: Sequence[HandIn],
+    attempts: Sequence[Attempt],
+    problems: Sequence[Problem],
+    rules: Rules,
+) -> Account:
+    """problems: the student's own, of the last delivery."""
+    ordered, found = _oldest_first(attempts, hand_ins)
+    deadline, worth = rules.deadline(student.id, lab), rules.lab(lab).points
+    late = {one.digest: lateness_s(one.first_at, deadline, rules) for one in ordered}
+    weighed = [w for a in found if (w := weigh(a, late[a.item.digest], lab, rules)) is not None]
+    counted, hand_in = _choose(weighed, ordered, late, rules)
+    override = rules.override(student.id, lab)
+    notes = list(hand_in.notes) if hand_in is not None else []
+    if counted is None:
+        if hand_in is None and problems:
+            notes += ["Nothing was handed in that can be graded.", *(p.why for p in problems)]
+        else:
+            notes.append(_why_not(found, hand_in, rules))
+        earlier = [w for w in weighed if w.points is not None]
+        if earlier:
+            shown = f"{earlier[-1].points:g} of {worth:g}"
+            notes.append(f"What was handed in before it was graded with {shown} points.")
+    elif counted.points is None:
+        notes.append("None of the criteria could be graded on that node.")
+    types = node_types(found)
+    if len(types) > 1:
+        notes.append(
+            f"The gradings ran on different types of node, {explain.listed(types)}; what can be "
+            "graded differs between them."
+        )
+    points = counted.points if counted else None
+    late_s = counted.late_s if counted else (late[hand_in.digest] if hand_in else 0.0)
+    penalty = counted.penalty if counted else rules.late.penalty(late_s)
+    if override is not None:
+        points, penalty = override.points, 0.0
+    row = StandingRow(
+        student=student,
+        lab=lab,
+        attempt=counted.attempt if counted else None,
+        others=tuple(a for a in found if counted is None or a is not counted.attempt),
+        points=points,
+        max_points=worth,
+        gradable_points=rounded(worth * counted.gradable_share) if counted else None,
+        is_provisional=(
+            override is None
+            and counted is not None
+            and counted.gradable_share < rules.provisional_below
+        ),
+        late_s=late_s,
+        penalty=penalty,
+        override_reason=override.reason if override else "",
+        notes=tuple(notes),
+        language=counted.language if counted else "",
+        is_handed_in=hand_in is not None,
+    )
+    return Account(row, tuple(ordered), tuple(weighed), deadline)

@@ -1,0 +1,73 @@
+"""What is said of a grade in a gradebook's comment, on a line each. Plain text; each target makes
+of it what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalab.course.gradebook.counting import duration_words
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Json
+from numalab.judging import explain
+from numalab.judging.verdict import Verdict, read_verdict
+from numalab.reports import report
+
+PLAIN_WORDS = {status: word for status, (word, _) in report.STATUS_STYLE.items()}
+
+
+def grade_words(row: StandingRow) -> str:
+    if row.points is None:
+        return "No grade"
+    provisional = ", provisional" if row.is_provisional else ""
+    return f"{row.points:g} of {row.max_points:g} points{provisional}"
+
+
+def share_words(result: Json) -> str:
+    """What the points follow from: as the criteria add up."""
+    gradable = result["max_points"] - result["ungraded_points"]
+    notes = report.points_notes(read_verdict(result), is_untimed=False)
+    language = report.LANGUAGE_NAMES[result["language"]]
+    of = f"{result['points']} of {explain.count(gradable, 'point')} in {language}"
+    return of + (f" ({notes})" if notes else "")
+
+
+def notices(row: StandingRow) -> Iterator[str]:
+    """What the grade rests on beside the criteria, a sentence each."""
+    if row.override_reason:
+        yield f"Set by hand: {row.override_reason.rstrip('.')}."
+    if row.is_provisional and row.gradable_points is not None:
+        yield (
+            f"Provisional: {row.gradable_points:g} of the {row.max_points:g} points could be "
+            "graded. The rest was too noisy to tell, or the node can't show it."
+        )
+    if row.late_s > 0:
+        took = explain.percent(row.penalty) if row.penalty else "nothing"
+        yield f"Handed in {duration_words(row.late_s)} after the deadline: {took} taken off."
+    yield from row.notes
+
+
+def criterion_lines(verdict: Verdict) -> Iterator[str]:
+    """As the report has them: status, name, points, and why unless it passed."""
+    for one in report.criterion_rows(verdict.criteria):
+        criterion = one.criterion
+        points = f" {one.points}" if one.points else ""
+        line = f"{PLAIN_WORDS[criterion.status]}: {criterion.name}{points}"
+        if criterion.status == "pass":
+            yield line
+            continue
+        place = "" if criterion.where == "here" else f"on {criterion.where}: "
+        bound = report.bound_words(criterion)
+        yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{one.where_too}"
+
+
+def summary_lines(row: StandingRow) -> list[str]:
+    """The grade and what it rests on, without the criteria."""
+    result = row.result
+    follows = f": {share_words(result)}" if result is not None and not row.override_reason else ""
+    return [f"{grade_words(row)}{follows}.", *notices(row)]
+
+
+def feedback_lines(row: StandingRow) -> list[str]:
+    result = row.result
+    criteria = criterion_lines(read_verdict(result)) if result is not None else ()
+    return [*summary_lines(row), *criteria]

@@ -1,0 +1,558 @@
+"""The gradebook: everything that was handed in and graded, in one SQLite file.
+
+It is an index, not the truth. The truth lies in files that are never changed: each delivery in
+deliveries/, each attempt in its folder. So the file may be deleted at any time and be made again
+from them, and a process that is killed can only leave it behind them, never ahead.
+
+One process writes it, the head of a batch, and keeps others out with a lock beside it, since
+SQLite's own locks can't be relied on where files are shared over a network
+(https://www.sqlite.org/faq.html#q5). The journal is a rollback journal: write-ahead logging
+needs memory that all readers share with the writer, which there is on one host only
+(https://www.sqlite.org/wal.html).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from numalab.course import stored
+from numalab.course.attempts import kept_attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.counting import Account, HandIn, account
+from numalab.course.gradebook.node_types import kept
+from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.standing import Standing
+from numalab.course.locks import held
+from numalab.course.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import partial_path, read_json, write_json
+
+SCHEMA_VERSION = 1
+BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
+CHUNK = 500  # attempts parsed at once
+# Keys that mean a student in one assignment of the course's system and in no other.
+OF_ONE_LAB = ("identifier",)
+_TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
+
+_SCHEMA = """
+CREATE TABLE students (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, external TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE deliveries (
+    number INTEGER PRIMARY KEY, layout TEXT NOT NULL, taken_in_at TEXT NOT NULL
+);
+CREATE TABLE submissions (
+    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL,
+    first_at TEXT, last_at TEXT, taken_in_at TEXT NOT NULL,
+    external TEXT NOT NULL, notes TEXT NOT NULL, PRIMARY KEY (student, lab, digest)
+) WITHOUT ROWID;
+CREATE TABLE problems (source TEXT NOT NULL, why TEXT NOT NULL, student TEXT);
+CREATE TABLE nodes (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
+CREATE TABLE attempts (
+    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL, kit_digest TEXT NOT NULL,
+    effort TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL,
+    started_at TEXT NOT NULL, ended_at TEXT NOT NULL, sandbox TEXT NOT NULL,
+    why TEXT NOT NULL, job TEXT NOT NULL, node INTEGER NOT NULL, results TEXT NOT NULL,
+    PRIMARY KEY (student, lab, digest, kit_digest, effort, number)
+);
+"""
+
+Progress = Callable[[str], None]
+
+
+def _compact(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _utc(at: str) -> str:
+    """The same moment in one zone and of one length, so that texts compare as times do."""
+    return datetime.fromisoformat(at).astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _slim(results: Iterable[Json]) -> list[Json]:
+    """Without what takes most room and is in the attempt's folder."""
+    return [
+        {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
+        | {
+            "criteria": [
+                {key: value for key, value in one.items() if key != _TIMING}
+                for one in result.get("criteria", ())
+            ]
+        }
+        for result in results
+    ]
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """All that standings are made from. external_of: a student's keys as they came with a lab."""
+
+    students: dict[str, Student]
+    external_of: dict[tuple[str, str], dict[str, str]]
+    hand_ins: dict[tuple[str, str], list[HandIn]]
+    attempts: dict[tuple[str, str], list[Attempt]]
+    problems: tuple[Problem, ...]
+    problems_of: dict[str, list[Problem]]
+
+    def pairs(self, rules: Rules) -> list[tuple[Student, str]]:
+        """Students by name, each with every lab that the course or a delivery names."""
+        labs = set(rules.labs)
+        labs |= {lab for _, lab in self.hand_ins} | {lab for _, lab in self.attempts}
+        ordered = sorted(self.students.values(), key=lambda s: (s.name.casefold(), s.id))
+        return [(student, lab) for student in ordered for lab in sorted(labs)]
+
+    def account(self, student: Student, lab: str, rules: Rules) -> Account:
+        key = (student.id, lab)
+        external = {k: v for k, v in student.external.items() if k not in OF_ONE_LAB}
+        return account(
+            replace(student, external=external | self.external_of.get(key, {})),
+            lab,
+            self.hand_ins.get(key, ()),
+            self.attempts.get(key, ()),
+            self.problems_of.get(student.id, ()),
+            rules,
+        )
+
+
+class Gradebook:
+    """An open gradebook; open_gradebook makes one."""
+
+    def __init__(self, course: CourseFolder, database: sqlite3.Connection) -> None:
+        self._course, self._database = course, database
+
+    # ---- writing ------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._database
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def add_submissions(self, intake: Intake) -> None:
+        """Keeps a delivery, unless it is the last one once more. Its problems take the place of
+        those before."""
+        files = _delivery_files(self._course)
+        if files:
+            number, path = files[-1]
+            if _read_delivery(path)[0] == intake:
+                self._catch_up()
+                return
+        else:
+            number = 0
+        path = self._course.delivery(number + 1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(path, {"schema": 1, "taken_in_at": at} | stored.intake_json(intake), indent=None)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Takes in the deliveries that are kept and not yet here."""
+        (here,) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
+        for number, path in _delivery_files(self._course):
+            if number > here[0]:
+                intake, taken_in_at = _read_delivery(path)
+                with self._transaction() as database:
+                    _insert_delivery(database, number, intake, taken_in_at)
+
+    def add_attempts(self, attempts: Iterable[Attempt]) -> int:
+        """Those that are here already change nothing. Returns how many were new."""
+        with self._transaction() as database:
+            return sum(_insert_attempt(database, attempt) for attempt in attempts)
+
+    def rebuild(self, progress: Progress = lambda step: None) -> None:
+        """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
+        self._database.close()
+        _make_again(self._course, progress)
+        self._database = _connect(self._course.gradebook)
+
+    # ---- reading ------------------------------------------------------------------
+
+    def _contents(self) -> _Contents:
+        database = self._database
+        students = {
+            id_: Student(id_, name, json.loads(external))
+            for id_, name, external in database.execute("SELECT id, name, external FROM students")
+        }
+        hand_ins: dict[tuple[str, str], list[HandIn]] = defaultdict(list)
+        external_of: dict[tuple[str, str], dict[str, str]] = {}
+        for (
+            student,
+            lab,
+            digest,
+            first_at,
+            last_at,
+            taken_in_at,
+            external,
+            notes,
+        ) in database.execute(
+            "SELECT student, lab, digest, first_at, last_at, taken_in_at, external, notes "
+            "FROM submissions ORDER BY taken_in_at, last_at"
+        ):
+            external_of[student, lab] = json.loads(external)
+            hand_ins[student, lab].append(
+                HandIn(
+                    digest,
+                    datetime.fromisoformat(first_at) if first_at else None,
+                    datetime.fromisoformat(last_at or taken_in_at),
+                    tuple(json.loads(notes)),
+                )
+            )
+        attempts: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+        for attempt in _read_attempts(database):
+            attempts[attempt.item.student_id, attempt.item.lab].append(attempt)
+        problems = tuple(
+            Problem(source, why, students.get(student))
+            for source, why, student in database.execute(
+                "SELECT source, why, student FROM problems ORDER BY rowid"
+            )
+        )
+        problems_of: dict[str, list[Problem]] = defaultdict(list)
+        for problem in problems:
+            if problem.student is not None:
+                problems_of[problem.student.id].append(problem)
+        return _Contents(students, external_of, hand_ins, attempts, problems, problems_of)
+
+    def states(self) -> dict[tuple[Item, int], AttemptState]:
+        """How each attempt that is here has ended, by its item and number."""
+        return {
+            (Item(*row[:5]), row[5]): row[6]
+            for row in self._database.execute(
+                "SELECT student, lab, digest, kit_digest, effort, number, state FROM attempts"
+            )
+        }
+
+    def hand_ins_graded(self) -> tuple[int, int]:
+        """How many of the newest hand-ins have been graded, and how many there are."""
+        graded, known = self._database.execute(
+            "SELECT coalesce(sum(EXISTS (SELECT * FROM attempts AS a WHERE a.student = s.student "
+            "AND a.lab = s.lab AND a.digest = s.digest AND a.state = 'graded')), 0), count(*) "
+            "FROM submissions AS s WHERE s.digest = (SELECT digest FROM submissions AS n WHERE "
+            "n.student = s.student AND n.lab = s.lab ORDER BY taken_in_at DESC, last_at DESC "
+            "LIMIT 1)"
+        ).fetchone()
+        return graded, known
+
+    def standing(self, rules: Rules) -> Standing:
+        """Where the class stands under these rules."""
+        contents = self._contents()
+        return Standing(
+            rows=tuple(
+                contents.account(student, lab, rules).row for student, lab in contents.pairs(rules)
+            ),
+            problems=(*contents.problems, *_unknown(rules, contents.students)),
+            title=rules.title,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def accounts(self, rules: Rules, student_id: str) -> list[Account]:
+        """What one student's rows follow from. Raises UserError where there is no such student."""
+        contents = self._contents()
+        if student_id not in contents.students:
+            raise UserError(f"there is no student '{student_id}'{_near(student_id, contents)}")
+        return [
+            contents.account(student, lab, rules)
+            for student, lab in contents.pairs(rules)
+            if student.id == student_id
+        ]
+
+
+def _near(student_id: str, contents: _Contents) -> str:
+    """Who may have been meant: an id like it, or somebody whose name holds it."""
+    ids = difflib.get_close_matches(student_id, contents.students, n=3)
+    ids += [
+        s.id
+        for s in contents.students.values()
+        if student_id.casefold() in s.name.casefold() and s.id not in ids
+    ][:3]
+    if ids:
+        return f". Did you mean {', '.join(ids)}?"
+    return "; ./numalab gradebook show lists all."
+
+
+def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
+    """What course.toml says of students that are not there."""
+    named = [("[[override]]", one.student_id) for one in rules.overrides]
+    named += [("[[extension]]", one.student_id) for one in rules.extensions]
+    for where, student_id in dict.fromkeys(named):
+        if student_id not in students:
+            yield Problem(
+                "course.toml",
+                f"{where} names the student '{student_id}', who is not in the gradebook; it has "
+                "no effect. ./numalab gradebook show lists the ids.",
+            )
+
+
+def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
+    nodes = {
+        number: json.loads(facts)
+        for number, facts in database.execute("SELECT id, facts FROM nodes")
+    }
+    cursor = database.execute(
+        "SELECT student, lab, digest, kit_digest, effort, number, state, started_at, ended_at, "
+        "sandbox, why, job, node, results FROM attempts"
+    )
+    same: dict[str, str] = {}  # one text for all that are equal: a class has few different ones
+    while rows := cursor.fetchmany(CHUNK):
+        # One call for many: the parser then shares the keys between them.
+        results = json.loads(f"[{','.join(row[-1] for row in rows)}]")
+        for row, found in zip(rows, results, strict=True):
+            for result in found:
+                for one in result["criteria"]:
+                    for key, value in one.items():
+                        if isinstance(value, str):
+                            one[key] = same.setdefault(value, value)
+            student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
+            number, state, started_at, ended_at, sandbox, why, job, node = row[5:13]
+            yield Attempt(
+                item=Item(student, lab, digest, kit_digest, effort),
+                number=number,
+                state=same.setdefault(state, state),  # type: ignore[arg-type]
+                started_at=started_at,
+                ended_at=ended_at,
+                results=tuple(found),
+                node=nodes[node],
+                sandbox=same.setdefault(sandbox, sandbox),  # type: ignore[arg-type]
+                why=same.setdefault(why, why),
+                job=job,
+            )
+
+
+# ---- into the database ------------------------------------------------------------------
+
+
+def _insert_student(database: sqlite3.Connection, student: Student) -> None:
+    """The newest name; keys of the course's system are added to those known."""
+    known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
+    external = (json.loads(known[0]) if known else {}) | dict(student.external)
+    database.execute(
+        "INSERT OR REPLACE INTO students VALUES (?, ?, ?)",
+        (student.id, student.name, _compact(external)),
+    )
+
+
+def _insert_delivery(
+    database: sqlite3.Connection, number: int, intake: Intake, taken_in_at: str
+) -> None:
+    database.execute(
+        "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
+    )
+    for one in intake.submissions:
+        _insert_student(database, one.student)
+        at = None if one.handed_in_at is None else _utc(one.handed_in_at)
+        # min() and max() of two values are NULL where one is.
+        database.execute(
+            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (student, lab, digest) DO UPDATE SET "
+            "first_at = coalesce(min(first_at, excluded.first_at), first_at, excluded.first_at), "
+            "last_at = coalesce(max(last_at, excluded.last_at), last_at, excluded.last_at), "
+            "taken_in_at = excluded.taken_in_at, external = excluded.external, "
+            "notes = excluded.notes",
+            (
+                one.student.id, one.lab, one.digest, at, at, taken_in_at,
+                _compact(dict(one.student.external)), _compact(one.notes),
+            ),
+        )  # fmt: skip
+    database.execute("DELETE FROM problems")
+    for problem in intake.problems:
+        if problem.student is not None:
+            _insert_student(database, problem.student)
+        database.execute(
+            "INSERT INTO problems VALUES (?, ?, ?)",
+            (problem.source, problem.why, problem.student.id if problem.student else None),
+        )
+
+
+def _insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
+    """Whether it was not there."""
+    facts = _compact(kept(attempt.node))
+    database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
+    item = attempt.item
+    done = database.execute(
+        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "(SELECT id FROM nodes WHERE facts = ?), ?)",
+        (
+            item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
+            attempt.state, _utc(attempt.started_at), _utc(attempt.ended_at), attempt.sandbox,
+            attempt.why, attempt.job, facts, _compact(_slim(attempt.results)),
+        ),
+    )  # fmt: skip
+    database.execute(
+        "INSERT OR IGNORE INTO students VALUES (?, ?, '{}')", (item.student_id, item.student_id)
+    )
+    return done.rowcount == 1
+
+
+# ---- files ------------------------------------------------------------------------------
+
+
+def _delivery_files(course: CourseFolder) -> list[tuple[int, Path]]:
+    found = course.deliveries.glob("*.json")
+    return sorted((int(path.stem), path) for path in found if path.stem.isdigit())
+
+
+def _read_delivery(path: Path) -> tuple[Intake, str]:
+    data = read_json(path)
+    try:
+        return stored.parse_intake(data), data["taken_in_at"]
+    except (stored.BadRecord, KeyError, TypeError) as error:
+        raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
+
+
+def _leftovers(path: Path) -> list[Path]:
+    """What SQLite may leave beside a database."""
+    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
+
+
+def _make_again(course: CourseFolder, progress: Progress) -> None:
+    """Beside the old one, and then in its place."""
+    path = partial_path(course.gradebook)
+    _remove(path, *_leftovers(path))
+    try:
+        with contextlib.closing(_connect(path)) as database:
+            _fill(Gradebook(course, database), course, progress)
+        _remove(*_leftovers(course.gradebook))
+        path.replace(course.gradebook)
+    except BaseException:
+        _remove(path, *_leftovers(path))
+        raise
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _fill(book: Gradebook, course: CourseFolder, progress: Progress) -> None:
+    progress("reading deliveries")
+    book._catch_up()
+    some: list[Attempt] = []
+    done = 0
+    for attempt in kept_attempts(course):
+        some.append(attempt)
+        if len(some) == CHUNK:
+            done += len(some)
+            book.add_attempts(some)
+            some.clear()
+            progress(f"reading attempts, {done:,} so far")
+    book.add_attempts(some)
+
+
+def _other_version(path: Path) -> UserError:
+    return UserError(
+        f"{path} was made by another version of the kit. It can be made again from what is in "
+        f"{path.parent}: ./numalab gradebook rebuild {path.parent}"
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Makes the file where there is none."""
+    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    try:
+        database.execute("PRAGMA journal_mode = DELETE")
+        database.execute("PRAGMA synchronous = FULL")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables:
+            database.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            )
+        elif version != SCHEMA_VERSION:
+            raise _other_version(path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def _lock(course: CourseFolder) -> Iterator[None]:
+    """Keeps other writers out. Raises BusyError where there is one."""
+
+    def busy(holder: str) -> str:
+        return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
+
+    with held(course.gradebook_lock, busy):
+        yield
+
+
+@contextmanager
+def _told(course: CourseFolder) -> Iterator[None]:
+    """Turns what SQLite complains of into what to do about it."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise KitError(f"{course.gradebook} can't be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise UserError(
+            f"{course.gradebook} is damaged ({error}). It can be made again from what is in "
+            f"{course.root}: ./numalab gradebook rebuild {course.root}"
+        ) from error
+
+
+@contextmanager
+def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
+    """The course's gradebook, made where there is none. For reading only it takes no lock, and
+    what the head writes meanwhile is seen whole or not at all. Raises BusyError and UserError."""
+    if not read_only:
+        try:
+            course.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
+        with _lock(course), _told(course):
+            database = _connect(course.gradebook)
+            book = Gradebook(course, database)
+            try:
+                book._catch_up()
+                yield book
+            finally:
+                book._database.close()
+        return
+    if not course.gradebook.is_file():
+        raise UserError(
+            f"{course.root} has no gradebook. `./numalab batch grade SUBMISSIONS --out "
+            f"{course.root}` makes one, and `./numalab gradebook rebuild {course.root}` makes it "
+            "again from what was graded."
+        )
+    with _told(course), contextlib.closing(_connect_to_read(course)) as database:
+        yield Gradebook(course, database)
+
+
+def _connect_to_read(course: CourseFolder) -> sqlite3.Connection:
+    """A writer that was killed leaves a journal, and only who may write can undo what it holds
+    of a change."""
+    uri = course.gradebook.absolute().as_uri()
+    journal = course.gradebook.with_name(course.gradebook.name + "-journal")
+    mode = "rw" if journal.exists() and os.access(course.gradebook, os.W_OK) else "ro"
+    database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+    try:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    if version != SCHEMA_VERSION:
+        database.close()
+        raise _other_version(course.gradebook)
+    return database
+
+
+def rebuild(course: CourseFolder, progress: Progress) -> None:
+    """As Gradebook.rebuild, whatever state the file is in."""
+    if not course.root.is_dir():
+        raise UserError(f"there is no folder {course.root}")
+    with _lock(course), _told(course):
+        _make_again(course, progress)

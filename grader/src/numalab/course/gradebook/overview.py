@@ -1,0 +1,77 @@
+"""The gradebook as a table in 80 columns, for `gradebook show`: lines of text, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.errors import WIDTH
+from numalab.judging import explain
+
+CELL = 7  # columns of a lab
+MOST_NAME = 36
+MARKS = {
+    "*": "provisional",
+    "!": "set by hand",
+    "-": "late",
+    "?": "handed in, no grade yet",
+    ".": "not handed in",
+}
+
+
+def _cell(row: StandingRow | None) -> tuple[str, str]:
+    """Points, and marks."""
+    if row is None or (row.points is None and not row.is_handed_in):
+        return "", "."
+    if row.points is None:
+        return "", "?"
+    if row.override_reason:
+        return f"{row.points:g}", "!"
+    return f"{row.points:g}", ("*" if row.is_provisional else "") + ("-" if row.late_s else "")
+
+
+def _blocks(labs: Sequence[str], name_width: int) -> Iterator[Sequence[str]]:
+    """As many labs as fit beside the names."""
+    size = max(1, (WIDTH - name_width) // CELL)
+    for start in range(0, len(labs), size):
+        yield labs[start : start + size]
+
+
+def table_lines(standing: Standing) -> Iterator[str]:
+    """A line for each student, with a column for each lab; several tables where there are more
+    labs than fit."""
+    students = {row.student.id: row.student for row in standing.rows}
+    labs = sorted({row.lab for row in standing.rows})
+    cells = {(row.student.id, row.lab): row for row in standing.rows}
+    label_of = {id_: f"{student.name} ({id_})" for id_, student in students.items()}
+    width = min(MOST_NAME, max((cell_len(label) for label in label_of.values()), default=7)) + 1
+    if standing.title:
+        yield standing.title
+        yield ""
+    used: set[str] = set()
+    for number, some in enumerate(_blocks(labs, width)):
+        if number:
+            yield ""
+        heads = (f"{lab.partition('_')[0][: CELL - 1]:>{CELL}}" for lab in some)
+        yield f"{'student':<{width}}{''.join(heads)}"
+        for id_, label in label_of.items():
+            shown = [_cell(cells.get((id_, lab))) for lab in some]
+            used.update(mark for _, marks in shown for mark in marks)
+            line = "".join(f"{points + marks:>{CELL}}" for points, marks in shown)
+            yield set_cell_size(printable(label), width) + line
+    graded = [row for row in standing.rows if row.points is not None]
+    yield ""
+    yield (
+        f"{explain.count(len(students), 'student')}, {explain.count(len(labs), 'lab')}, "
+        f"{explain.count(len(graded), 'grade')}."
+    )
+    legend = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in used]
+    if legend:
+        yield "; ".join(legend)
+
+
+def printable(text: str) -> str:
+    """A name is somebody else's, and a terminal obeys control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

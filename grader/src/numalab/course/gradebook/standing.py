@@ -1,0 +1,65 @@
+"""Where a class stands: for each student and lab the attempt that counts, and what it is worth.
+
+Made from the gradebook under the course's rules; what reports and exports are made from. Points
+here are final: late penalty taken off, override put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalab.course.records import Attempt, Json, Problem, Student
+
+
+@dataclass(frozen=True)
+class StandingRow:
+    """One student in one lab. attempt: the one that counts, None where nothing was graded (yet):
+    handed in but not graded, or only infrastructure failures, as notes say; others: every other
+    attempt, oldest first, infrastructure failures too. points: on the scale of max_points, which
+    the lab is worth in the course; None where there is no grade; gradable_points: how many of
+    max_points could be graded in this attempt, None without one; is_provisional: that is below
+    the course's share. late_s: seconds after the deadline, 0 in time or without deadline;
+    penalty: share of the points taken off for it, 0 to 1. override_reason: empty unless points
+    were set by hand. notes: for the student, one sentence each. language: the one that counts of
+    those that the attempt graded; empty: the best of them by its share of the points.
+    is_handed_in: False where there is nothing to grade."""
+
+    student: Student
+    lab: str
+    attempt: Attempt | None
+    others: tuple[Attempt, ...]
+    points: float | None
+    max_points: float
+    gradable_points: float | None
+    is_provisional: bool
+    late_s: float
+    penalty: float
+    override_reason: str
+    notes: tuple[str, ...]
+    language: str = ""
+    is_handed_in: bool = True
+
+    @property
+    def result(self) -> Json | None:
+        """What counts: of the attempt, in its language."""
+        found = self.attempt.results if self.attempt is not None else ()
+        if self.language:
+            found = tuple(one for one in found if one["language"] == self.language)
+        return max(found, key=_share, default=None)
+
+
+def _share(result: Json) -> float:
+    """Points over those that could be graded, 0 to 1; -1 where none could."""
+    gradable: float = result["max_points"] - result["ungraded_points"]
+    return result["points"] / gradable if gradable else -1.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """rows: by student, then lab, one for each that the delivery or the course names. problems:
+    of the last delivery; title: of the course; made_at: ISO 8601 with zone."""
+
+    rows: tuple[StandingRow, ...]
+    problems: tuple[Problem, ...]
+    title: str
+    made_at: str

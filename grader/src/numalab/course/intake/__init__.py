@@ -1,0 +1,1 @@
+"""Deliveries of a class: what was handed in, by whom, for which lab."""

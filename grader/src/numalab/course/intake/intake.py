@@ -1,0 +1,305 @@
+"""Takes a delivery in: who has handed in what, and the files, into the course's folder.
+
+Whatever is in a delivery ends as a submission or as a problem with a sentence for the student;
+only what systems leave there by themselves (.DS_Store and the like) is passed over. The same
+delivery taken in again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numalab.course.course_folder import PARTIAL, CourseFolder
+from numalab.course.intake.archives import (
+    DELIVERY,
+    STUDENT,
+    SUFFIXES,
+    archive_suffix,
+    copied,
+    open_archive,
+    without_suffix,
+)
+from numalab.course.intake.choosing import (
+    Chosen,
+    choose_files,
+    lab_in_name,
+    lab_of_folder,
+    wanted_names,
+)
+from numalab.course.intake.clones import last_commit_at, make_empty_repository
+from numalab.course.intake.layouts import Delivered, Layout, read_layout, unwrapped
+from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
+from numalab.course.intake.students import identify, read_known, write_known
+from numalab.course.intake.trees import Entry, Refused, folded, open_plainly, shown, walk_folder
+from numalab.course.records import Intake, Problem, Student, Submission
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import read_json, write_json
+from numalab.labs.declaration import Lab
+
+SCHEMA = 1
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """A student's files of one lab, before they are written."""
+
+    student: Student
+    source: str
+    chosen: Chosen
+    notes: tuple[str, ...]
+    handed_in_at: str | None
+
+    def submission(self) -> Submission:
+        return Submission(
+            student=self.student,
+            lab=self.chosen.lab.name,
+            languages=self.chosen.languages,
+            digest=self.chosen.digest,
+            files=tuple(sorted(self.chosen.files)),
+            handed_in_at=self.handed_in_at,
+            source=shown(self.source),
+            notes=(*self.notes, *self.chosen.notes),
+        )
+
+
+def take_in(
+    delivery: Path,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    progress: Progress,
+    students: Path | None = None,
+) -> Intake:
+    """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
+    those that are asked for, by name; students: a list of the class, of whom those who handed in
+    nothing are problems. Raises UserError where it is no delivery or no list, and KitError where
+    the course can't be written. The caller holds the course's lock."""
+    if course.root.resolve().is_relative_to(delivery.resolve()):
+        raise UserError(
+            f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
+            "student's; choose another place for it"
+        )
+    listed, remarks = ((), ()) if students is None else read_student_list(students)
+    with ExitStack() as stack:
+        progress("reading the delivery")
+        wanted = {name for lab in labs.values() for name in wanted_names(lab)}
+        entries = _open(delivery, stack, labs)
+        layout = read_layout(entries, without_suffix(delivery.name), wanted)
+        if students is not None:
+            layout = _with_list(layout, listed, students.name, remarks)
+        try:
+            course.root.mkdir(parents=True, exist_ok=True)
+            return _take_in(layout, delivery, course, labs, progress, stack)
+        except OSError as error:
+            raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
+
+
+def _take_in(
+    layout: Layout,
+    delivery: Path,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    progress: Progress,
+    stack: ExitStack,
+) -> Intake:
+    people = [one.person for one in layout.delivered]
+    students, known = identify(people, read_known(course.students))
+    # First of all, so that ids are the same if this ends here and is begun again.
+    write_known(course.students, known)
+    for left in course.submissions.glob(f"*/{PARTIAL}*"):
+        shutil.rmtree(left)
+    hint = lab_in_name(delivery.name, labs)
+    problems = list(layout.problems)
+    handed: list[HandIn] = []
+    empty = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "empty.git"
+    make_empty_repository(empty)
+    for count, (one, student) in enumerate(zip(layout.delivered, students, strict=True), start=1):
+        progress(f"reading hand-ins, {count} of {len(students)}")
+        if isinstance(student, str):
+            problems.append(Problem(shown(one.source), student))
+            continue
+        chosen, sentences = _chosen(one, labs, hint)
+        at = one.handed_in_at
+        if one.repository is not None and chosen:
+            at = last_commit_at(one.repository, empty) or at
+        if not chosen:
+            sentences = (" ".join([*sentences, *one.notes]),)
+        problems += [Problem(shown(one.source), text, student) for text in sentences]
+        handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
+    handed, clashes = _one_each(handed)
+    for count, hand_in in enumerate(handed, start=1):
+        progress(f"writing, {count} of {len(handed)}")
+        _write(course, hand_in)
+    submissions = tuple(hand_in.submission() for hand_in in handed)
+    intake = Intake(layout.name, submissions, (*problems, *clashes))
+    _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)})
+    return intake
+
+
+# ---- reading -------------------------------------------------------------------------------
+
+
+def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[Entry, ...]:
+    """The entries of a delivery. Raises UserError."""
+    try:
+        if delivery.is_dir():
+            entries = tuple(walk_folder(delivery))
+        elif delivery.is_file():
+            file = stack.enter_context(open_plainly(delivery.resolve()))
+            entries = open_archive(file, delivery.name, DELIVERY, stack)
+            inside = unwrapped(entries)
+            if inside and not _hand_in_itself(inside, labs):
+                entries = inside
+        else:
+            raise UserError(
+                f"there is no {delivery}; name the folder or the archive that holds the class's "
+                "hand-ins"
+            )
+    except Refused as error:
+        raise UserError(
+            f"{delivery} can't be read: {error}. A delivery is a folder, or an archive "
+            f"({', '.join(SUFFIXES)})."
+        ) from error
+    except OSError as error:
+        raise UserError(f"{delivery} can't be read: {reason_of(error)}") from error
+    if not entries:
+        raise UserError(f"{delivery} is empty; name the folder with the class's hand-ins")
+    found = _hand_in_itself(entries, labs)
+    if found:
+        raise UserError(
+            f"{delivery} holds {shown(found)} itself, so it is one student's hand-in. Name the "
+            "folder above it, which has a folder or an archive for each student."
+        )
+    return entries
+
+
+def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
+    """What shows that these are not of a class but of one student: a lab's folder, or a file
+    that is graded, at the top. Empty: nothing does."""
+    wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
+    for top, is_itself in dict.fromkeys((one.path[0], len(one.path) == 1) for one in entries):
+        is_lab = lab_of_folder(top, labs) == top
+        if is_lab or (is_itself and folded(top) in wanted):
+            return top
+    return ""
+
+
+def _with_list(
+    layout: Layout, listed: Sequence[Listed], name: str, remarks: Sequence[str]
+) -> Layout:
+    """Under the list's names; who handed in nothing is there with nothing."""
+    lines = match([one.person for one in layout.delivered], listed)
+    found = []
+    for one, line in zip(layout.delivered, lines, strict=True):
+        note = () if line else (f"This name is not in the list {shown(name)}.",)
+        found.append(
+            replace(
+                one,
+                person=with_listed(one.person, line),
+                notes=(*one.notes, *note),
+                handed_in_at=line.handed_in_at if line else None,
+            )
+        )
+    missing = [
+        Delivered(name, line.person, (), ("Nothing was handed in.",), is_missing=True)
+        for line in listed
+        if not any(line is other for other in lines)
+    ]
+    said = [Problem(shown(name), remark) for remark in remarks]
+    return replace(layout, delivered=(*found, *missing), problems=(*layout.problems, *said))
+
+
+def _chosen(
+    one: Delivered, labs: Mapping[str, Lab], hint: str | None
+) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
+    """What is taken of one entry of a delivery, its archives opened, and what can't be."""
+    if one.is_missing:
+        return (), ()
+    problems: list[str] = []
+    with ExitStack() as stack:
+        entries: list[Entry] = []
+        for entry in one.entries:
+            if len(entry.path) > 1 or entry.kind != "file" or not archive_suffix(entry.name):
+                entries.append(entry)
+                continue
+            try:
+                # An archive in a student's folder is like a folder; one in place of it is not.
+                above = () if entry.name == one.source else (without_suffix(entry.name),)
+                entries += _members(entry, above, stack)
+            except Refused as error:
+                problems.append(f"{error}.")
+        if problems and not entries:
+            return (), tuple(problems)
+        chosen, sentences = choose_files(entries, labs, hint)
+    return chosen, (*problems, *sentences)
+
+
+def _members(entry: Entry, above: tuple[str, ...], stack: ExitStack) -> list[Entry]:
+    """Of a student's archive, in the folder above. Raises Refused."""
+    if entry.refused or entry.open is None:
+        raise Refused(f"{shown(entry.name)} {entry.refused}")
+    if archive_suffix(entry.name) not in SUFFIXES:
+        raise Refused(
+            f"{shown(entry.name)} is an archive of a kind that is not read here; hand in a .zip "
+            "or a .tar.gz"
+        )
+    with entry.open() as packed:
+        file = copied(packed, STUDENT.archive_bytes, entry.name, stack)
+    members = open_archive(file, entry.name, STUDENT, stack)
+    if not members:
+        raise Refused(f"{shown(entry.name)} is empty")
+    return [replace(member, path=(*above, *member.path)) for member in members]
+
+
+def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
+    """One hand-in a student and lab. Of several with the same files the first; of several with
+    other files none, since which one is meant can't be told."""
+    groups: dict[tuple[str, str], list[HandIn]] = {}
+    for one in handed:
+        groups.setdefault((one.student.id, one.chosen.lab.name), []).append(one)
+    kept, problems = [], []
+    for (_, lab), group in sorted(groups.items()):
+        if len({one.chosen.digest for one in group}) == 1:
+            kept.append(group[0])
+            continue
+        sources = " and ".join(shown(one.source) for one in group)
+        problems.append(
+            Problem(
+                shown(group[0].source),
+                f"{lab}: {sources} both hold files of it, and they differ; hand in one of them.",
+                group[0].student,
+            )
+        )
+    return kept, problems
+
+
+# ---- writing -------------------------------------------------------------------------------
+
+
+def _write(course: CourseFolder, hand_in: HandIn) -> None:
+    """Writes the files, unless the same are there. Raises OSError."""
+    lab = hand_in.chosen.lab.name
+    folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)
+    if folder.exists():
+        return
+    partial = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
+    (partial / lab).mkdir(parents=True)
+    for name, content in hand_in.chosen.files.items():
+        (partial / lab / name).write_bytes(content)
+    partial.rename(folder)
+
+
+def _write_changed(path: Path, data: dict[str, Any]) -> None:
+    """Leaves the file alone where it says the same."""
+    as_read = json.loads(json.dumps(data))  # with lists for tuples
+    if read_json(path) != as_read:
+        write_json(path, as_read)

@@ -1,0 +1,216 @@
+"""Who is who: the same student in every delivery, and the same id.
+
+Keys of the course's system decide, then names. Where neither does, nobody is guessed: the
+delivery's entry is a problem, and a student list (--students) tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numalab.course.intake.trees import folded, nfc
+from numalab.course.records import Student
+from numalab.errors import UserError
+from numalab.files import read_json, write_json
+
+SCHEMA = 1
+_MOST_LETTERS = 40
+_MOST_NAME = 200
+# Of these a student has one in a whole course. Moodle's "identifier" is another one in each
+# assignment (table assign_user_mapping), and never somebody else's.
+_LASTING = ("id", "login", "email", "idnumber")
+# Letters that don't come apart into an ASCII letter and an accent.
+_SPELT = str.maketrans(
+    {"ß": "ss", "æ": "ae", "ø": "o", "å": "a", "œ": "oe", "ł": "l", "đ": "d", "ð": "d",
+     "þ": "th", "\u0131": "i"}
+)  # fmt: skip
+_SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody as a delivery names them. preferred_id: that the instructor's list or the
+    system's login gives, empty: there is none."""
+
+    name: str
+    external: Mapping[str, str]
+    preferred_id: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A student of this course. keys: all that were ever seen, of each kind maybe several."""
+
+    student: Student
+    keys: frozenset[Key]
+
+
+def clean_name(text: str) -> str:
+    """A name on one line, as people write it."""
+    printable = "".join(c if c.isprintable() else " " for c in nfc(text))
+    return " ".join(printable.split())[:_MOST_NAME]
+
+
+def keys_of(external: Mapping[str, str]) -> frozenset[Key]:
+    """E-mail addresses and logins are compared without case."""
+    return frozenset((kind, folded(value)) for kind, value in external.items() if value)
+
+
+# ---- ids -----------------------------------------------------------------------------------
+
+
+def slug(name: str) -> str:
+    """ASCII for a name: "Zoë Łukasz" is zoe-lukasz. Of a name without Latin letters a short
+    digest, which is the same every time."""
+    text = unicodedata.normalize("NFKD", name.casefold().translate(_SPELT))
+    text = "".join(c for c in text if not unicodedata.combining(c))
+    found = re.sub(r"[^a-z0-9_]+", "-", text)[:_MOST_LETTERS].strip("-")
+    if not re.search(r"[a-z0-9]", found):
+        found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
+    return found
+
+
+def _unlike(wanted: str, taken: Collection[str]) -> str:
+    number = 1
+    found = wanted
+    while found.casefold() in taken:
+        number += 1
+        found = f"{wanted}-{number}"
+    return found
+
+
+# ---- the same student again ----------------------------------------------------------------
+
+
+def _contradicts(person: Person, known: Known) -> bool:
+    """Whether both have a key of a kind of which a student has one, and another value."""
+    theirs = keys_of(person.external)
+    for lasting in _LASTING:
+        hers = {value for kind, value in theirs if kind == lasting}
+        ours = {value for kind, value in known.keys if kind == lasting}
+        if hers and ours and hers.isdisjoint(ours):
+            return True
+    return False
+
+
+def _merged(known: Known, person: Person) -> Known:
+    """With the delivery's keys, and of those before only such as hold for other deliveries."""
+    student = known.student
+    lasting = {kind: value for kind, value in student.external.items() if kind in _LASTING}
+    external = {**lasting, **{k: v for k, v in person.external.items() if v}}
+    return Known(
+        replace(student, name=person.name or student.name, external=external),
+        known.keys | keys_of(person.external),
+    )
+
+
+def identify(
+    people: Sequence[Person], known: Sequence[Known]
+) -> tuple[tuple[Student | str, ...], tuple[Known, ...]]:
+    """For each person the student, or a sentence that says why it is not clear who that is; and
+    all students that are known then. Two people with the same keys, or with the same name and no
+    keys, are one."""
+    course = {one.student.id: one for one in known}
+    by_key: dict[Key, set[str]] = {}
+    by_name: dict[str, list[str]] = {}
+    for one in known:
+        by_name.setdefault(folded(one.student.name), []).append(one.student.id)
+        for key in one.keys:
+            by_key.setdefault(key, set()).add(one.student.id)
+    marks = [(folded(person.name), keys_of(person.external)) for person in people]
+    found: list[Student | str] = ["" for _ in people]
+    ids: dict[int, str] = {}
+    for index, (_, keys) in enumerate(marks):
+        fitting = set().union(*(by_key.get(key, ()) for key in keys))
+        if len(fitting) == 1:
+            (ids[index],) = fitting
+        elif fitting:
+            found[index] = (
+                f"{people[index].name} may be any of {', '.join(sorted(fitting))}: the keys are "
+                "of several students. Say who is who in a list: --students FILE."
+            )
+    claimed = set(ids.values())
+    left = [index for index in range(len(people)) if index not in ids and not found[index]]
+    # Each person of a name counts once, whatever number of entries there are.
+    distinct = Counter(name for name, _ in {marks[index] for index in left})
+    taken = {one.casefold() for one in course}
+    by_mark: dict[tuple[str, frozenset[Key]], str] = {}
+    for index in sorted(left, key=lambda index: (marks[index][0], sorted(marks[index][1]))):
+        person, mark = people[index], marks[index]
+        if mark in by_mark:
+            ids[index] = by_mark[mark]
+            continue
+        candidates = [
+            one
+            for one in by_name.get(mark[0], ())
+            if (one not in claimed or not person.external) and not _contradicts(person, course[one])
+        ]
+        if len(candidates) > 1 or (candidates and distinct[mark[0]] > 1):
+            found[index] = (
+                f"Several students are called {person.name}, and the delivery does not tell "
+                "which of them this is. Say who is who in a list: --students FILE."
+            )
+            continue
+        if candidates:
+            ids[index] = candidates[0]
+        else:
+            wanted = person.preferred_id
+            wanted = wanted if _SLUG.fullmatch(wanted) else slug(wanted or person.name)
+            ids[index] = _unlike(wanted, taken)
+            taken.add(ids[index].casefold())
+            course[ids[index]] = Known(Student(ids[index], person.name, {}), frozenset())
+        by_mark[mark] = ids[index]
+    for index, id_ in ids.items():
+        course[id_] = _merged(course[id_], people[index])
+    for index, id_ in ids.items():
+        found[index] = course[id_].student
+    return tuple(found), tuple(sorted(course.values(), key=lambda one: one.student.id))
+
+
+# ---- kept with the course ------------------------------------------------------------------
+
+
+def read_known(path: Path) -> tuple[Known, ...]:
+    """None where the course is new. Raises UserError."""
+    if not path.exists():
+        return ()
+    data = read_json(path)
+    try:
+        return tuple(
+            Known(
+                Student(str(one["id"]), str(one["name"]), dict(one["external"])),
+                frozenset((str(kind), str(value)) for kind, value in one["keys"]),
+            )
+            for one in data["students"]
+        )
+    except (TypeError, KeyError, ValueError) as error:
+        raise UserError(
+            f"{path} can't be read; it says which id each student has. Put it back from a "
+            "backup, or remove it: then ids are given anew, and who was called alike may get "
+            "another one."
+        ) from error
+
+
+def write_known(path: Path, known: Sequence[Known]) -> None:
+    """Raises OSError."""
+    students: list[dict[str, Any]] = [
+        {
+            "id": one.student.id,
+            "name": one.student.name,
+            "external": dict(one.student.external),
+            "keys": sorted(map(list, one.keys)),
+        }
+        for one in known
+    ]
+    data = {"schema": SCHEMA, "students": students}
+    if read_json(path) != data:
+        write_json(path, data)

@@ -1,0 +1,1 @@
+"""Gradings of a class run: on Slurm or here, kept going until all are done."""

@@ -1,0 +1,130 @@
+"""The engine of one machine: jobs are processes of the command, and end with it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import runs
+from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.runs import Run
+from numalab.errors import UserError
+from numalab.grading.turns import VARIABLE as turns_variable
+from numalab.kit import Kit
+
+# So that a command that was killed leaves nothing behind that grades on.
+WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
+LEAVE_S = 60  # for what a killed command has left to end
+
+
+def worker_environment(kit: Kit) -> dict[str, str]:
+    return os.environ | {
+        "NUMALAB_ROOT": str(kit.root),
+        "PYTHONPATH": str(kit.root / "grader" / "src"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+
+
+class Local:
+    """at_once: processes at a time; each is alone while it takes times (turns.py)."""
+
+    name: runs.Engine = "local"
+
+    def __init__(self, course: CourseFolder, kit: Kit, at_once: int) -> None:
+        self.course = course
+        self.kit = kit
+        self.at_once = at_once
+        self._queue: deque[tuple[Run, int]] = deque()
+        self._working: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+        self._ended: dict[tuple[str, int], int] = {}
+
+    def submit(self, run: Run) -> None:
+        self._queue.extend((run, number) for number in range(len(run.chunks)))
+        runs.note_job(self.course, run, f"process {os.getpid()}")
+        self._start()
+
+    def take_up(self, run: Run) -> bool:
+        """Never: its processes end with their command. Waits until they have. Raises UserError
+        where they don't."""
+        path = self.course.run(run.id) / "working"
+        deadline_s = time.monotonic() + LEAVE_S
+        while path.is_file():
+            with path.open("a") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    pass
+            if time.monotonic() > deadline_s:
+                raise UserError(
+                    f"processes of an earlier command still hold {path}. Find them with "
+                    f"fuser {path}, end them, then repeat the command."
+                )
+            time.sleep(0.2)
+        return False
+
+    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+        self._start()
+        return {run.id: self._states(run) for run in wanted}
+
+    def _states(self, run: Run) -> States:
+        found: dict[int, Seen] = {}
+        for number in range(len(run.chunks)):
+            key = (run.id, number)
+            if key in self._working:
+                found[number] = Seen("running")
+            elif key in self._ended:
+                log = self.course.run(run.id) / "logs" / f"{number}.txt"
+                why = f"the process ended with code {self._ended[key]}; {log} tells why"
+                found[number] = Seen("over", "lost", why)
+            else:
+                found[number] = Seen("waiting")
+        return found
+
+    def _start(self) -> None:
+        for key, process in list(self._working.items()):
+            code = process.poll()
+            if code is not None:
+                self._ended[key] = code
+                del self._working[key]
+        while self._queue and len(self._working) < self.at_once:
+            run, number = self._queue.popleft()
+            if not runs.is_over(self.course, run.id):
+                self._working[run.id, number] = self._process(run, number)
+
+    def _process(self, run: Run, number: int) -> subprocess.Popen[bytes]:
+        log = self.course.run(run.id) / "logs" / f"{number}.txt"
+        turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
+                 str(self.course.root.absolute()), run.id, str(number)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env=worker_environment(self.kit) | turns,
+                start_new_session=True,  # Ctrl-C is for the command, which ends them
+            )  # fmt: skip
+
+    def cancel(self, run: Run) -> None:
+        """From this or another terminal: the command that owns the processes sees the mark."""
+        self._queue = deque(one for one in self._queue if one[0].id != run.id)
+        self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
+
+    def stop(self) -> None:
+        self._queue.clear()
+        self._end(list(self._working.values()))
+
+    def _end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(LEAVE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,66 @@
+"""What a job starts: python -m numalab.course.jobs.node PRESET COURSE RUN CHUNK.
+
+Apart from the command line, which takes longer to be imported than all that a job does besides
+its gradings: a class has a job for every twenty of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import runs
+from numalab.course.jobs.work import work
+from numalab.errors import KitError, UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.kit import find_kit
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _say(step: str) -> None:
+    print(f"{runs.now()}  {step}", flush=True)
+
+
+def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
+    """Raises UserError, KitError, OSError."""
+    run = runs.load(course, run_id)
+    if not 0 <= chunk < len(run.chunks):
+        raise UserError(f"the run {run_id} has no chunk {chunk}")
+    with ExitStack() as held:
+        if run.engine == "local":
+            # Who begins anew waits until nothing works on what it takes over.
+            file = held.enter_context((course.run(run_id) / "working").open("a"))
+            fcntl.flock(file, fcntl.LOCK_SH)
+        work(course, run, chunk, find_kit(preset), _say)
+
+
+def main(arguments: Sequence[str]) -> int:
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGHUP, _stop)
+    preset, course, run_id, chunk = arguments
+    try:
+        run_chunk(preset, CourseFolder(Path(course)), run_id, int(chunk))
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    except (UserError, KitError) as error:
+        print(wrapped(f"numalab: {error}"), file=sys.stderr)
+        return EXIT_KIT
+    except OSError as error:
+        print(wrapped(f"numalab: {reason_of(error)}"), file=sys.stderr)
+        return EXIT_KIT
+    return EXIT_PASSED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""How far a course's runs are, from their folders and what the scheduler says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.jobs import runs
+from numalab.course.jobs.engine import States
+from numalab.course.jobs.runs import Run
+from numalab.course.records import AttemptState, Item
+from numalab.errors import KitError, UserError
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """Of a run: its attempts that are over by how they ended, those that are not, and its jobs
+    by phase; notes: what jobs wait for."""
+
+    run: Run
+    job: str
+    ended: Mapping[str, int]
+    left: int
+    jobs: Mapping[str, int]
+    notes: Sequence[str]
+    is_over: bool
+
+
+Known = Mapping[tuple[Item, int], AttemptState]
+
+
+def known_states(course: CourseFolder) -> Known:
+    """Of the attempts that the gradebook has; none where it can't be read now."""
+    try:
+        with open_gradebook(course, read_only=True) as book:
+            return book.states()
+    except (UserError, KitError):
+        return {}
+
+
+def status_of(
+    course: CourseFolder, run: Run, states: States | None, known: Known = MappingProxyType({})
+) -> RunStatus:
+    """states: None where the scheduler was not asked or did not answer; known: attempts whose
+    files need not be read, since that takes long of thousands. Raises KitError."""
+    ended: Counter[str] = Counter()
+    jobs: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
+    left = 0
+    for number, chunk in enumerate(run.chunks):
+        unfinished = 0
+        for task in chunk:
+            state = known.get((task.item, task.number))
+            if state is None:
+                attempt = attempts.read_attempt(course.attempt(task.item, task.number))
+                state = attempt.state if attempt else None
+            if state is None:
+                unfinished += 1
+            else:
+                ended[state] += 1
+        left += unfinished
+        seen = (states or {}).get(number)
+        if unfinished and seen is not None:
+            jobs[seen.phase] += 1
+            if seen.phase == "waiting" and seen.why:
+                notes[seen.why] += 1
+    return RunStatus(
+        run, runs.noted_job(course, run) or "", dict(ended), left, dict(jobs),
+        [word for word, _ in notes.most_common(2)], runs.is_over(course, run.id),
+    )  # fmt: skip
+
+
+def class_text(course: CourseFolder) -> str:
+    """Of all runs together, as the gradebook has it; empty where it can't be read now."""
+    try:
+        with open_gradebook(course, read_only=True) as book:
+            graded, known = book.hand_ins_graded()
+    except (UserError, KitError):
+        return ""
+    return f"The class: {graded} of {known} hand-ins graded"
+
+
+def text_of(status: RunStatus) -> str:
+    """A line or two for people."""
+    total = status.left + sum(status.ended.values())
+    parts = [f"{status.ended.get('graded', 0)} of {total} graded"]
+    parts += [
+        f"{count} {state.replace('_', ' ')}"
+        for state, count in sorted(status.ended.items())
+        if state != "graded"
+    ]
+    phases = [f"{status.jobs[one]} {one}" for one in ("running", "waiting") if one in status.jobs]
+    if phases:
+        parts.append(f"jobs: {', '.join(phases)}")
+    if phases and status.notes:
+        parts[-1] += f" ({', '.join(status.notes)})"
+    if status.is_over and status.left:
+        parts.append(f"{status.left} given up")
+    return ", ".join(parts)

@@ -1,0 +1,323 @@
+"""Slurm: the job script, and what squeue and sacct say. Rendering and parsing are pure.
+
+A run is one array job, found by its name, which no other job has. What Slurm says of a job is
+never what a result follows from: whether an attempt is over, its folder tells.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import runs
+from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.runs import Run
+from numalab.errors import KitError, UserError
+from numalab.kit import Kit
+
+COMMAND_LIMIT_S = 60
+SUBMIT_TRIES = 20  # at sbatch while the controller does not answer
+SUBMIT_PAUSE_S = 6
+# "squeue" and "sacct" spell states alike: Slurm, job_state_codes of squeue(1).
+_WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
+            "SPECIAL_EXIT"}  # fmt: skip
+_RUNNING = {"RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
+_ENDED = {
+    "NODE_FAIL": Seen("over", "node_failed", "the node failed"),
+    "BOOT_FAIL": Seen("over", "node_failed", "the node did not start"),
+    "PREEMPTED": Seen("over", "preempted", "another job took the node"),
+    "TIMEOUT": Seen("over", "time_limit", "the job's time was over (--time)"),
+    "DEADLINE": Seen("over", "time_limit", "the job's deadline was over"),
+    "CANCELLED": Seen("over", "cancelled", "the job was cancelled"),
+    "REVOKED": Seen("over", "cancelled", "the job was revoked"),
+    "OUT_OF_MEMORY": Seen("over", "lost", "the job ran out of memory"),
+    "COMPLETED": Seen("over", "lost", "the job ended without this result"),
+    "FAILED": Seen("over", "lost", "the job failed; its log tells why"),
+}
+# Why a job waits that Slurm could not start and will not try again: until somebody releases it.
+_HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
+# What commands say while the controller is away or busy; anything else is about the request.
+_NO_ANSWER = re.compile(
+    r"unable to contact|timed out|connect failure|connection (refused|reset)|zero bytes were|"
+    r"temporarily unable|communication|transport endpoint|backup controller|"
+    r"slurmctld .*not|try again",
+    re.IGNORECASE,
+)
+NO_CONTROLLER = (
+    "Slurm's controller does not answer (squeue tells more). Nothing is lost: repeat the command "
+    "when it does."
+)
+SQUEUE_FORMAT = "%j|%F|%K|%T|%r|%N"
+
+
+# ---- the script ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a node must know to find the kit and the course."""
+
+    python: str
+    kit_root: str
+    preset: str
+    course: str
+
+
+def job_minutes(run: Run) -> int:
+    """Of the longest chunk, with the kit's build before it."""
+    usual_s = runs.USUAL_S[run.grading.effort]
+    longest_s = max(
+        sum(usual_s * max(1, len(task.languages)) for task in chunk) for chunk in run.chunks
+    )
+    return -(-(longest_s + runs.BUILD_S) // 60)
+
+
+def render_script(run: Run, place: Place) -> str:
+    """The job script. Paths are in no #SBATCH line, where quoting and % have rules of their own:
+    it is submitted from the run's folder, below which its output goes."""
+    slurm = run.slurm
+    throttle = f"%{slurm.at_once}" if slurm.at_once else ""
+    options = [
+        f"--job-name={run.job_name}",
+        f"--array=0-{len(run.chunks) - 1}{throttle}",
+        "--nodes=1",
+        "--ntasks=1",
+        # A node to itself has all of its memory.
+        *(["--exclusive", "--mem=0"] if slurm.exclusive else []),
+        # What is begun again, and how often, is decided in one place, and that is not Slurm.
+        "--no-requeue",
+        f"--time={slurm.time or job_minutes(run)}",
+        *([f"--partition={slurm.partition}"] if slurm.partition else []),
+        *([f"--account={slurm.account}"] if slurm.account else []),
+        *([f"--constraint={shlex.quote(slurm.constraint)}"] if slurm.constraint else []),
+        "--output=logs/%a.txt",
+        "--open-mode=append",
+        *slurm.extra,
+    ]
+    command = shlex.join([place.python, "-m", runs.JOB_MODULE, place.preset, place.course, run.id])
+    lines = [
+        "#!/bin/sh",
+        *(f"#SBATCH {option}" for option in options),
+        f"NUMALAB_ROOT={shlex.quote(place.kit_root)}",
+        f"PYTHONPATH={shlex.quote(place.kit_root + '/grader/src')}",
+        # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
+        "PYTHONDONTWRITEBYTECODE=",
+        "export NUMALAB_ROOT PYTHONPATH PYTHONDONTWRITEBYTECODE",
+        f'exec {command} "$SLURM_ARRAY_TASK_ID"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# ---- what Slurm says -------------------------------------------------------------------
+
+
+def seen_of(state: str, reason: str = "") -> Seen:
+    """state: as squeue or sacct has it, "CANCELLED by 1000" too."""
+    word = state.split()[0].rstrip("+") if state.strip() else ""
+    if word in _WAITING and reason.replace("_", " ") in _HELD:
+        return Seen("over", "node_failed", "the node could not start the job, and Slurm holds it")
+    if word in _WAITING:
+        return Seen("waiting", why="" if reason == "None" else reason)
+    if word in _RUNNING:
+        return Seen("running")
+    if word == "FAILED" and "launch" in reason.lower():  # JobLaunchFailure
+        return Seen("over", "node_failed", "the node could not start the job")
+    return _ENDED.get(word, Seen("over", "lost", f"Slurm says {state or 'nothing'} of the job"))
+
+
+def indices(text: str) -> Iterator[int]:
+    """Of an array as Slurm writes them: "7", or "[3-5,9%2]" for those that wait together."""
+    for part in text.strip("[]").split("%")[0].split(","):
+        first, dash, last = part.partition("-")
+        if first.isdigit() and (not dash or last.isdigit()):
+            yield from range(int(first), int(last if dash else first) + 1)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of squeue or sacct."""
+
+    name: str
+    job: str
+    index: int
+    seen: Seen
+
+
+def parse_squeue(text: str) -> Iterator[Listed]:
+    """Of squeue --noheader --array --format=SQUEUE_FORMAT."""
+    for line in text.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) == 6:
+            name, job, which, state, reason, _ = fields
+            for index in indices(which):
+                yield Listed(name, job, index, seen_of(state, reason))
+
+
+def parse_sacct(text: str) -> Iterator[Listed]:
+    """Of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State. What waits
+    together comes first: that line may still name tasks which by now have lines of their own."""
+    found = []
+    for line in text.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) == 3:
+            name, job_id, state = fields
+            job, _, which = job_id.partition("_")
+            listed = [Listed(name, job, index, seen_of(state)) for index in indices(which)]
+            found.append((not which.startswith("["), listed))
+    for _, listed in sorted(found, key=lambda one: one[0]):
+        yield from listed
+
+
+def states_of(wanted: Iterable[Run], listed: Iterable[Listed]) -> dict[str, States]:
+    """By run and chunk. Of a chunk that is listed twice, what comes later holds."""
+    names = {run.job_name: run.id for run in wanted}
+    found: dict[str, dict[int, Seen]] = {run_id: {} for run_id in names.values()}
+    for one in listed:
+        if one.name in names:
+            found[names[one.name]][one.index] = one.seen
+    return dict(found)
+
+
+# ---- asking it -------------------------------------------------------------------------
+
+
+def is_here() -> bool:
+    return shutil.which("sbatch") is not None
+
+
+def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Raises KitError where there is no such command."""
+    # What the caller's own job was given is not meant for the jobs that are submitted here.
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_JOB", "SLURM_ARRAY"))}
+    try:
+        return subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
+            stdin=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S, env=env | {"LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise KitError(
+            f"{command[0]} is missing: is Slurm's module loaded? Else use --local"
+        ) from error
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(list(command), 1, "", "timed out")
+
+
+def parse_node_count(text: str, partition: str) -> int:
+    """Of sinfo --noheader --format="%P|%D": nodes of the partition, or of the default one, which
+    has a star; 1 where it does not tell."""
+    found = [line.strip().split("|") for line in text.splitlines()]
+    return max(1, sum(
+        int(fields[1])
+        for fields in found
+        if len(fields) == 2 and fields[1].isdigit()
+        and (fields[0].rstrip("*") == partition if partition else fields[0].endswith("*"))
+    ))  # fmt: skip
+
+
+def node_count(partition: str) -> int:
+    """How many nodes there are to run on; 1 where Slurm does not tell."""
+    done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
+    return parse_node_count(done.stdout, partition)
+
+
+class Slurm:
+    """The engine of clusters."""
+
+    name: runs.Engine = "slurm"
+
+    def __init__(self, course: CourseFolder, kit: Kit) -> None:
+        self.course = course
+        self.place = Place(sys.executable, str(kit.root), kit.preset, str(course.root.absolute()))
+        self._has_accounting: bool | None = None
+
+    def submit(self, run: Run) -> None:
+        """Once, whatever happens in between: where sbatch's answer was lost, the job is found by
+        its name. Raises UserError with Slurm's words where it refuses the job."""
+        folder = self.course.run(run.id)
+        (folder / "job.sh").write_text(render_script(run, self.place), encoding="utf-8")
+        for _ in range(SUBMIT_TRIES):
+            done = _ask(["sbatch", "--parsable", "job.sh"], cwd=str(folder))
+            job = done.stdout.strip().split(";")[0]
+            if done.returncode == 0 and job:
+                runs.note_job(self.course, run, job)
+                return
+            if not _NO_ANSWER.search(done.stderr):
+                runs.end(self.course, run, "refused by Slurm")
+                raise UserError(
+                    f"Slurm refuses the job: {_last_line(done.stderr)}. Change --partition, "
+                    f"--account, --constraint, --time, --per-job or --no-exclusive; the script "
+                    f"is {folder / 'job.sh'}."
+                )
+            time.sleep(SUBMIT_PAUSE_S)
+            if self.was_submitted(run):
+                return
+        raise KitError(NO_CONTROLLER)
+
+    def was_submitted(self, run: Run) -> bool:
+        """Whether Slurm knows the job; then its id is noted. Of a run whose command was killed
+        between the intent and the note. Raises KitError where Slurm does not answer."""
+        if runs.noted_job(self.course, run) is not None:
+            return True
+        for _ in range(SUBMIT_TRIES):
+            listed = self._listed([run])
+            if listed is None:
+                time.sleep(SUBMIT_PAUSE_S)
+                continue
+            jobs = {one.job for one in listed if one.name == run.job_name}
+            if jobs:
+                runs.note_job(self.course, run, min(jobs))
+            return bool(jobs)
+        raise KitError(NO_CONTROLLER)
+
+    def take_up(self, run: Run) -> bool:
+        return self.was_submitted(run)
+
+    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+        listed = self._listed(wanted)
+        return None if listed is None else states_of(wanted, listed)
+
+    def cancel(self, run: Run) -> None:
+        """Raises UserError where Slurm does not do it."""
+        done = _ask(["scancel", f"--name={run.job_name}"])
+        if done.returncode != 0:
+            raise UserError(f"scancel: {_last_line(done.stderr)}. Try again.")
+
+    def stop(self) -> None:
+        """Jobs go on without the command."""
+
+    def _listed(self, wanted: Sequence[Run]) -> list[Listed] | None:
+        """sacct's lines before squeue's, which knows what is now but forgets soon. None: no
+        answer just now."""
+        if not wanted:
+            return []
+        names = ",".join(run.job_name for run in wanted)
+        listed: list[Listed] = []
+        if self._has_accounting is not False:
+            since = min(run.made_at for run in wanted)[:19]
+            done = _ask(
+                ["sacct", "--noheader", "--parsable2", "--allocations",
+                 f"--name={names}", f"--starttime={since}", "--format=JobName%80,JobID%80,State%40"]
+            )  # fmt: skip
+            if self._has_accounting is None and not _NO_ANSWER.search(done.stderr):
+                self._has_accounting = done.returncode == 0
+            listed += parse_sacct(done.stdout)
+        done = _ask(
+            ["squeue", "--noheader", "--array", "--states=all", f"--name={names}",
+             f"--format={SQUEUE_FORMAT}"]
+        )  # fmt: skip
+        if done.returncode != 0:
+            return None
+        return [*listed, *parse_squeue(done.stdout)]
+
+
+def _last_line(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return (lines[-1] if lines else "it said nothing").rstrip(".")

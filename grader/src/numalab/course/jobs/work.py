@@ -1,0 +1,333 @@
+"""What runs on a node: the attempts of one chunk, one after another.
+
+Each is a `numalab grade` of its own, which builds in a folder of this node, and whose results are
+renamed into the course's folder when they are whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import runs
+from numalab.course.jobs.local import WITH_PARENT, worker_environment
+from numalab.course.jobs.runs import Grading, Run, Task
+from numalab.course.records import Attempt, AttemptState, SandboxLevel
+from numalab.errors import UserError, reason_of
+from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
+from numalab.files import read_json
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGES
+
+Json = dict[str, Any]
+LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
+LEAVE_S = 20  # for a grading that is asked to stop
+# In a student's report; the node's command would be of no use there.
+TIMES_LEFT_OPEN = (
+    "nothing, if you like: what was too noisy to tell costs no points. Handed in again, it is "
+    "timed anew."
+)
+GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says something of the student
+
+
+# ---- what is run ---------------------------------------------------------------------
+
+
+def grade_arguments(task: Task, grading: Grading, submission: Path, into: Path) -> list[str]:
+    """Of `numalab grade`, and of what is run in its place."""
+    languages = task.languages if task.languages in [(one,) for one in LANGUAGES] else ("all",)
+    return [
+        task.item.lab,
+        "--lang", languages[0],
+        "--submission", str(submission),
+        "--json", str(into / "result.json"),
+        "--html", str(into / "report.html"),
+        *(["--quick"] if task.item.effort == "quick" else []),
+        *grading.options,
+    ]  # fmt: skip
+
+
+def grade_command(kit: Kit, grading: Grading) -> list[str]:
+    if grading.command:
+        return list(grading.command)
+    own = [sys.executable, "-m", "numalab", "--preset", kit.preset]
+    return [*own, "grade", "--again", TIMES_LEFT_OPEN]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a grading ended. code: negative for a signal; None: it was stopped at its limit."""
+
+    code: int | None
+    result: Any
+    last_words: str
+
+
+def why_not_graded(outcome: Outcome, limit_s: int) -> str:
+    """Empty where its result says something of the student."""
+    if outcome.code is None:
+        return f"The grading did not end within {limit_s} s and was stopped."
+    if outcome.code < 0:
+        return f"The grading was ended by signal {-outcome.code}. {outcome.last_words}".strip()
+    if outcome.code not in GRADED:
+        return _first_error(outcome.result) or (
+            f"The grading ended with code {outcome.code}. {outcome.last_words}".strip()
+        )
+    result = outcome.result
+    if not isinstance(result, dict) or not isinstance(result.get("results"), list):
+        return f"The grading left no result. {outcome.last_words}".strip()
+    if result.get("interrupted") or not result["results"]:
+        return "The grading was interrupted."
+    return ""
+
+
+def _first_error(result: Any) -> str:
+    """What the kit could not do, as its result tells."""
+    if not isinstance(result, dict):
+        return ""
+    for one in result.get("results", ()):
+        for criterion in one.get("criteria", ()):
+            if criterion.get("status") == "error":
+                return f"{criterion.get('name')}: {criterion.get('why')}"
+    return ""
+
+
+def sandbox_level(result: Any) -> SandboxLevel:
+    """As a result tells; "none" where it doesn't."""
+    told = result.get("sandbox") if isinstance(result, dict) else None
+    level = told.get("level") if isinstance(told, dict) else told
+    return "bubblewrap" if level == "bubblewrap" else "none"
+
+
+def attempt_of(task: Task, outcome: Outcome, limit_s: int, started_at: str, job: str) -> Attempt:
+    why = why_not_graded(outcome, limit_s)
+    state: AttemptState = "kit_error" if why else "graded"
+    result = outcome.result if isinstance(outcome.result, dict) else {}
+    node = result.get("node") or {"name": os.uname().nodename}
+    return Attempt(
+        task.item, task.number, state, started_at, runs.now(),
+        () if why else tuple(result["results"]), node, sandbox_level(result), why, job,
+    )  # fmt: skip
+
+
+# ---- running it ----------------------------------------------------------------------
+
+
+def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
+    """Reads to the end, so that who writes never waits, and keeps the beginning."""
+    room = LARGEST_OUTPUT_BYTES
+    with target as file:
+        while block := source.read1(1 << 16):  # type: ignore[attr-defined]
+            if room > 0:
+                file.write(block[:room])
+                if len(block) > room:
+                    file.write(b"\n(the rest is not kept)\n")
+            room -= len(block)
+
+
+def _code_of(process: subprocess.Popen[bytes], limit_s: int) -> int | None:
+    """Once it has ended; None where it does not in time. Popen.wait with a limit looks twenty
+    times a second, which delays what comes next and is seen in a timing."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:  # Linux before 5.3
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(limit_s)
+        return None
+    try:
+        is_over, _, _ = select.select([descriptor], [], [], limit_s)
+        return process.wait() if is_over else None
+    finally:
+        os.close(descriptor)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """The grading and all that it has started."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(LEAVE_S)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_words(path: Path) -> str:
+    lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""
+
+
+def run_grading(
+    command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
+) -> Outcome:
+    """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
+    output = into / "output.txt"
+    kept = output.open("wb")
+    process = subprocess.Popen(
+        [*WITH_PARENT, *command], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    reader = threading.Thread(target=_keep_output, args=(process.stdout, kept), daemon=True)
+    reader.start()
+    try:
+        code = _code_of(process, limit_s)
+    finally:
+        _end_group(process)
+    reader.join(LEAVE_S)
+    return Outcome(code, read_json(into / "result.json"), _last_words(output))
+
+
+FOLDER = "numalab-batch-"  # how the name of a job's folder on its node begins
+_OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
+
+
+@contextmanager
+def node_folder() -> Iterator[Path]:
+    """Of this job, on a disk of the node, gone afterwards. Those of jobs that were killed are
+    removed."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+        # It has its name when it is locked: who looks in between sees a folder of nobody's yet.
+        unlocked = folder / f"{_OWNED}.new"
+        file = unlocked.open("w")
+    except OSError as error:
+        raise UserError(
+            f"this node has no folder for temporary files ({reason_of(error)}); set TMPDIR"
+        ) from error
+    try:
+        with file:
+            with suppress(OSError):  # without locks such folders are never removed
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                unlocked.rename(folder / _OWNED)
+                remove_folders_of_the_dead(folder.parent)
+            yield folder
+    finally:
+        with suppress(OSError):  # then the next job tries
+            _remove_folder(folder)
+
+
+def remove_folders_of_the_dead(among: Path) -> None:
+    """Folders of this user's jobs that ended without removing them. Raises OSError."""
+    for folder in among.glob(f"{FOLDER}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid != os.geteuid():
+                continue
+            with (folder / _OWNED).open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove_folder(folder)
+
+
+def _remove_folder(folder: Path) -> None:
+    """The file that tells whose it is at the very end: what a job that is being killed, or a
+    grading that outlives it, leaves or writes anew is removed by the next one."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != _OWNED:
+            path.unlink(missing_ok=True)
+    if all(path.name == _OWNED for path in folder.iterdir()):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_last(kit: Kit, lab: str) -> None:
+    """So that nothing of one student's is found by the next one's grading."""
+    for folder in (kit.build / "results" / lab, kit.staged_folder(lab)):
+        shutil.rmtree(folder, ignore_errors=True)
+    for language in LANGUAGES:
+        kit.worker(lab, language, "submission").unlink(missing_ok=True)
+
+
+def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
+    """Records and verdicts of each language, and of each virtual node below it."""
+    for language in LANGUAGES:
+        kept = kit.results_folder(lab, language, "submission")
+        if kept.is_dir():
+            shutil.copytree(kept, into / "evidence" / language)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a job grades: the course, its run, a folder of this node's, the kit built in it."""
+
+    course: CourseFolder
+    run: Run
+    folder: Path
+    kit: Kit
+    job: str
+
+    def grade(self, task: Task) -> Attempt | None:
+        """None where another has made this attempt. Raises OSError, KeyboardInterrupt."""
+        who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
+        course, grading = self.course, self.run.grading
+        partial = attempts.partial_folder(course, task.item, task.number, self.run.id, who)
+        partial.mkdir(parents=True)
+        # After it, since who ends a run says so and then removes what is half written.
+        if runs.is_over(course, self.run.id):
+            attempts.remove_partials(course, task.item, task.number, self.run.id)
+            return None
+        item = task.item
+        submission = course.submission(item.student_id, item.lab, item.digest)
+        _forget_last(self.kit, item.lab)
+        env = worker_environment(self.kit) | {
+            "NUMALAB_BUILD": str(self.kit.build_root),
+            "TMPDIR": str(self.folder),
+            "COLUMNS": "80",
+        }
+        command = [
+            *grade_command(self.kit, grading),
+            *grade_arguments(task, grading, submission, partial),
+        ]
+        # On one machine it waits for the others' times, too.
+        beside = self.run.slurm.at_once if self.run.engine == "local" else 1
+        limit_s = grading.limit_of(task) * max(1, beside)
+        started_at = runs.now()
+        try:
+            outcome = run_grading(command, self.folder, env, partial, limit_s)
+            _take_evidence(self.kit, item.lab, partial)
+            attempt = attempt_of(task, outcome, limit_s, started_at, self.job)
+            return attempt if attempts.publish(course, partial, attempt) else None
+        except FileNotFoundError:
+            if partial.is_dir():
+                raise
+            return None  # this job was thought dead, and what it wrote was removed
+
+
+def job_id() -> str:
+    """As Slurm calls this job, or empty."""
+    array, index = (os.environ.get(f"SLURM_ARRAY_{key}", "") for key in ("JOB_ID", "TASK_ID"))
+    return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
+
+
+def work(
+    course: CourseFolder, run: Run, chunk: int, kit: Kit, progress: Callable[[str], None]
+) -> None:
+    """Makes the attempts of a chunk that are not there. Raises UserError, OSError."""
+    with node_folder() as folder:
+        own = Kit(kit.root, kit.preset, folder / "build")
+        bench = Bench(course, run, folder, own, job_id())
+        for task in run.chunks[chunk]:
+            if runs.is_over(course, run.id):
+                progress("nobody waits for this run any more")
+                return
+            name = f"{task.item.student_id} {task.item.lab}"
+            if attempts.is_over(course, task.item, task.number):
+                progress(f"{name}: done already")
+                continue
+            progress(f"{name}: grading")
+            attempt = bench.grade(task)
+            progress(f"{name}: {'done by another job' if attempt is None else attempt.state}")

@@ -1,0 +1,1 @@
+"""Pages about a class, for instructors and for students."""

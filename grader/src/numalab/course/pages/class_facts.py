@@ -1,0 +1,218 @@
+"""What a class's results say together: criteria, nodes, and what kept from grading. Pure functions
+over a standing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from numalab.course.gradebook.node_types import node_type, node_types
+from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.records import Attempt, AttemptState
+from numalab.judging.verdict import CriterionVerdict, Status, read_verdict
+from numalab.labs.declaration import Lab
+
+# A node is called noisy where so many timed criteria or more were looked at, so large a share of
+# them or a larger one stayed open, and that is so many times the share on all other nodes.
+LEAST_TIMED, NOISY_SHARE, NOISY_TIMES = 10, 0.10, 2.0
+
+
+@dataclass
+class CriterionFacts:
+    """counts: of students by status over all places; values: of those who have one; at_least,
+    at_most: the bound, None where there is none."""
+
+    lab: str
+    name: str
+    max_points: int
+    unit: str
+    at_least: float | None
+    at_most: float | None
+    counts: Counter[Status] = field(default_factory=Counter)
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def decided(self) -> int:
+        return self.counts["pass"] + self.counts["fail"]
+
+    @property
+    def failed_share(self) -> float:
+        return self.counts["fail"] / self.decided if self.decided else 0.0
+
+    @property
+    def nobody_passes(self) -> bool:
+        """False where nobody could be graded on it: that says nothing."""
+        return self.decided > 0 and not self.counts["pass"]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A student in a lab. statuses: by criterion, empty without a result."""
+
+    row: StandingRow
+    statuses: Mapping[str, Status]
+
+
+@dataclass(frozen=True)
+class LabFacts:
+    """criteria: in the lab's order."""
+
+    name: str
+    seats: Sequence[Seat]
+    criteria: Sequence[CriterionFacts]
+
+    @property
+    def shares(self) -> list[float]:
+        """Of the lab's points, for each student who has a grade."""
+        return [
+            row.points / row.max_points
+            for row in (seat.row for seat in self.seats)
+            if row.points is not None and row.max_points
+        ]
+
+
+@dataclass
+class NodeFacts:
+    """graded: gradings that came to an end; timed: criteria of time that they looked at; open:
+    how many of those stayed undecided; ended: how other attempts did."""
+
+    name: str
+    type: str = ""
+    graded: int = 0
+    timed: int = 0
+    open: int = 0
+    ended: Counter[AttemptState] = field(default_factory=Counter)
+
+    @property
+    def open_share(self) -> float:
+        return self.open / self.timed if self.timed else 0.0
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """mixed: rows whose gradings ran on different types of node, with these; ended: attempts by
+    state, the graded ones too; unsandboxed: gradings that no sandbox kept apart."""
+
+    labs: Sequence[LabFacts]
+    nodes: Sequence[NodeFacts]
+    noisy: Sequence[NodeFacts]
+    mixed: Sequence[tuple[StandingRow, Sequence[str]]]
+    ended: Counter[AttemptState]
+    unsandboxed: int
+
+    @property
+    def criteria(self) -> Iterator[CriterionFacts]:
+        return (one for lab in self.labs for one in lab.criteria)
+
+    @property
+    def rows(self) -> Iterator[StandingRow]:
+        return (seat.row for lab in self.labs for seat in lab.seats)
+
+    @property
+    def types(self) -> dict[str, Counter[str]]:
+        """Types of node that are known, the most used first: how many nodes and gradings."""
+        found: dict[str, Counter[str]] = {}
+        for node in self.nodes:
+            if node.type:
+                found.setdefault(node.type, Counter()).update(nodes=1, graded=node.graded)
+        return dict(sorted(found.items(), key=lambda of: -of[1]["graded"]))
+
+    @property
+    def waiting(self) -> list[StandingRow]:
+        """Handed in and without a grade."""
+        return [row for row in self.rows if row.is_handed_in and row.points is None]
+
+
+def attempts_of(row: StandingRow) -> Iterator[Attempt]:
+    """The one that counts and all others."""
+    if row.attempt is not None:
+        yield row.attempt
+    yield from row.others
+
+
+def _value(same: Iterable[CriterionVerdict]) -> float | None:
+    """Of a criterion: on the node itself where it has one there, else on the first machine."""
+    found = [one for one in same if one.value is not None]
+    return min(found, key=lambda one: one.where != "here").value if found else None
+
+
+def _lab_facts(name: str, rows: Iterable[StandingRow], lab: Lab | None) -> LabFacts:
+    criteria: dict[str, CriterionFacts] = {}
+    seats = []
+    for row in rows:
+        result = row.result
+        if result is None:
+            seats.append(Seat(row, {}))
+            continue
+        verdict = read_verdict(result)
+        statuses = verdict.statuses
+        seats.append(Seat(row, statuses))
+        by_name: dict[str, list[CriterionVerdict]] = {}
+        for one in verdict.criteria:
+            by_name.setdefault(one.name, []).append(one)
+        for same in by_name.values():
+            first = same[0]
+            facts = criteria.get(first.name)
+            if facts is None:
+                facts = criteria[first.name] = CriterionFacts(
+                    name, first.name, first.max_points, first.unit, first.at_least, first.at_most
+                )
+            facts.counts[statuses[first.name]] += 1
+            value = _value(same)
+            if value is not None:
+                facts.values.append(value)
+                facts.unit = facts.unit or first.unit
+    order = {one.name: number for number, one in enumerate(lab.criteria)} if lab else {}
+    found = sorted(criteria.values(), key=lambda one: order.get(one.name, len(order)))
+    return LabFacts(name, seats, found)
+
+
+def _nodes(attempts: Iterable[Attempt]) -> list[NodeFacts]:
+    found: dict[str, NodeFacts] = {}
+    for attempt in attempts:
+        name = attempt.node.get("name") or ""
+        node = found.setdefault(name, NodeFacts(name))
+        node.type = node.type or node_type(attempt.node)
+        if attempt.state != "graded":
+            node.ended[attempt.state] += 1
+            continue
+        node.graded += 1
+        for result in attempt.results:
+            for one in result["criteria"]:
+                if one["kind"] == "timing" and one["status"] in ("pass", "fail", "inconclusive"):
+                    node.timed += 1
+                    node.open += one["status"] == "inconclusive"
+    return sorted(found.values(), key=lambda node: (-node.open_share, node.name))
+
+
+def _noisy(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:
+    """Those on which much more stays open than on the others; where there is one node only, more
+    than is usual."""
+    timed, still_open = sum(node.timed for node in nodes), sum(node.open for node in nodes)
+    found = []
+    for node in nodes:
+        others = timed - node.timed
+        share = (still_open - node.open) / others if others else 0.0
+        is_enough = node.timed >= LEAST_TIMED and node.open_share >= NOISY_SHARE
+        if is_enough and node.open_share >= NOISY_TIMES * share:
+            found.append(node)
+    return found
+
+
+def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
+    """labs: of the kit; the standing may name others."""
+    by_lab: dict[str, list[StandingRow]] = {}
+    for row in standing.rows:
+        by_lab.setdefault(row.lab, []).append(row)
+    attempts = [one for row in standing.rows for one in attempts_of(row)]
+    nodes = _nodes(attempts)
+    typed = ((row, node_types(attempts_of(row))) for row in standing.rows if row.others)
+    return ClassFacts(
+        labs=[_lab_facts(name, by_lab[name], labs.get(name)) for name in sorted(by_lab)],
+        nodes=nodes,
+        noisy=_noisy(nodes),
+        mixed=[(row, types) for row, types in typed if len(types) > 1],
+        ended=Counter(one.state for one in attempts),
+        unsandboxed=sum(one.state == "graded" and one.sandbox == "none" for one in attempts),
+    )

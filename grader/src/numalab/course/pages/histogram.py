@@ -1,0 +1,81 @@
+"""How values are distributed, as a small picture and in words. Drawn by hand as SVG: a class page
+has a hundred of them, and its colours follow the page's. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from numalab.judging.explain import count
+
+BINS = 16
+_WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px; the base line
+_ENDS = 0.02  # share of the values at each end that does not set the scale
+
+
+def number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:
+    """From where to where is drawn: without the outermost values, and with the bound."""
+    cut = int(_ENDS * len(ordered))
+    inner = ordered[cut : len(ordered) - cut]
+    low, high = inner[0], inner[-1]
+    if bound is not None:
+        low, high = min(low, bound), max(high, bound)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def bins(values: Sequence[float], low: float, high: float) -> list[int]:
+    """How many values are in each of equal bins; what is outside is in the outermost."""
+    found = [0] * BINS
+    for value in values:
+        at = int(BINS * (value - low) / (high - low))
+        found[min(max(at, 0), BINS - 1)] += 1
+    return found
+
+
+def values_words(values: Sequence[float], unit: str) -> str:
+    """values: one or more."""
+    told = f"{count(len(values), 'value')}, median {number(statistics.median(values))}"
+    if len(values) >= 4:
+        quarters = statistics.quantiles(values, n=4, method="inclusive")
+        told += f", the middle half from {number(quarters[0])} to {number(quarters[2])}"
+    told += f", all from {number(min(values))} to {number(max(values))}"
+    return f"{told}{' ' + unit if unit else ''}."
+
+
+def histogram(values: Sequence[float], bound: float | None, name: str, title: str) -> Markup:
+    """values: one or more; bound: what is asked for, drawn as a line; name: the id of its title,
+    the page's only one."""
+    low, high = _scale(sorted(values), bound)
+    found = bins(values, low, high)
+    most, step = max(found), _WIDTH / BINS
+    parts = [
+        Markup(
+            '<svg class="values" viewBox="0 0 {} {}" role="img" aria-labelledby="{}">'
+            '<title id="{}">{}</title>'
+        ).format(_WIDTH, _HEIGHT, name, name, title)
+    ]
+    for at, many in enumerate(found):
+        if many:
+            tall = max(2.0, (_BASE - 4) * many / most)
+            parts.append(
+                Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
+                    at * step + 1, _BASE - tall, step - 2, tall
+                )
+            )
+    parts.append(Markup('<path d="M0 {}H{}"/>').format(_BASE, _WIDTH))
+    if bound is not None:
+        x = min(max(_WIDTH * (bound - low) / (high - low), 1), _WIDTH - 1)
+        parts.append(Markup('<path class="bound" d="M{:.1f} 0V{}"/>').format(x, _BASE + 4))
+    # What lies outside the scale is in the outermost bins, and said there.
+    left = ("≤ " if min(values) < low else "") + number(low)
+    right = ("≥ " if max(values) > high else "") + number(high)
+    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
+    parts.append(text.format(0, _HEIGHT - 4, "start", left))
+    parts.append(text.format(_WIDTH, _HEIGHT - 4, "end", right))
+    return Markup("").join([*parts, Markup("</svg>")])

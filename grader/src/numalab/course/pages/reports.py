@@ -1,0 +1,228 @@
+"""Writes a course's pages: the class's each time, a student's when something of it has changed.
+Everything is renamed into place, so that a page that is open is never half a page."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numalab
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.pages.class_facts import attempts_of, class_facts
+from numalab.course.pages.class_page import class_page, lab_page
+from numalab.course.pages.student_page import attempt_name, student_page
+from numalab.course.records import Attempt
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import partial_path, read_json, write_json, write_whole
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab, load_labs
+from numalab.reports.html_page import TEMPLATES
+
+Progress = Callable[[str], None]
+MADE_BETWEEN = 25  # students' pages, after which progress is told
+
+
+def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
+    """The page that was drawn when it was graded."""
+    return course.attempt(attempt.item, attempt.number) / "report.html"
+
+
+def _put(source: Path, target: Path) -> bool:
+    """The same file at a second place, or a copy where the file system has no links; an attempt
+    never changes, and neither does what is there. False: there is no source. Raises OSError."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError:
+        if not source.is_file():
+            return False
+        partial = partial_path(target)
+        try:
+            shutil.copyfile(source, partial)
+            partial.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+    return True
+
+
+def _put_pages(course: CourseFolder, rows: Iterable[StandingRow], folder: Path) -> set[str]:
+    """The pages of gradings beside a student's own; returns the names of those that have one."""
+    found = set()
+    for row in rows:
+        for attempt in attempts_of(row):
+            name = attempt_name(attempt)
+            if attempt.state == "graded" and _put(
+                _page_of(course, attempt), folder / f"{name}.html"
+            ):
+                found.add(name)
+    return found
+
+
+# ---- which pages are to be made ------------------------------------------------------------
+
+
+def _kit_digest(labs: Mapping[str, Lab], title: str) -> str:
+    """Of all but the student that a student's page depends on."""
+    digest = hashlib.sha256(repr((numalab.__version__, title, sorted(labs.items()))).encode())
+    for name in ("student.html", "parts.html", "report.css"):
+        digest.update((TEMPLATES / name).read_bytes())
+    digest.update((Path(__file__).parent / "student_page.py").read_bytes())
+    return digest.hexdigest()
+
+
+def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
+    """What tells attempts apart; all else of one never changes."""
+    if attempt is None:
+        return None
+    return attempt.item.key, attempt.number, attempt.state
+
+
+def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
+    """Changes with anything that a student's page shows."""
+    facts = [
+        (
+            row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
+            row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
+            row.language, row.is_handed_in, _attempt_key(row.attempt),
+            [_attempt_key(one) for one in row.others],
+        )
+        for row in rows
+    ]  # fmt: skip
+    return hashlib.sha256(repr((of_kit, facts)).encode()).hexdigest()
+
+
+def _by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
+    found: dict[str, list[StandingRow]] = {}
+    for row in rows:
+        found.setdefault(row.student.id, []).append(row)
+    return found
+
+
+def _changed(
+    course: CourseFolder, wanted: Mapping[str, str], made: Mapping[str, str]
+) -> Iterator[str]:
+    for student_id, digest in wanted.items():
+        page = course.student_report(student_id) / "index.html"
+        if made.get(student_id) != digest or not page.is_file():
+            yield student_id
+
+
+# ---- writing -----------------------------------------------------------------------------
+
+
+def _write_class(course: CourseFolder, standing: Standing, labs: Mapping[str, Lab]) -> None:
+    facts = class_facts(standing, labs)
+    for lab in facts.labs:
+        path = course.lab_report(lab.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, lab_page(standing, lab, labs))
+    write_whole(course.report / "index.html", class_page(standing, facts, labs))
+
+
+def _write_student(
+    course: CourseFolder, rows: Sequence[StandingRow], labs: Mapping[str, Lab], title: str
+) -> None:
+    student = rows[0].student
+    folder = course.student_report(student.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = _put_pages(course, rows, folder)
+    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
+
+
+def _write_students(
+    course: CourseFolder,
+    rows: Mapping[str, Sequence[StandingRow]],
+    labs: Mapping[str, Lab],
+    title: str,
+    progress: Progress,
+) -> None:
+    """What was made is noted even where the rest was not."""
+    of_kit = _kit_digest(labs, title)
+    wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
+    found = read_json(course.pages_made)
+    made: dict[str, str] = found if isinstance(found, dict) else {}
+    todo = list(_changed(course, wanted, made))
+    try:
+        for number, student_id in enumerate(todo):
+            if number % MADE_BETWEEN == 0:
+                progress(f"students' pages, {number} of {len(todo)}")
+            _write_student(course, rows[student_id], labs, title)
+            made[student_id] = wanted[student_id]
+    finally:
+        if todo:
+            write_json(course.pages_made, made, indent=None)
+
+
+def _check(student_ids: Collection[str]) -> None:
+    """An id names a folder: intake makes none that would lead elsewhere, and a gradebook that was
+    changed by hand may not either."""
+    for one in student_ids:
+        if not one or one.startswith(".") or "/" in one or "\0" in one:
+            raise KitError(
+                f"the gradebook has a student with the id {one!r}, which can't be a folder's name. "
+                "./numalab gradebook rebuild makes it again from what was handed in."
+            )
+
+
+@contextmanager
+def _told(course: CourseFolder) -> Iterator[None]:
+    """Raises KitError where a page can't be written."""
+    try:
+        yield
+    except OSError as error:
+        raise KitError(
+            f"the reports can't be written to {course.report}: {reason_of(error)}"
+        ) from error
+
+
+def write_class_reports(
+    course: CourseFolder, kit: Kit, standing: Standing, progress: Progress
+) -> Path:
+    """Writes the class's pages and returns the first. Raises KitError."""
+    progress("the class's pages")
+    with _told(course):
+        course.report.mkdir(parents=True, exist_ok=True)
+        _write_class(course, standing, load_labs(kit.root))
+    return course.report / "index.html"
+
+
+def write_reports(
+    course: CourseFolder,
+    kit: Kit,
+    standing: Standing,
+    progress: Progress,
+    students: Collection[str] | None = None,
+) -> Path:
+    """Writes the class's pages and those students' pages that changed, and returns the class's
+    first. students: ids; only theirs are written, and none of the class; then the page of the
+    one, or the folder of all, is returned. Raises UserError and KitError."""
+    labs = load_labs(kit.root)
+    rows = _by_student(standing.rows)
+    _check(rows)
+    for one in students or ():
+        if one not in rows:
+            raise UserError(
+                f"there is no student '{one}' in {course.root}; ./numalab gradebook show lists all"
+            )
+    chosen = {one: rows[one] for one in (rows if students is None else students)}
+    if students is None:
+        write_class_reports(course, kit, standing, progress)
+    with _told(course):
+        course.report.mkdir(parents=True, exist_ok=True)
+        _write_students(course, chosen, labs, standing.title, progress)
+    if students is None:
+        return course.report / "index.html"
+    if len(students) == 1:
+        return course.student_report(next(iter(students))) / "index.html"
+    return course.report / "students"

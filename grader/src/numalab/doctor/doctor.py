@@ -1,0 +1,188 @@
+"""What this node can show, and which evidence is available; what disturbs its timing is in
+disturbances."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from numalab.doctor.disturbances import disturbances
+from numalab.doctor.findings import Concerns, Finding, by_run, by_time, concerned
+from numalab.doctor.load_sample import LoadSample
+from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.record import Json
+from numalab.harness.sandbox import Sandbox, Unable
+from numalab.judging.explain import amount, count
+from numalab.labs.declaration import Lab
+
+DENIED = "Permission denied"
+MPI_REMEDY = (
+    "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
+    "libmpich-dev), remove the folder build/ and run ./numalab setup"
+)
+
+_EVIDENCE = {
+    "userfaultfd": (
+        "the touch map is made outside the student's process",
+        "the touch map is made inside the student's process instead, and marked so",
+        "in a container allow the system call userfaultfd in the seccomp profile",
+    ),
+    "process_vm_readv": (
+        "results are read from outside",
+        "nothing can be graded",
+        "allow the call in the container's seccomp profile, or on the node itself: sudo sysctl "
+        "kernel.yama.ptrace_scope=1",
+    ),
+    "move_pages": (
+        "the NUMA node of every page is known",
+        "local_pages is not gradable",
+        "allow the system call move_pages in the container's seccomp profile",
+    ),
+    "schedstat": (
+        "the CPU time of every thread is known",
+        "how evenly work is shared is not gradable",
+        "the kernel needs CONFIG_SCHED_INFO",
+    ),
+}
+
+
+def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
+    nodes, cores, pus = node["numa_nodes"], node["cores"], node["pus"]
+    lost_by_nodes = concerned(labs, lambda lab, c: c.needs_numa_nodes > nodes)
+    lost_by_cores = {lab.name: tuple(gradable(node, lab)[1]) for lab in labs} if cores < 2 else {}
+    return [
+        Finding(
+            "NUMA nodes",
+            "good" if nodes > 1 else "note",
+            str(nodes),
+            "placement shows in residency and in time"
+            if nodes > 1
+            else "first touch shows in the touch map; what needs more NUMA nodes is not gradable "
+            "here",
+            concerns=lost_by_nodes,
+        ),
+        Finding(
+            "cores",
+            "good" if cores > 1 else "bad",
+            f"{cores} ({count(pus, 'PU')})",
+            "one thread a core"
+            if cores > 1
+            else "with one core there is nothing to share out: most criteria are not gradable",
+            concerns=lost_by_cores,
+        ),
+    ]
+
+
+def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
+    """version: of the MPI library that the kit was built with, or nothing."""
+    concerns = concerned(labs, lambda lab, c: lab.mpi)
+    if version:
+        return Finding("MPI", "good", version, "the labs on MPI can be graded", concerns=concerns)
+    return Finding(
+        "MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY, concerns=concerns
+    )
+
+
+def _lost_without(name: str, labs: Sequence[Lab]) -> Concerns:
+    """The criteria that a kind of evidence is needed for."""
+    if name == "process_vm_readv":
+        return concerned(labs, lambda lab, c: True)
+    if name == "schedstat":
+        return concerned(labs, lambda lab, c: c.rule == "balanced")
+    if name == "move_pages":
+        return concerned(labs, lambda lab, c: c.rule == "local_pages")
+    return by_run(labs, "trace")
+
+
+def examine(
+    node: Json, facts: NodeFacts, sample: LoadSample | None, labs: Sequence[Lab]
+) -> list[Finding]:
+    """All findings about a node, by theme. node: its record; sample: who works on it now."""
+    findings = _topology(node, labs)
+    findings.append(
+        Finding(
+            "memory",
+            "good" if node["memory_bytes"] >= 4 * 2**30 else "note",
+            f"{amount(node['memory_bytes'])}, last level cache "
+            f"{amount(node['last_level_cache_bytes'])}",
+            "arrays take at most an eighth of it",
+            concerns=by_time(labs),
+        )
+    )
+    findings += disturbances(node, facts, sample, labs)
+    for name, (good, bad, remedy) in _EVIDENCE.items():
+        probe = node["evidence"][name]
+        findings.append(
+            Finding(
+                name,
+                "good" if probe["available"] else "bad",
+                "available" if probe["available"] else f"refused: {probe['error']}",
+                good if probe["available"] else bad,
+                "" if probe["available"] else remedy,
+                concerns=_lost_without(name, labs),
+            )
+        )
+    if not shutil.which("addr2line"):
+        findings.append(
+            Finding("addr2line", "note", "missing", "crashes are reported without a line",
+                    "install the package binutils")
+        )  # fmt: skip
+    return findings
+
+
+def sandbox_finding(found: Sandbox | Unable) -> Finding:
+    """Whether other people's kernels can be kept apart (grade --sandbox)."""
+    if isinstance(found, Unable):
+        return Finding(
+            "sandbox",
+            "note",
+            "none",
+            f"other people's kernels run as you: {found.why}",
+            found.remedy,
+        )
+    return Finding(
+        "sandbox",
+        "good",
+        "bubblewrap",
+        "other people's kernels can be kept apart (grade --sandbox)",
+    )
+
+
+def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
+    """unable: why none can be had; kvm: what was seen of KVM, None where it is used."""
+    if unable is not None:
+        return Finding(
+            "virtual nodes", "note", "none", f"placement is graded on this node only; {unable}"
+        )
+    return Finding(
+        "virtual nodes",
+        "good",
+        "QEMU, emulated" if kvm else "QEMU with KVM",
+        "placement is graded on the machines of ./numalab machine list too"
+        + (f" (not with KVM: {kvm})" if kvm else "")
+        + ("; to use KVM, have yourself added to the group kvm" if kvm and DENIED in kvm else ""),
+    )
+
+
+def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
+    """Names of the lab's criteria that a virtual node can show and this one can't."""
+    if lab.mpi and not has_mpi:
+        return []
+    kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
+    return [name for name in gradable(node, lab)[1] if kinds[name] == "evidence"]
+
+
+def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
+    """Names of the lab's criteria that this node can and can't show."""
+    if lab.mpi and not has_mpi:
+        return [], [criterion.name for criterion in lab.criteria]
+    can: list[str] = []
+    cannot: list[str] = []
+    for criterion in lab.criteria:
+        enough = node["numa_nodes"] >= criterion.needs_numa_nodes
+        needs_team = criterion.kind == "evidence" and criterion.rule != "thread_level"
+        needs_ranks = criterion.kind == "timing" and lab.launch is not None
+        if node["cores"] < 2 and (needs_team or needs_ranks):
+            enough = False
+        (can if enough else cannot).append(criterion.name)
+    return can, cannot

@@ -1,0 +1,113 @@
+"""./numalab doctor: what it prints and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from numalab.doctor.doctor import gradable, gradable_virtually
+from numalab.doctor.findings import Finding, in_words
+from numalab.doctor.load_sample import LoadSample
+from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.record import Json
+from numalab.judging.explain import first_upper
+from numalab.labs.declaration import Lab
+
+STYLES = {
+    "good": ("ok", "green"),
+    "note": ("note", "yellow"),
+    "bad": ("BAD", "bold red"),
+    "unknown": ("?", "cyan"),
+}
+_INDENT = " " * 11  # of commands, below what is said of them
+
+
+def command_lines(command: str, width: int) -> list[str]:
+    """A command on as many lines as it needs, so that it can still be copied."""
+    lines = [""]
+    for word in command.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if len(longer) > width - 2 and lines[-1]:
+            lines[-1] += " \\"
+            lines.append(f"  {word}")
+        else:
+            lines[-1] = longer if len(lines) == 1 else f"{lines[-1]} {word}"
+    return lines
+
+
+def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> None:
+    """The finding itself and, unless all is well, whom it concerns and what changes it."""
+    word, style = STYLES[finding.level]
+    text = Text(f"{finding.topic}: ")
+    text.append(finding.found, style="bold")
+    text.append(f". {first_upper(finding.means)}.")
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=4)
+    table.add_column(ratio=1)
+    table.add_row(Text(word, style=style), text)
+    is_good = finding.level == "good"
+    concerns = "" if is_good else in_words(finding.concerns, labs)
+    if concerns:
+        table.add_row("", Text(f"Concerns: {concerns}.", style="dim"))
+    if finding.remedy and not is_good:
+        told = first_upper(finding.remedy)
+        table.add_row("", Text(told if finding.command else f"{told}.", style="dim"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if finding.command and not is_good:
+        for line in command_lines(finding.command, console.width - len(_INDENT)):
+            console.print(Text(f"{_INDENT}{line}", style="bold"), soft_wrap=True)
+
+
+def show_findings(
+    console: Console, node: Json, findings: Sequence[Finding], labs: Sequence[Lab]
+) -> None:
+    console.print(Text(f"{node['name']}: {node['cpu_model'] or node['architecture']}", "bold"))
+    for finding in findings:
+        _show_finding(console, finding, labs)
+
+
+def show_labs(
+    console: Console, node: Json, labs: Sequence[Lab], has_mpi: bool, has_virtual: bool
+) -> None:
+    """What each lab can be graded on here."""
+    for lab in labs:
+        can, cannot = gradable(node, lab, has_mpi)
+        virtually = gradable_virtually(node, lab, has_mpi) if has_virtual else []
+        never = [name for name in cannot if name not in virtually]
+        console.print(Text(lab.name, style="bold"))
+        for told, names in (
+            ("gradable here", can or ["nothing"]),
+            ("on a virtual node", virtually),
+            ("not here", never),
+        ):
+            if names:
+                console.print(Padding(f"{told}: {', '.join(names)}", (0, 0, 0, 2)))
+
+
+def doctor_json(
+    node: Json,
+    facts: NodeFacts,
+    sample: LoadSample | None,
+    findings: Sequence[Finding],
+    labs: Sequence[Lab],
+    has_mpi: bool,
+) -> dict[str, Any]:
+    """All of it, for other tools."""
+    return {
+        "schema": 1,
+        "node": node,
+        "facts": facts.to_json(),
+        "load_sample": None if sample is None else sample.to_json(),
+        "findings": [finding.to_json() for finding in findings],
+        "labs": {
+            lab.name: dict(
+                zip(("gradable", "not_gradable"), gradable(node, lab, has_mpi), strict=True)
+            )
+            for lab in labs
+        },
+    }

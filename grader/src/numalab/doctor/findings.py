@@ -1,0 +1,87 @@
+"""What `doctor` tells: findings, and the criteria that each concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from numalab.judging.judge import RULES_OF_RUN
+from numalab.labs.declaration import Criterion, Lab
+
+Level = Literal["good", "note", "bad", "unknown"]
+# Names of criteria by lab.
+Concerns = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """means: what it means for the labs; remedy: what changes it, in words, or nothing;
+    command: the very command that does, or nothing. level: unknown where the node does not
+    tell."""
+
+    topic: str
+    level: Level
+    found: str
+    means: str
+    remedy: str = ""
+    command: str = ""
+    concerns: Concerns = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "topic": self.topic,
+            "level": self.level,
+            "found": self.found,
+            "means": self.means,
+            "remedy": self.remedy,
+            "command": self.command,
+            "concerns": {lab: list(names) for lab, names in self.concerns.items()},
+        }
+
+
+def concerned(labs: Iterable[Lab], is_meant: Callable[[Lab, Criterion], bool]) -> Concerns:
+    """The criteria of each lab that are meant; labs without one are left out."""
+    found = {lab.name: tuple(c.name for c in lab.criteria if is_meant(lab, c)) for lab in labs}
+    return {lab: names for lab, names in found.items() if names}
+
+
+def by_time(labs: Iterable[Lab]) -> Concerns:
+    """All that is graded by time."""
+    return concerned(labs, lambda lab, c: c.kind == "timing")
+
+
+def by_place_of_pages(labs: Iterable[Lab]) -> Concerns:
+    """What shows on which NUMA node a page lives: in residency, or in time."""
+    return concerned(
+        labs,
+        lambda lab, c: c.rule == "local_pages" or (c.kind == "timing" and c.needs_numa_nodes > 1),
+    )
+
+
+def by_huge_pages(labs: Iterable[Lab]) -> Concerns:
+    return concerned(labs, lambda lab, c: bool(c.needs_huge_page_mode))
+
+
+def by_cores(labs: Iterable[Lab]) -> Concerns:
+    """Times of programs whose threads the kit binds to one core each."""
+    return concerned(
+        labs, lambda lab, c: c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
+    )
+
+
+def by_run(labs: Iterable[Lab], run: str) -> Concerns:
+    """What needs a kind of evidence run."""
+    return concerned(labs, lambda lab, c: c.rule in RULES_OF_RUN[run])
+
+
+def in_words(concerns: Concerns, labs: Iterable[Lab]) -> str:
+    """As in: 01 speedup, efficiency; 04 speedup. Labs go by their number."""
+    labs = list(labs)
+    if not concerns:
+        return ""
+    if concerns == by_time(labs):
+        return "all that is graded by time"
+    if concerns == concerned(labs, lambda lab, c: True):
+        return "all labs"
+    return "; ".join(f"{lab.split('_')[0]} {', '.join(names)}" for lab, names in concerns.items())

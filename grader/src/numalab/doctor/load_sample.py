@@ -1,0 +1,133 @@
+"""Who uses the PUs right now: /proc looked at twice, a moment apart."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from numalab.evidence.record import Json
+
+SAMPLE_S = 0.3
+SHOWN = 3
+LEAST_BUSY = 0.05  # of a PU; the kernel counts in steps of 10 ms
+
+
+@dataclass(frozen=True)
+class BusyProcess:
+    """busy: of how many PUs it used the time; owner: name of the user to whom it belongs; is_ours:
+    that is this user. Of root's nothing is: the system's services are root's, too."""
+
+    pid: int
+    name: str
+    busy: float
+    owner: str
+    is_ours: bool
+
+
+@dataclass(frozen=True)
+class LoadSample:
+    """busy: how many of the PUs worked, on average; stolen: share of their time that the host
+    of a virtual machine gave to somebody else, now and since the start. processes: the
+    busiest that can be seen, without this one."""
+
+    pus: int
+    busy: float
+    stolen: float
+    stolen_since_start: float
+    processes: tuple[BusyProcess, ...]
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Ticks:
+    """Of all PUs together, since the start."""
+
+    pus: int
+    total: int
+    idle: int
+    stolen: int
+
+
+def _ticks(root: Path) -> _Ticks | None:
+    """Line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what
+    follows is part of the first two. See proc(5)."""
+    try:
+        lines = (root / "proc/stat").read_text(encoding="ascii").splitlines()
+        first = next(line for line in lines if line.startswith("cpu "))
+        counts = [int(word) for word in first.split()[1:9]]
+        pus = sum(line.startswith("cpu") for line in lines) - 1
+    except (OSError, ValueError, StopIteration):
+        return None
+    if len(counts) < 8 or pus < 1:
+        return None
+    return _Ticks(pus, sum(counts), counts[3] + counts[4], counts[7])
+
+
+def _processes(root: Path) -> dict[int, tuple[str, int, int]]:
+    """Name, ticks used and owner of every process that can be seen."""
+    found = {}
+    try:
+        folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return {}
+    for folder in folders:
+        try:
+            text = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+            owner = folder.stat().st_uid
+        except OSError:
+            continue  # it has ended
+        before, _, after = text.rpartition(")")  # a name may hold blanks and brackets
+        words = after.split()
+        if len(words) > 12:
+            name = before.partition("(")[2]
+            found[int(folder.name)] = (name, int(words[11]) + int(words[12]), owner)
+    return found
+
+
+def _user_name(uid: int) -> str:
+    """The number where nobody is called so, as of a process of another container."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def sample_load(
+    root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(SAMPLE_S)
+) -> LoadSample | None:
+    """None: this node does not tell. wait: lets the time pass between the two looks."""
+    earlier = _processes(root)
+    start = _ticks(root)
+    wait()
+    end = _ticks(root)
+    later = _processes(root)
+    if start is None or end is None or end.total <= start.total:
+        return None
+    total = end.total - start.total
+    idle, stolen = max(0, end.idle - start.idle), max(0, end.stolen - start.stolen)
+    of_a_pu = total / end.pus
+    used = [
+        BusyProcess(
+            pid,
+            name,
+            (ticks - (earlier[pid][1] if pid in earlier else 0)) / of_a_pu,
+            _user_name(owner),
+            owner == os.getuid() != 0,
+        )
+        for pid, (name, ticks, owner) in later.items()
+        if pid != os.getpid()
+    ]
+    busiest = sorted(used, key=lambda one: -one.busy)[:SHOWN]
+    return LoadSample(
+        pus=end.pus,
+        busy=max(0.0, (total - idle - stolen) / of_a_pu),
+        stolen=stolen / total,
+        stolen_since_start=end.stolen / end.total if end.total else 0.0,
+        processes=tuple(one for one in busiest if one.busy >= LEAST_BUSY),
+    )

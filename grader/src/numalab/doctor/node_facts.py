@@ -1,0 +1,157 @@
+"""Facts of a node that disturb timing and that the record of a node does not hold, read from
+/proc and /sys. What can't be read is None: unknown, not absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.doctor.cgroups import Groups, read_groups
+from numalab.evidence.record import Json
+from numalab.files import read_text
+from numalab.pu_lists import BadList, format_pus, kernel_pus
+
+_CPU = "sys/devices/system/cpu"
+# Where turbo is switched, and what the file holds when it is on: Intel's own driver, others.
+_TURBO = ((f"{_CPU}/intel_pstate/no_turbo", "0"), (f"{_CPU}/cpufreq/boost", "1"))
+_DEFRAG = "sys/kernel/mm/transparent_hugepage/defrag"
+_CLOCK_SOURCES = "sys/devices/system/clocksource/clocksource0/available_clocksource"
+_DMI = "sys/class/dmi/id"
+# What the firmware of virtual machines calls itself.
+_VIRTUAL_WORDS = (
+    "qemu", "kvm", "vmware", "virtualbox", "innotek", "xen", "hyper-v", "virtual machine",
+    "amazon ec2", "google compute engine", "openstack", "bochs", "parallels", "bhyve",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Switch:
+    """file: where it is set; off_text: what turns it off when written there."""
+
+    is_on: bool
+    file: str
+    off_text: str
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """turbo: whether a core may run above its base frequency; defrag: when the kernel makes
+    room for huge pages; allowed: the PUs that this process may use; isolated, nohz_full: PUs
+    that the kernel keeps free of other processes, and of its own ticks. is_virtual: whether
+    this is a virtual machine; product: as the firmware names it."""
+
+    turbo: Switch | None
+    defrag: str | None
+    smt: bool | None
+    allowed: frozenset[int] | None
+    isolated: frozenset[int] | None
+    nohz_full: frozenset[int] | None
+    clock_sources: tuple[str, ...]
+    is_virtual: bool | None
+    product: str | None
+    groups: Groups
+
+    def to_json(self) -> Json:
+        def pus(found: frozenset[int] | None) -> str | None:
+            return None if found is None else format_pus(sorted(found))
+
+        def limits(name: str) -> list[Json] | None:
+            found = getattr(self.groups, name)
+            if found is None:
+                return None
+            return [{"file": one.file, "value": one.value} for one in found]
+
+        cpusets = self.groups.cpusets
+        return {
+            "turbo": None if self.turbo is None else self.turbo.is_on,
+            "huge_page_defrag": self.defrag,
+            "smt": self.smt,
+            "allowed_pus": pus(self.allowed),
+            "isolated_pus": pus(self.isolated),
+            "nohz_full_pus": pus(self.nohz_full),
+            "clock_sources": list(self.clock_sources),
+            "is_virtual": self.is_virtual,
+            "product": self.product,
+            "cgroup_cpu_limits": limits("cpu"),
+            "cgroup_memory_limits": limits("memory"),
+            "cgroup_cpusets": None
+            if cpusets is None
+            else [{"file": one.file, "pus": pus(one.pus)} for one in cpusets],
+            "cgroup_levels_above_hidden": self.groups.is_cut_off,
+        }
+
+
+def _pus(path: Path) -> frozenset[int] | None:
+    text = read_text(path)
+    try:
+        return None if text is None else kernel_pus(text)
+    except BadList:
+        return None
+
+
+def _turbo(root: Path) -> Switch | None:
+    for name, on_text in _TURBO:
+        text = read_text(root / name)
+        if text in ("0", "1"):
+            return Switch(text == on_text, f"/{name}", "1" if on_text == "0" else "0")
+    return None
+
+
+def _chosen_word(text: str | None) -> str | None:
+    """The word in brackets, as in: always defer [madvise] never."""
+    _, found, rest = (text or "").partition("[")
+    return rest.partition("]")[0] if found else None
+
+
+def _field(root: Path, file: str, key: str) -> str | None:
+    """The first value of a key in a file of lines `key: value`."""
+    for line in (read_text(root / file) or "").splitlines():
+        name, separator, value = line.partition(":")
+        if separator and name.strip() == key:
+            return value.strip()
+    return None
+
+
+def _product(root: Path) -> str | None:
+    found = (read_text(root / _DMI / name) for name in ("sys_vendor", "product_name"))
+    return " ".join(word for word in found if word) or None
+
+
+def _is_virtual(root: Path, product: str | None) -> bool | None:
+    """By the processor's flag, or where it has no flags (not x86) by the firmware's name."""
+    flags = _field(root, "proc/cpuinfo", "flags")
+    if flags is not None:
+        return "hypervisor" in flags.split()
+    if product is not None and any(word in product.lower() for word in _VIRTUAL_WORDS):
+        return True
+    return None
+
+
+def _allowed(root: Path) -> frozenset[int] | None:
+    text = _field(root, "proc/self/status", "Cpus_allowed_list")
+    try:
+        return None if text is None else kernel_pus(text)
+    except BadList:
+        return None
+
+
+def read_facts(root: Path = Path("/")) -> NodeFacts:
+    """root: the folder that holds proc and sys."""
+    smt = read_text(root / _CPU / "smt/active")
+    isolated = _pus(root / _CPU / "isolated")
+    nohz_full = _pus(root / _CPU / "nohz_full")
+    if nohz_full is None and isolated is not None:
+        nohz_full = frozenset()  # a kernel that can't do it has no such file
+    product = _product(root)
+    return NodeFacts(
+        turbo=_turbo(root),
+        defrag=_chosen_word(read_text(root / _DEFRAG)),
+        smt={"0": False, "1": True}.get(smt or ""),
+        allowed=_allowed(root),
+        isolated=isolated,
+        nohz_full=nohz_full,
+        clock_sources=tuple((read_text(root / _CLOCK_SOURCES) or "").split()),
+        is_virtual=_is_virtual(root, product),
+        product=product,
+        groups=read_groups(root),
+    )

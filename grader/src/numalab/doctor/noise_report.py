@@ -1,0 +1,184 @@
+"""What `doctor --noise` found, as lines for people and as JSON. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from numalab.doctor.findings import Level
+from numalab.doctor.noise import Forecast, difference, effect_margins, margins, quantile
+from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
+from numalab.evidence.record import HANDOUT, SOLUTION
+from numalab.judging.explain import count
+from numalab.judging.sequential import CAREFUL, least_signs
+from numalab.judging.timing_rules import LEAST_HANDOUT_RATIO, best_s
+from numalab.labs.declaration import Criterion
+
+SELDOM = 0.05  # below this share of gradings, an open verdict is not worth a warning
+RARE = 0.01  # below this, not worth a word
+PAIRS_OF_1_IN_20 = 20
+
+
+def one_of(share: float) -> str:
+    """A share of gradings, as a person would say it."""
+    if share > 0.95:
+        return "nearly all"
+    if share >= 0.5:
+        return f"{round(10 * share)} of 10"
+    return f"1 of {round(1 / share)}" if share >= RARE else "hardly any"
+
+
+def seconds_in_words(seconds: float) -> str:
+    if seconds >= 90:
+        return f"about {round(seconds / 60)} minutes"
+    return f"about {max(1, round(seconds))} s"
+
+
+def differ_in_words(differences: Sequence[float]) -> str:
+    """The median difference of two runs, and the one that 1 of 20 pairs exceeds, or where
+    there are not so many the largest."""
+    middle = f"{100 * quantile(differences, 0.5):.1f} % (median)"
+    if len(differences) < PAIRS_OF_1_IN_20:
+        return f"{middle}, and by {100 * max(differences):.1f} % at most"
+    return f"{middle}, and by more than {100 * quantile(differences, 0.95):.1f} % in 1 of 20"
+
+
+def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[Level, str]:
+    """How a grading of this criterion ends on this node, and after how long."""
+    seconds = found.generations * timing.generation_s
+    verdict = f"{seconds_in_words(seconds)} a verdict"
+    if found.share_not_gradable > 0.5:
+        pairs = ((best_s(g, HANDOUT), best_s(g, SOLUTION)) for g in timing.generations)
+        ratio = quantile((slow / fast for slow, fast in pairs), 0.5)
+        return "note", (
+            f"not gradable: what is slow takes {ratio:.2f} times the solution's time here, and "
+            f"{LEAST_HANDOUT_RATIO:g} times is needed"
+        )
+    if found.share_open >= SELDOM:
+        level: Level = "bad" if found.share_open > 0.5 else "note"
+        return level, f"{verdict}; would stay open in {one_of(found.share_open)} gradings"
+    return "good", verdict
+
+
+def _summary(noise: Noise) -> list[str]:
+    differences = noise.differences
+    if not differences:
+        return ["Nothing was measured."]
+    pairs = count(len(differences), "pair")
+    return [
+        f"Two runs of the same program differ by {differ_in_words(differences)}: {pairs} of "
+        f"processes in {noise.measured_s:.0f} s.",
+        "A time is graded by comparing fresh processes again and again, until chance can no "
+        "longer explain the outcome: "
+        f"{least_signs(CAREFUL.to_pass)} times where all agree, more where noise turns some "
+        "round. What is still undecided at the end stays open, and costs no points. Just now "
+        "that takes, for the kit's own solution in C, without --quick, and beside building "
+        "and evidence:",
+    ]
+
+
+def _not_timed(others: Sequence[NotTimed]) -> list[str]:
+    """One line for each reason."""
+    names: dict[str, list[str]] = {}
+    for other in others:
+        name = f"{other.lab.name.split('_')[0]} {other.criterion.name}"
+        names.setdefault(other.why, []).append(name)
+    return [f"Not among them: {', '.join(found)}. {why}." for why, found in names.items()]
+
+
+def show_noise(console: Console, noise: Noise) -> None:
+    styles = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
+    console.print(Text("Noise of times", style="bold"))
+    for line in _summary(noise):
+        console.print(Padding(line, (0, 0, 0, 2)))
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=4)
+    table.add_column()
+    table.add_column(ratio=1)
+    for timing in noise.timings:
+        for criterion in timing.criteria:
+            name = f"{timing.lab.name.split('_')[0]} {criterion.name}"
+            found = timing.forecast(criterion)
+            if timing.error is not None:
+                table.add_row("n/a", name, f"{timing.error}.")
+            elif found is None:
+                made = count(len(timing.generations), "comparison")
+                table.add_row("?", name, f"too few to tell: {made}.")
+            else:
+                level, words = forecast_in_words(timing, found)
+                mark, style = styles[level]
+                table.add_row(Text(mark, style=style), name, f"{words}.")
+    console.print(Padding(table, (0, 0, 0, 2)))
+    for line in _not_timed(noise.not_timed):
+        console.print(Padding(line, (0, 0, 0, 2)))
+
+
+def _criterion_json(timing: TimedHere, criterion: Criterion) -> dict[str, Any]:
+    found = timing.forecast(criterion)
+    data: dict[str, Any] = {
+        "lab": timing.lab.name,
+        "criterion": criterion.name,
+        "why_not": timing.error,
+        "margins": [margins(one, criterion.at_least) for one in timing.generations],
+        "effect_margins": [effect_margins(one) for one in timing.generations]
+        if criterion.rule == "speedup"
+        else None,
+        "forecast": None,
+    }
+    if found is not None:
+        level, words = forecast_in_words(timing, found)
+        data["forecast"] = asdict(found) | {
+            "generation_s": timing.generation_s,
+            "verdict_s": found.generations * timing.generation_s,
+            "level": level,
+            "means": words,
+        }
+    return data
+
+
+def noise_json(noise: Noise) -> dict[str, Any]:
+    """Everything measured, and what follows from it. Margins are natural logarithms."""
+    differences = noise.differences
+    return {
+        "measured_s": noise.measured_s,
+        "interrupted": noise.interrupted,
+        "pairs": len(differences),
+        "difference_median": quantile(differences, 0.5) if differences else None,
+        "difference_1_in_20": quantile(differences, 0.95) if differences else None,
+        "timings": [
+            {
+                "lab": timing.lab.name,
+                "part": timing.timed.part,
+                "slow": timing.timed.slow,
+                "roles": list(timing.roles),
+                "generations": [
+                    {
+                        "seconds": seconds,
+                        "n": one.n,
+                        "elapsed_s": {role: list(times) for role, times in one.elapsed_s.items()},
+                        "difference": difference(one),
+                    }
+                    for one, seconds in zip(timing.generations, timing.seconds, strict=True)
+                ],
+            }
+            for timing in noise.timings
+        ],
+        "criteria": [
+            _criterion_json(timing, criterion)
+            for timing in noise.timings
+            for criterion in timing.criteria
+        ]
+        + [
+            {
+                "lab": other.lab.name, "criterion": other.criterion.name, "why_not": other.why,
+                "margins": [], "effect_margins": None, "forecast": None,
+            }
+            for other in noise.not_timed
+        ],
+    }  # fmt: skip

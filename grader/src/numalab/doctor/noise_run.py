@@ -1,0 +1,219 @@
+"""Measures how far two runs of the same program differ on this node, lab by lab, with the
+generations that a grading takes."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from numalab.doctor.noise import (
+    LEAST_GENERATIONS,
+    Forecast,
+    difference,
+    effect_margins,
+    forecast,
+    margins,
+    most_within,
+)
+from numalab.errors import Interrupted, KitError
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
+from numalab.grading import handed_in
+from numalab.grading.grade import Effort, Session, effort_for, time_kits_own
+from numalab.harness.build import build_kit
+from numalab.judging import judge
+from numalab.judging.sequential import CAREFUL
+from numalab.kit import Kit
+from numalab.labs.declaration import Criterion, Lab
+
+NOISE_S = 30.0
+LANGUAGE = "c"
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class TimedHere:
+    """What is timed together: its criteria that are gradable here, and its generations.
+    seconds: of each generation, from its start to its end; error: why there are no more."""
+
+    session: Session
+    timed: judge.Timed
+    criteria: tuple[Criterion, ...]
+    generations: list[Generation] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    error: str | None = None
+
+    @property
+    def lab(self) -> Lab:
+        return self.session.lab
+
+    @property
+    def effort(self) -> Effort:
+        return self.session.effort
+
+    @property
+    def name(self) -> str:
+        return f"{self.lab.name} {' and '.join(c.name for c in self.criteria)}"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The solution twice, and the handout where a criterion compares with it."""
+        needs_handout = any(c.rule == "speedup" for c in self.criteria)
+        return (HANDOUT, SOLUTION, CONTROL) if needs_handout else (SOLUTION, CONTROL)
+
+    @property
+    def generation_s(self) -> float:
+        """The mean. The solution's second process stands for a submission, so that no
+        process more takes part when one is graded."""
+        return statistics.fmean(self.seconds)
+
+    def forecast(self, criterion: Criterion) -> Forecast | None:
+        """None: there are too few generations to tell."""
+        if len(self.generations) < LEAST_GENERATIONS:
+            return None
+        most = most_within(
+            self.generation_s,
+            self.effort.least_generations,
+            self.effort.most_generations,
+            self.effort.budget_s,
+        )
+        of_effect = criterion.rule == "speedup"
+        return forecast(
+            [margins(one, criterion.at_least) for one in self.generations],
+            [effect_margins(one) for one in self.generations] if of_effect else None,
+            CAREFUL,
+            most,
+        )
+
+
+@dataclass(frozen=True)
+class NotTimed:
+    """A criterion that is graded by time, but not here, or not by this rule."""
+
+    lab: Lab
+    criterion: Criterion
+    why: str
+
+
+@dataclass(frozen=True)
+class Noise:
+    timings: tuple[TimedHere, ...]
+    not_timed: tuple[NotTimed, ...]
+    measured_s: float
+    interrupted: bool
+
+    @property
+    def differences(self) -> list[float]:
+        """Of all pairs of processes of the same program."""
+        return [difference(one) for timing in self.timings for one in timing.generations]
+
+
+def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: Progress) -> Session:
+    session = Session(
+        kit, lab, LANGUAGE, SOLUTION, kit.solution_folder(lab.name), effort, node, progress
+    )
+    handed_in.read_files(session)
+    return session
+
+
+def _why_not(session: Session, criterion: Criterion) -> str:
+    """Why a criterion is not gradable here."""
+    found = judge.judge(session.lab, session.evidence).criteria
+    return next(one.why for one in found if one.name == criterion.name).rstrip(".")
+
+
+def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
+    """What of a lab can be timed on this node."""
+    lab, evidence = session.lab, session.evidence
+    gates = {one.name: one for one in judge.judge(lab, evidence).criteria}
+    here: list[TimedHere] = []
+    for timed in judge.timings(lab):
+        criteria = judge.gradable_timing(lab, evidence, timed)
+        if judge.timing_roles(lab, evidence, timed):
+            here.append(TimedHere(session, timed, tuple(criteria)))
+    covered = {c.name for timing in here for c in timing.criteria}
+    others = [
+        NotTimed(lab, c, _why_not(session, c))
+        if gates[c.name].status == "not_gradable"
+        else NotTimed(lab, c, "It compares no programs; each grading tells by its own times")
+        for c in lab.criteria
+        if c.kind == "timing" and c.name not in covered
+    ]
+    return here, others
+
+
+def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
+    """One more generation; or why there can be none."""
+    start = time.monotonic()
+    try:
+        evidence = next(runs, None)
+    except KitError as error:
+        timing.error = str(error)
+        return
+    if evidence is None:
+        timing.error = _why_not(timing.session, timing.criteria[0])
+        return
+    one = evidence.generations[-1]
+    if not one.ok:
+        bad = next(role for role, part in one.roles.items() if not part.outcome.ok)
+        timing.error = f"the kit's {bad} did not come to its end"
+    else:
+        timing.generations.append(one)
+        timing.seconds.append(time.monotonic() - start)
+
+
+def _next(timings: Sequence[TimedHere], left_s: float) -> TimedHere | None:
+    """Whose turn it is: first each gets the least number of generations; what is left of the
+    time goes to whoever has had least of it."""
+    going = [timing for timing in timings if timing.error is None]
+    short = [timing for timing in going if len(timing.generations) < LEAST_GENERATIONS]
+    if short:
+        return min(short, key=lambda timing: len(timing.generations))
+    fitting = [timing for timing in going if timing.seconds[-1] <= left_s]
+    return min(fitting, key=lambda timing: sum(timing.seconds), default=None)
+
+
+def _build(kit: Kit, timings: Sequence[TimedHere]) -> None:
+    """The programs of every role, and the monitors."""
+    programs = {t.session.program(role).name for t in timings for role in t.roles}
+    build_kit(kit, sorted(programs | {kit.monitor(t.lab.name).name for t in timings}))
+
+
+def measure_noise(
+    kit: Kit, labs: Sequence[Lab], node: Json, progress: Progress, budget_s: float = NOISE_S
+) -> Noise:
+    """Runs for about budget_s, longer where the least number of generations takes longer.
+    After Ctrl-C what there is by then is returned. The programs that are needed are built
+    first. Raises KitError where they can't be."""
+    effort = effort_for("default", quick=False)
+    timings: list[TimedHere] = []
+    not_timed: list[NotTimed] = []
+    runs: dict[int, Iterator[Evidence]] = {}
+    start = time.monotonic()
+    interrupted = False
+    try:
+        for lab in labs:
+            session = _session(kit, lab, node, effort, progress)
+            here, others = _survey(session)
+            not_timed += others
+            for timing in here:
+                runs[id(timing)] = time_kits_own(session, timing.timed, timing.roles)
+            timings += here
+        progress("building")
+        _build(kit, timings)
+        start = time.monotonic()
+        while True:
+            spent_s = time.monotonic() - start
+            chosen = _next(timings, budget_s - spent_s)
+            if chosen is None:
+                break
+            progress(
+                f"timing {chosen.name}, generation {len(chosen.generations) + 1}, "
+                f"{spent_s:.0f} of about {budget_s:.0f} s"
+            )
+            _take(chosen, runs[id(chosen)])
+    except (KeyboardInterrupt, Interrupted):
+        interrupted = True
+    return Noise(tuple(timings), tuple(not_timed), time.monotonic() - start, interrupted)

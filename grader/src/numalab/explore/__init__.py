@@ -1,0 +1,1 @@
+"""What a lab is about, measured with intervals: runs, tables, plots."""

@@ -1,0 +1,238 @@
+"""What an exploration found, as a picture that can be read from the last row.
+
+Colours are Okabe and Ito's, which the colour-blind can tell apart; markers tell the same.
+Error bars are the intervals of the tables.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numalab.errors import KitError, UserError, reason_of
+from numalab.explore.explore import Found, Schedules, TableSizes, thread_counts
+from numalab.explore.explore_report import (
+    Size,
+    chunk_words,
+    page_names,
+    page_reaches,
+    parting_bytes,
+    samples_each,
+    size_words,
+    sizes_found,
+)
+from numalab.explore.intervals import Interval, compare, median_interval
+from numalab.files import partial_path
+from numalab.palette import BLUE, GREEN, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
+FORMATS = (".png", ".svg", ".pdf")
+SIDESTEP = 0.16  # between the points of one place on the x axis
+HEADROOM = 1.3  # above the curves, for the names of caches and reaches
+
+
+def check_target(path: Path) -> None:
+    """Finds out before the measuring whether the picture can be written after it."""
+    if path.suffix.lower() not in FORMATS:
+        raise UserError(f"--plot {path}: the name has to end with {', '.join(FORMATS)}")
+    if path.is_dir():
+        raise UserError(f"--plot {path}: that is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UserError(f"--plot {path}: there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"--plot {path}: {path.parent} is not writable; choose another place")
+
+
+def _bars(axes: Axes, xs: Sequence[float], found: Sequence[Interval], **style: Any) -> None:
+    if not xs:
+        return
+    below = [interval.median - interval.low for interval in found]
+    above = [interval.high - interval.median for interval in found]
+    axes.errorbar(xs, [interval.median for interval in found], yerr=[below, above], **style)
+
+
+# ---- schedules -----------------------------------------------------------------------
+
+
+def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
+    """A column a chunk; above the times, below what they are compared with static's."""
+    counts = thread_counts(found.node["cores"])
+    grid = figure.subplots(2, len(what.chunks), sharex=True, sharey="row", squeeze=False)
+    for column, chunk in enumerate(what.chunks):
+        times, ratios = grid[0][column], grid[1][column]
+        for index, schedule in enumerate(what.schedules):
+            colour, marker = STYLES[index % len(STYLES)]
+            step = SIDESTEP * (index - (len(what.schedules) - 1) / 2)
+            style = {"color": colour, "marker": marker, "label": schedule, "linestyle": "none"}
+            xs: list[float] = []
+            ms: list[Interval] = []
+            ratio_xs: list[float] = []
+            ratio: list[Interval] = []
+            for place, threads in enumerate(counts):
+                key = {"threads": threads, "chunk": chunk}
+                one = found.times_s(schedule=schedule, **key)
+                if one:
+                    xs.append(place + step)
+                    ms.append(median_interval([1e3 * s for s in one.values()]))
+                against = compare(one, found.times_s(schedule=what.schedules[0], **key))
+                if against and index:
+                    ratio_xs.append(place + step)
+                    ratio.append(against.ratio)
+            _bars(times, xs, ms, **style)
+            _bars(ratios, ratio_xs, ratio, **style)
+        times.set_title("no chunk given" if chunk == 0 else f"chunk {chunk_words(chunk)}")
+        ratios.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
+        ratios.set_xticks(range(len(counts)), [str(threads) for threads in counts])
+        ratios.set_xlim(-0.5, len(counts) - 0.5)
+        ratios.set_xlabel("threads")
+    grid[0][0].set_ylabel("time [ms]")
+    if len(counts) > 2:
+        grid[0][0].set_yscale("log")
+    else:
+        grid[0][0].set_ylim(bottom=0)
+    grid[1][0].set_ylabel(f"over {what.schedules[0]},\nsame round")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+
+
+# ---- table sizes -----------------------------------------------------------------------
+
+
+def _caches(found: Found, smallest: int, largest: int) -> list[tuple[str, int]]:
+    """Data caches whose size is within the picture."""
+    return [
+        (cache["level"], cache["bytes_each"])
+        for cache in found.node["caches"]
+        if "i" not in cache["level"] and smallest < cache["bytes_each"] < largest
+    ]
+
+
+def _mark(axes: Axes, at_bytes: int, words: str, colour: str) -> None:
+    axes.axvline(at_bytes, color=colour, linewidth=1.2, linestyle=":")
+    axes.annotate(
+        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-3, -3),
+        textcoords="offset points", rotation=90, ha="right", va="top", fontsize=11, color=colour,
+    )  # fmt: skip
+
+
+def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    sizes = sizes_found(found, what)
+    small, huge = page_names(found)
+    with_huge = any(size.huge for size in sizes)
+    rows = figure.subplots(
+        2 if with_huge else 1, 1, sharex=True, squeeze=False,
+        gridspec_kw={"height_ratios": [3, 2]} if with_huge else None,
+    )  # fmt: skip
+    times: Axes = rows[0][0]
+    last: Axes = rows[-1][0]
+    for pages, words, (colour, marker), step in zip(
+        ("small", "huge"), (small, huge), STYLES[:2], (-SIDESTEP / 4, SIDESTEP / 4), strict=True
+    ):
+        pairs = [
+            (size.table_bytes, interval) for size in sizes
+            if (interval := size.small if pages == "small" else size.huge)
+        ]  # fmt: skip
+        _bars(
+            times, [size * 2**step for size, _ in pairs], [interval for _, interval in pairs],
+            color=colour, marker=marker, label=f"{words} pages",
+        )  # fmt: skip
+    times.set_xscale("log", base=2)
+    times.set_ylim(0, HEADROOM * times.get_ylim()[1])
+    times.set_ylabel("time of an update [ns]")
+    times.legend(loc="center left")
+    for level, cache_bytes in _caches(found, what.smallest_bytes, what.largest_bytes):
+        _mark(times, cache_bytes, f"{level} {size_words(cache_bytes)}", GREY)
+    for reach in page_reaches(found):
+        if what.smallest_bytes < reach.reach_bytes < what.largest_bytes:
+            words = f"TLB reach, {size_words(reach.page_bytes)}"
+            _mark(times, reach.reach_bytes, words, BLUE)
+    if with_huge:
+        _draw_ratio(last, sizes, small, huge)
+    ticks = what.sizes[:: 2 if len(what.sizes) > 8 else 1]
+    last.xaxis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
+    last.xaxis.set_minor_locator(NullLocator())
+    last.set_xticklabels([size_words(tick).replace(" ", "\n") for tick in ticks])
+    last.set_xlabel("size of the table")
+
+
+def _draw_ratio(axes: Axes, sizes: Sequence[Size], small: str, huge: str) -> None:
+    pairs = [(size.table_bytes, size.ratio.ratio) for size in sizes if size.ratio]
+    _bars(
+        axes, [size for size, _ in pairs], [ratio for _, ratio in pairs],
+        color="black", marker="D", markersize=6,
+    )  # fmt: skip
+    axes.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
+    axes.set_ylabel(f"{small} / {huge},\nsame round")
+    parting = parting_bytes(sizes)
+    if parting is not None:
+        axes.axvline(parting, color=VERMILION, linewidth=1.5, zorder=0)
+        left = parting > math.sqrt(sizes[0].table_bytes * sizes[-1].table_bytes)
+        axes.annotate(
+            f"part from {size_words(parting)} on", (parting, 1.0),
+            xycoords=("data", "axes fraction"), xytext=(-6 if left else 6, -4),
+            textcoords="offset points", ha="right" if left else "left", va="top",
+            color=VERMILION,
+        )  # fmt: skip
+
+
+# ---- both --------------------------------------------------------------------------------
+
+
+def draw(found: Found, path: Path, scratch: Path) -> None:
+    """Writes the picture, whole or not at all. scratch: matplotlib's own files go there.
+    Raises KitError."""
+    try:
+        keep_matplotlib_in(scratch)
+        import matplotlib
+
+        figure = exploration_figure(found)
+    except (ImportError, OSError) as error:
+        raise KitError(
+            f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
+        ) from error
+    partial = partial_path(path)
+    try:
+        with matplotlib.rc_context(PLOT_SETTINGS):
+            figure.savefig(partial, format=path.suffix[1:].lower())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise KitError(f"the plot can't be written: {reason_of(error)}") from error
+
+
+def exploration_figure(found: Found, size_in: tuple[float, float] = (12, 7.5)) -> Figure:
+    """size_in: width and height, at which letters have 14 points or a little less."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    what = found.exploration.what
+    with matplotlib.rc_context(PLOT_SETTINGS):
+        # A Figure of its own, without pyplot, needs no display.
+        figure = Figure(figsize=size_in, dpi=110, layout="constrained")
+        figure.suptitle(_title(found), fontsize=16)
+        if isinstance(what, Schedules):
+            _draw_schedules(figure, found, what)
+        else:
+            _draw_sizes(figure, found, what)
+    return figure
+
+
+def _title(found: Found) -> str:
+    what = found.exploration.what
+    fewest = min(samples_each(found))
+    size = f", n = {what.n}" if isinstance(what, Schedules) else ", one thread"
+    cores = found.node["cores"]
+    node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"
+    interrupted = ", interrupted" if found.interrupted else ""
+    cover = 100 * median_interval([0.0] * fewest).coverage
+    bars = f"bars: {cover:.3g} % interval of the median" if fewest > 1 else "single runs, no bars"
+    return f"{found.exploration.title}\n{node}{size}; {fewest} rounds, {bars}{interrupted}"

@@ -1,0 +1,159 @@
+"""The runs of MPI labs under launch files: where ranks go, and what they take to be told. The
+ranks are those of the kit's program throughout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numalab.errors import KitError
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
+from numalab.harness import monitor
+from numalab.judging import judge
+from numalab.labs import launch
+from numalab.labs.launch import BadPolicy, Plan
+from numalab.machines.topology import topology_of_node, without_own
+
+if TYPE_CHECKING:
+    from numalab.grading.grade import Session
+    from numalab.labs.declaration import HandedFile
+
+# Of one job; the monitor has room for no more ranks.
+MOST_RANKS = 256
+MOST_THREADS = 16_384
+
+
+def plan_on(node: Json, text: str, name: str) -> Plan:
+    """What a launch file means on a node. Raises BadPolicy, with the file's name."""
+    policy = launch.parse_policy(text, name)
+    try:
+        found = launch.plan(policy, topology_of_node(node))
+    except BadPolicy as error:
+        raise BadPolicy(f"{name}: {error}") from error
+    ranks = len(found.ranks)
+    if ranks > MOST_RANKS or ranks * found.threads > MOST_THREADS:
+        raise BadPolicy(
+            f"{name}: that is a job of {ranks:,} ranks with {found.threads:,} threads each on this "
+            f"node; the kit starts at most {MOST_RANKS} ranks, and {MOST_THREADS:,} threads in all"
+        )
+    return found
+
+
+def _read(session: Session, role: str, wanted: HandedFile) -> str:
+    """The text of the student's file, or of the solution's. Raises KitError."""
+    if role == SUBMISSION:
+        found = (one for one in session.data["handed_in"] if one["file"] == wanted.name)
+        return str(next(found)["text"])
+    path = session.kit.solution_folder(session.lab.name) / wanted.name
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+
+
+def _refuse(session: Session, role: str, part: str | None, name: str, why: str) -> None:
+    """Keeps that a launch can't be meant on the node."""
+    session.data["runs"].append(
+        {
+            "kind": "ranks", "lab": session.lab.name, "part": part, "team": 1, "role": role,
+            "ranks": [], "outcome": {"status": "ok", "printed_bytes": 0}, "file": name,
+            "refused": f"{why}.",
+        }
+    )  # fmt: skip
+
+
+def _run(session: Session, run: str, role: str, part: str | None, plan: Plan) -> None:
+    limit_s = session.effort.phase_limit_s * session.place.slowness
+    options = [
+        *monitor.launch_options(role, plan),
+        *monitor.common_options(part, plan.threads, "quick", limit_s),
+    ]
+    environment = monitor.worker_environment(
+        session.lab, plan.threads, passive=True, placement=plan.environment
+    )
+    session.monitor(run, session.program(SOLUTION), role, options, environment)
+
+
+def launch_ranks(session: Session, role: str, wanted: HandedFile) -> None:
+    """Where the ranks go under a file."""
+    part = session.lab.part_of(wanted)
+    try:
+        plan = plan_on(session.node, _read(session, role, wanted), wanted.name)
+    except BadPolicy as error:
+        _refuse(session, role, part, wanted.name, str(error))
+        return
+    _run(session, "ranks", role, part, plan)
+    session.data["runs"][-1] |= {"file": wanted.name, "refused": None}
+
+
+def _can_be_timed(plan: Plan) -> bool:
+    """Two ranks that are bound, with a core for each."""
+    cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
+    return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
+
+
+def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
+    """Where two ranks are timed: by the student's launch files, or where one is of no use
+    by the kit's launch."""
+    assert session.lab.launch is not None
+    complaints = {one["file"]: one["complaint"] for one in session.data["handed_in"]}
+    found: dict[str | None, Plan] = {}
+    for wanted in session.lab.files:
+        if wanted.kind != "launch" or session.lab.part_of(wanted) != part:
+            continue
+        name, plan = None, None
+        if complaints[wanted.name] is None:
+            try:
+                plan = plan_on(session.node, _read(session, SUBMISSION, wanted), wanted.name)
+                name = wanted.name
+            except BadPolicy:
+                pass  # told where ranks go
+        if plan is None or not _can_be_timed(plan):
+            name = None
+            plan = kits_plan(session)
+        found.setdefault(name, plan)
+    return found or {None: kits_plan(session)}
+
+
+def kits_plan(session: Session) -> Plan:
+    """The launch of the lab's own. Raises BadPolicy."""
+    assert session.lab.launch is not None
+    policy = launch.read_policy(session.lab.launch, "lab.toml")
+    return launch.plan(policy, topology_of_node(session.node))
+
+
+def time_messages(session: Session) -> None:
+    """What messages of all sizes take, where a prediction is asked for."""
+    for part in session.lab.parts:
+        if not judge.needs_latency(session.lab, session.evidence, part):
+            continue
+        session.progress("timing messages")
+        with session.spending("timing"):
+            for name, plan in _ping_pongs(session, part).items():
+                _run(session, "latency", SUBMISSION, part, plan)
+                session.data["runs"][-1] |= {"file": name}
+
+
+def plans_of_roles(session: Session, timed: judge.Timed) -> dict[str, Plan] | None:
+    """The launches that a criterion compares, by role. None where one can't be meant on
+    this node, which is kept; the kit's own come first, since without them nothing is asked
+    for."""
+    assert timed.slow is not None
+    wanted = session.lab.launch_of(timed.part)
+    path = session.kit.lab_folder(session.lab.name) / timed.slow
+    try:
+        slow = path.read_text("utf-8")
+    except OSError as error:
+        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+    files = {
+        HANDOUT: (timed.slow, slow),
+        SOLUTION: (wanted.name, _read(session, SOLUTION, wanted)),
+        SUBMISSION: (wanted.name, _read(session, SUBMISSION, wanted)),
+    }
+    plans = {}
+    for role, (name, text) in files.items():
+        try:
+            plans[role] = plan_on(session.node, text, name)
+        except BadPolicy as error:
+            _refuse(session, role, timed.part, name, str(error))
+            return None
+    return plans | {CONTROL: plans[SOLUTION]}

@@ -1,0 +1,288 @@
+"""Builds the kit's programs and a student's kernel. A kernel that does not build is a
+result, with a sentence and the compiler's own words; anything else is a KitError."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.evidence.record import Build, Json
+from numalab.harness.interface import interface_complaint
+from numalab.harness.sandbox import Sandbox, level_of
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+
+MAX_OUTPUT_LINES = 24
+BUILD_LIMIT_S = 300
+
+
+class TookTooLong(KitError):
+    """A build did not come to its end."""
+
+
+# Of the kit, beside the kernels in labs/.
+KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c")
+
+
+def _plain_environment() -> dict[str, str]:
+    """For messages that can be searched: not translated, and not coloured, which notebooks'
+    kernels ask all programs for."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
+    return kept | {"LC_ALL": "C"}
+
+
+def _run(
+    command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Raises KitError, of which TookTooLong may be the student's fault. Whatever the command has
+    started ends with it."""
+    more = {} if sandbox is None else sandbox.compiler_environment()
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=_plain_environment() | more,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise KitError(f"{command[0]} is missing; run ./numalab setup") from error
+    try:
+        output, _ = process.communicate(timeout=BUILD_LIMIT_S)
+    except subprocess.TimeoutExpired as error:
+        raise TookTooLong(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, output)
+
+
+def configure(kit: Kit) -> None:
+    """Configures the build folder unless that is done. Raises KitError."""
+    if (kit.build / "build.ninja").is_file():
+        return
+    done = _run(["cmake", "--preset", kit.preset, "-B", str(kit.build)], kit.root)
+    if done.returncode != 0:
+        raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
+
+
+def _tail(output: str) -> str:
+    return "\n".join(output.strip().splitlines()[-MAX_OUTPUT_LINES:])
+
+
+def _ninja(
+    kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None
+) -> subprocess.CompletedProcess[str]:
+    return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
+
+
+def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) -> None:
+    """Builds targets that are the kit's own. sandbox: for what of them is a student's. Raises
+    KitError with the compiler's output."""
+    done = _ninja(kit, targets, sandbox)
+    if done.returncode != 0:
+        raise KitError(
+            f"the kit's own {', '.join(targets)} can't be built:\n"
+            f"{compiler_output(done.stdout, {}) or _tail(done.stdout)}"
+        )
+
+
+def build_facts(kit: Kit) -> Json:
+    """What build.json says of the build. Raises KitError."""
+    try:
+        facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"{kit.build}/build.json is missing; run ./numalab setup") from error
+    return facts
+
+
+def mpi_of(kit: Kit) -> str:
+    """The MPI library that the kit is configured with, or nothing. Raises KitError."""
+    return str(build_facts(kit).get("mpi", ""))
+
+
+def build_explorations(kit: Kit, targets: Sequence[str]) -> None:
+    """Configures where that is to be done, and builds what ./numalab explore times. Raises
+    KitError, in words of its own where the compiler is gone."""
+    configure(kit)
+    cache = (kit.build / "CMakeCache.txt").read_text(encoding="utf-8")
+    compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
+    if compiler and shutil.which(compiler[1]) is None:
+        raise KitError(
+            f"the C compiler {compiler[1]}, which this build uses, is not there. Load its "
+            f"module or install it (./numalab setup); if it lies elsewhere now, remove "
+            f"{kit.build} first."
+        )
+    build_kit(kit, ["describe_node", *targets])
+
+
+def stage(source: Path, staged: Path) -> bool:
+    """Copies a file to where the build looks for it, if it differs. False: no such file."""
+    try:
+        content = source.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        staged.unlink(missing_ok=True)
+        return False
+    except OSError as error:
+        raise KitError(f"can't read {source}: {error.strerror}") from error
+    if not staged.is_file() or staged.read_bytes() != content:
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        staged.write_bytes(content)
+    return True
+
+
+def compiler_output(output: str, rename: dict[str, str]) -> str:
+    """What the compiler and the linker said, without ninja's lines and the command
+    lines, short, with paths of the build replaced by the student's."""
+    kept: list[str] = []
+    skip_command = False
+    for line in output.splitlines():
+        if skip_command:
+            skip_command = False
+            continue
+        if line.startswith("FAILED:"):
+            skip_command = True
+            continue
+        if line.startswith(("ninja:", "[")) or not line.strip():
+            continue
+        for path, name in rename.items():
+            line = line.replace(path, name)
+        kept.append(line)
+    if len(kept) > MAX_OUTPUT_LINES:
+        left = len(kept) - MAX_OUTPUT_LINES
+        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]
+    return "\n".join(kept)
+
+
+def misspelt_directives(source: str, language: str) -> list[str]:
+    """Lines of Fortran that look like OpenMP and are comments. (In C the compiler warns.)"""
+    if language != "fortran":
+        return []
+    sentinel = "an OpenMP line begins with !$omp"
+    return [
+        f"line {number}: `{line.strip()[:40]}` is a comment; {sentinel}"
+        for number, line in enumerate(source.splitlines(), start=1)
+        if re.match(r"\s*!\s*\$?\s*(omp|opm|mop)\b", line, re.IGNORECASE)
+        and not re.match(r"\s*!\$omp\b", line, re.IGNORECASE)
+    ]
+
+
+def _missing(lab: Lab, folder: Path, file: str) -> Build:
+    message = f"{file} was not handed in: there is no {folder / file}."
+    # A near miss deserves to be named.
+    stem = file.split(".")[0]
+    near = sorted(
+        path.name
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if path.suffix.lower() in (".c", ".f90", ".f", ".f95", ".for")
+        and path.name not in (*KERNEL_FILES.values(), *KIT_SOURCES)
+        and (path.suffix.lower()[:2] == Path(file).suffix[:2] or path.stem == stem)
+    )
+    if near:
+        message += f" The folder has {', '.join(near)}: rename the kernel to {file}."
+    elif not folder.is_dir():
+        message = (
+            f"{file} was not handed in: there is no folder {folder}. The files of a lab are "
+            f"looked for in DIR/{lab.name}/."
+        )
+    return Build("missing", message, "")
+
+
+def _undefined(output: str, lab: Lab) -> list[str]:
+    found = re.findall(r"undefined (?:reference to|symbol:) [`'\"]?(\w+)", output)
+    return [name for name in lab.functions if name in found]
+
+
+def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: Path) -> Build:
+    missing = _undefined(output, lab)
+    file = KERNEL_FILES[language]
+    if re.search(r"multiple definition of [`'\"]?main\b", output):
+        return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
+    if missing:
+        names = " and ".join(missing)
+        message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
+        symbols = _run(["nm", "-g", "--defined-only", str(object_file)], Path.cwd()).stdout
+        if language == "fortran" and any(
+            re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
+        ):
+            message += " Fortran has given the name a decoration: add bind(c) to the subroutine."
+        elif language == "c" and any(
+            re.search(rf" [a-z] {name}$", symbols, re.MULTILINE) for name in missing
+        ):
+            message += " A static function can't be called from outside its file."
+        else:
+            message += " Is the name spelt as in the contract?"
+        return Build("does_not_link", message, "")
+    return Build("does_not_link", f"{file} compiles but can't be linked.", text)
+
+
+def _forget_other_level(staged: Path, sandbox: Sandbox | None) -> None:
+    """Has a kernel compiled anew that was compiled with or without a sandbox, unlike now: what
+    it includes may be another file."""
+    mark = staged.with_name(staged.name + ".level")
+    level = level_of(sandbox)
+    if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
+        os.utime(staged)
+        mark.write_text(level, encoding="utf-8")
+
+
+def build_kernel(
+    kit: Kit, lab: Lab, language: str, folder: Path, sandbox: Sandbox | None = None
+) -> Build:
+    """Builds the worker of the kernel in folder; the result says how that went."""
+    file = KERNEL_FILES[language]
+    staged = kit.staged_folder(lab.name) / file
+    said = staged.with_name(file + ".said")  # what the compiler said of it
+    if not stage(folder / file, staged):
+        return _missing(lab, folder, file)
+    _forget_other_level(staged, sandbox)
+    worker = kit.worker(lab.name, language, "submission")
+    try:
+        done = _ninja(kit, [worker.name], sandbox)
+    except TookTooLong:
+        return Build(
+            "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""
+        )
+    rename = {
+        str(staged.resolve()): file,
+        str(staged): file,
+        f"submissions/{lab.name}/{file}": file,
+    }
+    text = compiler_output(done.stdout, rename)
+    notes = misspelt_directives(staged.read_text(errors="replace"), language)
+    object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)
+    if language == "fortran" and object_file is not None:
+        complaint = interface_complaint(
+            staged, kit.lab_folder(lab.name) / lab.contract, lab, sandbox
+        )
+        if complaint:
+            return Build("wrong_interface", complaint, "")
+    if done.returncode == 0:
+        if "no work to do" not in done.stdout:
+            said.write_text(text, encoding="utf-8")
+        warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
+        return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
+    if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
+        return _link_failure(done.stdout, text, lab, language, object_file)
+    if "conflicting types for" in done.stdout:
+        names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]
+        if names:
+            return Build(
+                "wrong_interface",
+                f"The interface of {' and '.join(names)} in {file} is not the one that the "
+                f"contract ({lab.contract}) asks for.",
+                text,
+            )
+    return Build("does_not_compile", f"{file} does not compile.", "\n".join([*notes, text]))

@@ -1,0 +1,194 @@
+"""Compares a Fortran kernel's bind(c) interface with the lab's contract header.
+
+A C kernel includes the header, so its compiler compares. For Fortran, gfortran prints the
+C prototypes of what it compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from numalab.harness.sandbox import Sandbox
+from numalab.labs.declaration import Lab
+
+_PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
+_WIDTH = {
+    "char": 1, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4,
+    "long": 8, "unsigned long": 8, "long long": 8, "size_t": 8, "int64_t": 8,
+    "ptrdiff_t": 8, "float": 4, "double": 8,
+}  # fmt: skip
+_FORTRAN = {
+    "float": "real(c_float)", "double": "real(c_double)", "int": "integer(c_int)",
+    "size_t": "integer(c_size_t)", "long": "integer(c_long)",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Argument:
+    """type: the C type without const and stars; stars: how many it has."""
+
+    name: str
+    type: str
+    stars: int
+
+    def fits(self, other: Argument) -> bool:
+        if self.stars != other.stars:
+            return False
+        if self.type == other.type or (self.type == "void" and self.stars == 1):
+            return True
+        # size_t is an integer of 8 bytes, as Fortran's c_long is.
+        floating = ("float", "double")
+        return (
+            self.type not in floating
+            and other.type not in floating
+            and self.type in _WIDTH
+            and _WIDTH.get(self.type) == _WIDTH.get(other.type)
+        )
+
+
+def _argument(text: str) -> Argument:
+    words = re.findall(r"\w+", text.replace("const", " ").replace("restrict", " "))
+    name = words[-1] if len(words) > 1 else ""
+    kind = " ".join(words[:-1] if len(words) > 1 else words)
+    return Argument(name, kind, text.count("*") + text.count("["))
+
+
+def prototypes(header: str) -> dict[str, list[Argument]]:
+    """The functions that a piece of C declares."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", "", header, flags=re.DOTALL | re.MULTILINE)
+    return {
+        name: [_argument(part) for part in arguments.split(",") if part.strip() not in ("", "void")]
+        for _, name, arguments in _PROTOTYPE.findall(";" + text)
+    }
+
+
+@cache
+def _compiler(uses_mpi: bool) -> str:
+    """gfortran, or MPICH's name for it, which knows where its modules are."""
+    wrappers = ("mpifort.mpich", "mpifort") if uses_mpi else ()
+    return next((name for name in wrappers if shutil.which(name)), "gfortran")
+
+
+@cache
+def _gfortran(
+    option: str, source: str, content: bytes, uses_mpi: bool, sandbox: Sandbox | None
+) -> str:
+    del content  # part of the key: the file may change under its name
+    try:
+        # It writes module files even so.
+        with tempfile.TemporaryDirectory() as modules:
+            done = subprocess.run(
+                [
+                    *([str(sandbox.launcher)] if sandbox else []),
+                    _compiler(uses_mpi),
+                    option,
+                    "-fsyntax-only",
+                    "-fopenmp",
+                    "-J",
+                    modules,
+                    source,
+                ],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=60,
+                check=False,
+                env=os.environ | (sandbox.compiler_environment() if sandbox else {}),
+            )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # nothing to compare with; the run itself will tell
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _assumed_shape(dump: str, function: str) -> str | None:
+    """Name of an argument of the function that is declared with (:), if any."""
+    in_function = False
+    symbol = ""
+    for line in dump.splitlines():
+        text = line.strip()
+        if text.startswith("procedure name"):
+            in_function = text.endswith(f"= {function}")
+        elif text.startswith("symtree:"):
+            symbol = text.split("'")[1].strip()
+        elif in_function and "AS_ASSUMED_SHAPE" in text:
+            return symbol
+    return None
+
+
+def _pointer_by_reference(dump: str, function: str) -> str | None:
+    """Name of a type(c_ptr) argument of the function without the attribute value, if any. The
+    prototypes don't tell: gfortran prints the same for both."""
+    in_function = is_pointer = False
+    symbol = ""
+    for line in dump.splitlines():
+        text = line.strip()
+        if text.startswith("procedure name"):
+            in_function = text.endswith(f"= {function}")
+        elif text.startswith("symtree:"):
+            symbol, is_pointer = text.split("'")[1].strip(), False
+        elif text.startswith("type spec"):
+            is_pointer = "(DERIVED c_ptr)" in text
+        elif in_function and is_pointer and text.startswith("attributes:"):
+            words = text.strip("()").replace("(", " ").replace(")", " ").split()
+            if "DUMMY" in words and "VALUE" not in words:
+                return symbol
+    return None
+
+
+def interface_complaint(
+    source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
+) -> str | None:
+    """What of the kernel's interface does not fit the contract, or None."""
+    content = source.read_bytes()
+    wanted = prototypes(contract.read_text(encoding="utf-8"))
+    found = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox))
+    for function in lab.functions:
+        if function not in wanted or function not in found:
+            continue  # a missing name is the linker's to tell
+        ours, theirs = wanted[function], found[function]
+        if len(ours) != len(theirs):
+            return (
+                f"{function} takes {len(theirs)} arguments, the contract ({lab.contract}) has "
+                f"{len(ours)}: {', '.join(argument.name for argument in ours)}."
+            )
+        for position, (our, their) in enumerate(zip(ours, theirs, strict=True), start=1):
+            if our.fits(their):
+                continue
+            where = f"Argument {position} of {function} ({our.name} in the contract)"
+            if our.stars == their.stars:
+                wanted_type = _FORTRAN.get(our.type, our.type)
+                found_type = _FORTRAN.get(their.type, their.type)
+                return f"{where} has the type {found_type}; it has to be {wanted_type}."
+            if their.stars > our.stars:
+                return f"{where} is passed by reference; C passes the value: add `value`."
+            return (
+                f"{where} is passed by value; it has to be passed by reference: take `value` out."
+            )
+        if any(argument.type == "void" and argument.stars == 1 for argument in ours):
+            name = _pointer_by_reference(
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
+                function,
+            )
+            if name is not None:
+                return (
+                    f"{name} of {function} is passed by reference; C passes the pointer itself: "
+                    "add `value`."
+                )
+        if "(:" in content.decode(errors="replace").replace(" ", ""):
+            name = _assumed_shape(
+                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
+                function,
+            )
+            if name is not None:
+                return (
+                    f"{function} declares {name}(:), an assumed-shape array, which expects a "
+                    f"descriptor that C does not pass: declare {name}(n)."
+                )
+    return None

@@ -1,0 +1,256 @@
+"""Runs the monitor, which runs the workers, and brings back its records."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from numalab.errors import Interrupted, KitError
+from numalab.evidence.record import Json
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.labs.launch import Plan, binding_words
+
+# What would let the caller's surroundings into a measurement. Slurm's variables stay: MPICH's
+# launcher needs some of them in a job, and is told itself where ranks go.
+_STRIPPED = re.compile(
+    r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
+    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
+)
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How one of the kit's programs ended, and what it wrote."""
+
+    code: int
+    output: str
+    complaint: str
+
+
+class Place(Protocol):
+    """Where programs of the kit are run: this node, or a virtual one."""
+
+    @property
+    def name(self) -> str:
+        """As in a verdict's `where`."""
+
+    @property
+    def slowness(self) -> float:
+        """How many times longer than on this node things may take."""
+
+    def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        """Runs a program to its end. Raises Interrupted after Ctrl-C, once the program has
+        ended its own processes, and KitError where it can't be run."""
+
+
+class Here:
+    """This node."""
+
+    name = "here"
+    slowness = 1.0
+
+    def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        process = None
+        try:
+            with _signals_held():
+                process = subprocess.Popen(
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True, errors="replace",
+                )  # fmt: skip
+            output, complaint = process.communicate()
+        except KeyboardInterrupt as error:
+            if process is not None:
+                _end(process)
+            raise Interrupted from error
+        return Finished(process.returncode, output, complaint)
+
+
+HERE = Here()
+
+
+def describe_node(kit: Kit, place: Place = HERE) -> Json:
+    """What a node is and which evidence it allows. Raises KitError."""
+    done = place.execute([str(kit.describe_node)], os.environ)
+    if done.code != 0:
+        raise KitError(f"this node can't be described: {done.complaint.strip()}")
+    data: Json = json.loads(done.output)
+    return data
+
+
+def clean_environment() -> dict[str, str]:
+    """The caller's environment, less what would steer a measurement."""
+    return {key: value for key, value in os.environ.items() if not _STRIPPED.match(key)}
+
+
+def worker_environment(
+    lab: Lab, threads: int, passive: bool = False, placement: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The environment that workers get: the lab's, one thread a core, nothing inherited
+    that steers OpenMP. passive: waiting threads sleep, so that CPU time is work. placement:
+    variables of a placement file, in the place of the lab's."""
+    environment = clean_environment()
+    environment |= lab.environment if placement is None else placement
+    environment["OMP_NUM_THREADS"] = str(threads)
+    environment["OMP_DYNAMIC"] = "false"
+    environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
+    if passive:
+        environment["OMP_WAIT_POLICY"] = "passive"
+    return environment
+
+
+def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
+    """The part of it that a record keeps."""
+    return {
+        key: value
+        for key, value in sorted(environment.items())
+        if key.startswith(("OMP_", "KMP_", "GOMP_"))
+    }
+
+
+def run_monitor(
+    kit: Kit,
+    lab: Lab,
+    run: str,
+    options: Sequence[str],
+    environment: dict[str, str],
+    place: Place = HERE,
+) -> Json:
+    """One run and its record. Raises KitError when there is none, and Interrupted after
+    Ctrl-C once the monitor has ended its workers."""
+    done = place.execute([str(kit.monitor(lab.name)), run, *options], environment)
+    try:
+        record: Json = json.loads(done.output)
+    except json.JSONDecodeError as error:
+        raise KitError(
+            f"the monitor gave no record for '{run}' (exit code {done.code}): "
+            f"{done.complaint.strip() or 'it said nothing'}"
+        ) from error
+    for outcome in _outcomes(record):
+        if outcome["status"] == "cancelled":
+            raise Interrupted
+        line = _kernel_line(outcome.get("frames", []), options)
+        if line:
+            outcome["line"] = line
+    if record["kind"] == "race":
+        _add_race(record, options)
+    return record
+
+
+# The first race ends the program; what the kernel's library calls do is not looked at.
+RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:symbolize=0"
+_RACE_EXIT_CODE = 66
+
+
+def _add_race(record: Json, options: Sequence[str]) -> None:
+    """Reads ThreadSanitizer's report out of what a race run printed: the kernel's lines of
+    the two accesses."""
+    outcome = record["outcome"]
+    printed = outcome.get("printed", "")
+    if outcome.get("exit_code") != _RACE_EXIT_CODE or "data race" not in printed:
+        return
+    accesses = []
+    for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
+        stack = re.split(r"\n\s*\n", access.split("data race", 1)[-1], maxsplit=1)[0]
+        frames = [int(offset, 16) for offset in re.findall(r"\+0x([0-9a-f]+)\)", stack)]
+        line = _kernel_line(frames, options)
+        if line:
+            accesses.append(line)
+    record["race"] = {"accesses": accesses}
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and its like come at the end: one that came while a process is being started would
+    leave it to nobody. Not by a signal mask, which the process would inherit."""
+    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+_END_LIMIT_S = 45.0  # on a busy node: the monitor itself waits for ranks and their last words
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Lets the monitor end its workers, then makes sure that it is gone itself."""
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.terminate()
+        try:
+            process.communicate(timeout=_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def _outcomes(record: Json) -> list[Json]:
+    return [record["outcome"]] if "outcome" in record else [r["outcome"] for r in record["roles"]]
+
+
+def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
+    """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
+    the one program that options name."""
+    programs = [option.split("=", 1)[1] for option in options if "=/" in option]
+    tool = shutil.which("addr2line")
+    if not frames or not tool or len(programs) != 1:
+        return None
+    done = subprocess.run(
+        [tool, "-e", programs[0], *map(hex, frames)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    for line in done.stdout.splitlines():
+        path, _, number = line.split(" (")[0].rpartition(":")
+        if Path(path).name in ("kernel.c", "kernel.f90") and number.isdigit():
+            return f"{Path(path).name}:{number}"
+    return None
+
+
+def worker_option(role: str, program: Path) -> list[str]:
+    return ["--worker", f"{role}={program}"]
+
+
+def set_options(role: str, variables: Mapping[str, str]) -> list[str]:
+    """Variables of one role's environment."""
+    return [word for key, value in variables.items() for word in ("--set", f"{role}:{key}={value}")]
+
+
+def launch_options(role: str, plan: Plan) -> list[str]:
+    """How many ranks a role's job has, and where mpiexec puts them."""
+    words = (word for group in binding_words(plan) for word in group)
+    return [
+        "--ranks", f"{role}:{len(plan.ranks)}",
+        *(option for word in words for option in ("--launch", f"{role}:{word}")),
+    ]  # fmt: skip
+
+
+def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:
+    return [
+        *(["--part", part] if part else []),
+        "--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}",
+    ]  # fmt: skip

@@ -1,0 +1,47 @@
+"""Proves the labs: the handout fails exactly what lab.toml names, the solution passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Lab
+
+
+def is_refuted(
+    lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
+) -> bool:
+    """Something is decided, and not as declared: what is still open changes nothing."""
+    decided = tuple(c for c in verdict.criteria if c.status != "inconclusive")
+    return bool(complaints(lab, replace(verdict, criteria=decided), numa_nodes, huge_page_mode))
+
+
+def complaints(
+    lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
+) -> list[str]:
+    """What is not as the lab declares it; empty when all is. Criteria that could not be
+    shown prove nothing either way. numa_nodes: of each place where something was graded;
+    huge_page_mode: of this node."""
+    declared = {criterion.name: criterion for criterion in lab.criteria}
+    found = []
+    for result in verdict.criteria:
+        if result.status == "not_gradable":
+            continue
+        needs_mode = declared[result.name].needs_huge_page_mode
+        if verdict.variant == "handout" and needs_mode and huge_page_mode == "always":
+            continue  # any large table gets huge pages, the handout's too
+        fails_from = declared[result.name].handout_fails_from
+        must_fail = (
+            verdict.variant == "handout"
+            and fails_from is not None
+            and numa_nodes[result.where] >= fails_from
+        )
+        wanted = "fail" if must_fail else "pass"
+        if result.status != wanted:
+            place = "" if result.where == "here" else f" on {result.where}"
+            found.append(
+                f"{verdict.variant} in {verdict.language}: {result.name}{place} is "
+                f"'{result.status}', lab.toml says '{wanted}'. {result.why}"
+            )
+    return found

@@ -1,0 +1,478 @@
+"""The rules for correctness and evidence: a criterion and a session's evidence in, its verdict
+out. Pure functions; judge.py says which applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from numalab.evidence import touch
+from numalab.evidence.record import Binding, Evidence, KernelTable
+from numalab.evidence.work import judged_look
+from numalab.judging import explain, mpi_rules, thread_goals
+from numalab.judging.soundness import (
+    all_results,
+    by_value,
+    first_bad,
+    missing_runs,
+    not_looked_at,
+    outcomes,
+    unseen,
+    unusable,
+)
+from numalab.judging.thread_goals import Reached
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion, Lab
+
+# ---- correctness -----------------------------------------------------------
+
+
+def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    bad = first_bad(outcomes(evidence))
+    wrong = sum(found.wrong for found, *_ in all_results(evidence))
+    for found, n, ranks in all_results(evidence):
+        why = explain.results(found, n, evidence.language, ranks)
+        if why is not None:
+            if bad is not None:
+                why += " " + (explain.outcome(bad, evidence.language) or "")
+            value = float(max(wrong, 1))  # writing before an array is wrong, too
+            array = found.first_wrong.array if found.first_wrong else ""
+            return verdict_on(
+                criterion, "fail", why, value=value, unit="elements", wrong_array=array
+            )
+    if bad is not None:
+        return unusable(criterion, bad, evidence)
+    if unseen(lab, criterion, [check.part for check in evidence.checks]):
+        return not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "Every element is right, in every run and in odd sizes too.",
+        value=0.0,
+        unit="elements",
+    )
+
+
+def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.race_error is not None:
+        return verdict_on(criterion, "not_gradable", evidence.race_error)
+    for race in evidence.races:
+        if race.found:
+            return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
+    for race in evidence.races:
+        if not race.outcome.ok:
+            why = explain.outcome(race.outcome, evidence.language)
+            return verdict_on(criterion, "error", f"Looking for data races: {why}")
+    if unseen(lab, criterion, [race.part for race in evidence.races]):
+        if first_bad(outcomes(evidence)) is not None:
+            return verdict_on(
+                criterion, "fail", "Not looked for, since the kernel does not come to its end."
+            )
+        return not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "ThreadSanitizer saw no two threads touch the same element without an order, where "
+        "one of them writes.",
+        value=0.0,
+        unit="races",
+    )
+
+
+# ---- evidence --------------------------------------------------------------
+
+
+def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    if evidence.node["cores"] >= 2:
+        return None
+    return verdict_on(
+        criterion,
+        "not_gradable",
+        "This node offers one core, so there is one thread and nothing to share out.",
+    )
+
+
+def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    if missing:
+        return missing
+    assert criterion.at_most is not None
+    ratios = touch.equal_share_ratios(touch.united_users(traces), traces[0].team)
+    off = max(range(len(ratios)), key=lambda thread: abs(ratios[thread] - 1))
+    started = max(len(trace.threads) for trace in traces)
+    value = abs(ratios[off] - 1)
+    idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
+    if value <= criterion.at_most:
+        span = f"{min(ratios):.2f} to {max(ratios):.2f} times"
+        why = (
+            f"Each of the {len(ratios)} threads uses "
+            f"{'' if max(ratios) - min(ratios) < 0.01 else span + ' '}"
+            "an equal share of the pages."
+        )
+    elif len(idle) == len(ratios) - 1:
+        why = (
+            f"One thread of {len(ratios)} does all the work of compute. Is there a parallel "
+            "loop, and does it take the threads that the kit asks for?"
+        )
+    else:
+        why = (
+            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
+            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
+        )
+        if started > traces[0].team:
+            why += f" The kit asks for {traces[0].team} threads, and {started} have run."
+    return by_value(criterion, value, why, unit="off an equal share")
+
+
+def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.traces
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    if missing:
+        return missing
+    shown = touch.shown_trace(evidence)  # what is drawn is what counts
+    assert shown is not None
+    worst = touch.touch_share(*shown, evidence.numa_nodes)
+    assert criterion.at_least is not None
+    sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
+    ways = _ways_to_share(evidence)
+    why = sentence(worst, evidence.numa_nodes, ways)
+    unsteady = touch.unsteady_share(traces, worst.worst_array)
+    if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
+        why += (
+            f" Who writes first is chance: for {explain.percent(unsteady)} of the pages it was not "
+            f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
+        )
+    if traces[0].method == "in_process":
+        why += " (Traced inside the process: this system refuses userfaultfd.)"
+    return by_value(criterion, worst.share, why, unit="share")
+
+
+def _ways_to_share(evidence: Evidence) -> str:
+    """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
+    one user of a page, so that they can't be told apart. If each thread ran all of it, they
+    would write the same elements, which a search for races finds."""
+    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
+    if evidence.races and all(race.outcome.ok and not race.found for race in evidence.races):
+        return ways
+    clause = {"c": "for", "fortran": "do"}[evidence.language]
+    return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
+
+
+def _touch_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+    if found.share == 1:
+        return "Every page was first written by a thread that sits where it is used."
+    array = found.worst_array
+    if found.writer < 0:
+        share = "No page" if found.writer_share == 1 else "Not every page"
+        return f"{share} of {array} was written in initialize, so its place was left to chance."
+    written = (
+        f"{_pages(found.writer_share, array, 'was', 'were')} first written by thread {found.writer}"
+    )
+    if found.contested_share > 0.5:
+        too = f" {written}." if found.writer_share == 1 else ""
+        return (
+            f"{_contested(found, numa_nodes)}, so no first touch is right for them: the loop that "
+            f"uses them is dealt out {ways}.{too}"
+        )
+    if not found.stray_users:
+        share = explain.percent(1 - found.array_share[array])
+        return f"{written}; {share} of {array} is used elsewhere than where it was written."
+    if found.stray_users == (found.writer,):
+        return (
+            f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
+            "threads of a parallel region. Is there one?"
+        )
+    if len(found.stray_users) == 1:
+        whom = f"thread {found.stray_users[0]}"
+    elif numa_nodes > 1:
+        whom = "threads on other NUMA nodes"
+    else:
+        whom = f"{len(found.stray_users)} others"
+    if found.writer_share == 1 or found.stray_share == 1:
+        share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+        return f"{written}, and {share} of them are used by {whom}."
+    both = _pages(found.writer_share * found.stray_share, array, "was", "were")
+    return f"{both} first written by thread {found.writer} and are used by {whom}."
+
+
+def _loop_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+    """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
+    if found.share == 1:
+        return "Every page is used where the kit first wrote it."
+    kits = "The kit wrote the arrays before, in equal blocks, one a thread."
+    if found.contested_share > 0.5:
+        return f"{_contested(found, numa_nodes)}: the loop is dealt out {ways}. {kits}"
+    share = found.array_share[found.worst_array]
+    pages = f"Only {explain.percent(share)} of the pages" if share > 0 else "None of the pages"
+    where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
+    return (
+        f"{pages} of {found.worst_array} are used {where} they were first written: the loop "
+        f"deals them out otherwise. {kits}"
+    )
+
+
+def _contested(found: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
+    together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+    return f"{_pages(found.contested_share, found.worst_array, 'is', 'are')} used by {together}"
+
+
+def _pages(share: float, array: str, one: str, many: str) -> str:
+    """The subject of a sentence about some pages of an array, with its verb."""
+    if share == 1:
+        return f"Every page of {array} {one}"
+    return f"{explain.first_upper(explain.percent(share))} of the pages of {array} {many}"
+
+
+def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces, placements = evidence.traces, evidence.placements
+    missing = missing_runs(criterion, evidence, traces) or missing_runs(
+        criterion, evidence, placements
+    )
+    if missing:
+        return missing
+    found = touch.local_share(placements[0], touch.united_users(traces))
+    if found is None:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "This system refuses move_pages, so nobody can see where pages live "
+            "(a container's seccomp profile, most often).",
+        )
+    local = explain.first_upper(explain.percent(found.share))
+    why = f"{local} of the pages live on the NUMA node of the thread that uses them"
+    if found.absent:
+        why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
+    elif found.contested_share > 0.5:
+        why += f". {_contested(found, evidence.numa_nodes)}, so no place is right for them"
+    elif found.share < 1:
+        share = explain.percent(found.crowded_share)
+        why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
+    if found.unbound_users:
+        why += (
+            f"; {explain.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
+            "is right"
+        )
+    if touch.is_written_unbound(traces[0], placements[0], found):
+        home = touch.numa_nodes_of(placements[0].threads)(0)
+        why += (
+            f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
+            "the first parallel region, and until then the system lets it run anywhere"
+        )
+    return by_value(criterion, found.share, why + ".", unit="share")
+
+
+def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By CPU time, which tells how the work was shared in each call. Other load takes a core
+    from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
+    can the others take the piece from it that it holds just then. Such a team is uneven by CPU
+    time, and no thread of it works longer than another one works and is kept from its core
+    together. So a look speaks against a kernel only if one does."""
+    missing = _needs_team(criterion, evidence) or missing_runs(
+        criterion, evidence, evidence.placements
+    )
+    if missing:
+        return missing
+    assert criterion.at_least is not None
+    least = criterion.at_least
+    look, is_decided = judged_look(evidence.placements, least)
+    value = look.share
+    average = f"the average thread works {explain.percent(value)} of its time"
+    why = f"Thread {look.busiest} works longest; {average}"
+    if value >= least:
+        return by_value(criterion, value, f"{why}.", unit="share")
+    if is_decided:
+        return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    open_why = "but other programs took cores from the threads meanwhile"
+    if look.most_share < least:
+        open_why = "but fewer looks say so than it takes"
+    return verdict_on(
+        criterion,
+        "inconclusive",
+        f"{why}, {open_why}. Grade again when the node is quiet.",
+        value=value,
+        unit="share",
+    )
+
+
+def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
+    """Why none of it sits on huge pages, as far as that shows from outside."""
+    if is_handout:
+        return "nobody asked the kernel for them; this is still the handout"
+    if table.resident_created_bytes is None or table.advised_bytes is None:
+        return "nobody asked the kernel for them in time, or they were refused"
+    if table.advised_bytes == 0 and table.page_offset_bytes:
+        return (
+            "nobody asked the kernel for them, or it refused. It refuses (EINVAL) an address that "
+            "is not the start of a page, and the table begins "
+            f"{explain.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
+            "returns"
+        )
+    if table.advised_bytes == 0:
+        return "nobody asked the kernel for them, or it refused: look at what the call returns"
+    if table.resident_created_bytes - table.resident_before_bytes > table.bytes / 2:
+        return (
+            "the kernel was asked, but too late. The table had been written before, and what has "
+            "its small pages keeps them"
+        )
+    return (
+        "the kernel was asked, and gave none: they may be switched off for the process, memory may "
+        "be in pieces, or the table holds no whole huge page"
+    )
+
+
+def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    tables = evidence.memories[-1].tables
+    worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
+    share = worst.huge_bytes / worst.bytes
+    part = explain.first_upper(explain.percent(share))
+    why = f"{part} of a table of {explain.amount(worst.bytes)} sits on huge pages"
+    if share == 0:
+        why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
+    elif worst is tables[0] and share < (criterion.at_least or 1):
+        why += (
+            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
+            "ends stay on small pages"
+        )
+    return by_value(criterion, share, why + ".", unit="share")
+
+
+def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_during_bytes - table.resident_before_bytes
+    asked, taken = explain.amount(table.bytes), explain.amount(resident_bytes)
+    why = f"A table of {asked} takes {taken} of memory."
+    return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
+
+
+def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
+    """What is left of a table: memory, addresses, or both where they differ."""
+    memory = f"{explain.amount(resident_bytes)} of memory"
+    addresses = f"{explain.amount(mapped_bytes)} of addresses"
+    if resident_bytes <= allowed_bytes:
+        return f"{addresses}, though {'hardly any' if resident_bytes > 0 else 'no'} memory,"
+    if mapped_bytes <= resident_bytes:
+        return memory
+    return f"{memory} and {addresses}"
+
+
+def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.memories)
+    if missing:
+        return missing
+    table = evidence.memories[-1].tables[-1]
+    resident_bytes = table.resident_after_bytes - table.resident_before_bytes
+    mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
+    left_bytes = max(resident_bytes, mapped_bytes, 0)
+    value = left_bytes / table.bytes
+    assert criterion.at_most is not None
+    if value <= criterion.at_most:
+        why = f"After it was destroyed nothing is left of a table of {explain.amount(table.bytes)}."
+    else:
+        left = _left_words(resident_bytes, mapped_bytes, criterion.at_most * table.bytes)
+        why = (
+            f"Of a table of {explain.amount(table.bytes)}, {left} are still taken after it was "
+            "destroyed."
+        )
+    return by_value(criterion, value, why, unit="of the table")
+
+
+def _no_numa_node(language: str) -> str:
+    """Where an answer that is none comes from, with a space before it."""
+    asked = "Which of its functions was asked"
+    if language == "fortran":  # the PU goes in by address unless told
+        asked += ", and did it get the PU by value"
+    return f" -1 is no NUMA node: the handout says it, and libnuma where it knows none. {asked}?"
+
+
+def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.locates)
+    if missing:
+        return missing
+    told = [one for of_round in evidence.locates[-1].rounds for one in of_round]
+    wrong_pu = [one for one in told if one.told_pu != one.pu]
+    wrong_node = [one for one in told if one.told_numa_node != one.numa_node]
+    wrong = {id(one) for one in (*wrong_pu, *wrong_node)}
+    if not told:
+        why = "No thread of the team was heard of: does locate return?"
+    elif wrong_pu:
+        one = wrong_pu[0]
+        why = (
+            f"Thread {one.thread} was bound to PU {one.pu} and locate said PU {one.told_pu}; "
+            f"wrong in {len(wrong)} of {len(told)} answers, the threads being moved between them."
+        )
+    elif wrong_node:
+        one = wrong_node[0]
+        why = (
+            f"Every PU is right, but PU {one.pu} belongs to NUMA node {one.numa_node} and locate "
+            f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
+        )
+        if one.told_numa_node < 0:
+            why += _no_numa_node(evidence.language)
+    else:
+        why = f"Right in {len(told)} answers, the threads being moved between them."
+    value = float(len(wrong)) if told else 1.0
+    return by_value(criterion, value, why, unit="wrong answers")
+
+
+def _under_runtimes(worst: Reached, found: Sequence[tuple[Binding, Reached]]) -> str:
+    """What is wrong, and what becomes of the same file under each other runtime."""
+    alike = [run.runtime for run, one in found if one == worst]
+    why = f"Under {explain.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
+    for run, one in found:
+        if one != worst:
+            why += f" Under {run.runtime} it {'fails, too' if one.misplaced else 'is right'}."
+    return why
+
+
+def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    wanted = criterion.file
+    assert wanted is not None
+    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
+    if text is None:
+        return not_looked_at(criterion)
+    runs = [run for run in evidence.bindings if run.file == wanted.name]
+    if not runs:
+        return not_looked_at(criterion)
+    bad = next((run for run in runs if not run.outcome.ok), None)
+    if bad is not None:
+        # The kit's own kernel ran, so what ended it is the runtime, or the kit.
+        why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
+        return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
+    found = [
+        (run, thread_goals.reached(wanted.goal, run.threads, run.team, evidence.node))
+        for run in runs
+    ]
+    worst = max((one for _, one in found), key=lambda one: one.misplaced)
+    why = worst.why
+    if len(runs) > 1 and worst.misplaced:
+        why = _under_runtimes(worst, found)
+    # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
+    blamed = [run for run, one in found if one == worst] if worst.misplaced else runs
+    why += explain.runtime_warnings(blamed)
+    return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+
+
+CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {
+    "correct": _correct,
+    "race_free": _race_free,
+    "deadlock_free": mpi_rules.deadlock_free,
+}
+EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
+    "shared_out": _shared_out,
+    "touched_where_used": _touched_where_used,
+    "local_pages": _local_pages,
+    "balanced": _balanced,
+    "huge_pages": _huge_pages,
+    "no_waste": _no_waste,
+    "released": _released,
+    "located": _located,
+    "binding": _binding,
+    "thread_level": mpi_rules.thread_level,
+    "launch": mpi_rules.launch,
+}

@@ -1,0 +1,431 @@
+"""Sentences for a student about what a run saw. Pure functions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numalab.evidence.record import Binding, Mismatch, Outcome, Race, Results
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that never rounds to 0 or 100 unless it is."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def ratio(value: float) -> str:
+    """A ratio of times, with two digits that say something."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def first_upper(text: str) -> str:
+    """As str.capitalize, which would make the rest small."""
+    return text[:1].upper() + text[1:]
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def some(names: Sequence[str]) -> str:
+    """As listed; of many the first ones, and how many more."""
+    return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
+
+
+def threads(numbers: Sequence[int]) -> str:
+    """thread 3; threads 0, 1, 2 and 5 more."""
+    if len(numbers) == 1:
+        return f"thread {numbers[0]}"
+    if len(numbers) <= 4:
+        return f"threads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    return f"threads {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """rank 3; ranks 0, 1 and 2; as threads."""
+    return threads(numbers).replace("thread", "rank")
+
+
+def amount(size_bytes: float) -> str:
+    """Bytes in the unit that reads best."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.1f} {unit}"
+    return f"{size_bytes:.0f} bytes"
+
+
+def _value(number: float, digits: int = 6) -> str:
+    return "NaN" if math.isnan(number) else f"{number:.{digits}g}"
+
+
+def _apart(found: float, expected: float) -> tuple[str, str]:
+    """Two values with as many digits as it takes to tell them apart."""
+    shown = _value(found), _value(expected)
+    for digits in (9, 17):
+        if shown[0] == shown[1]:
+            shown = _value(found, digits), _value(expected, digits)
+    return shown
+
+
+def indexed(array: str, element: int, language: str) -> str:
+    """An element as the language writes it; element counts from 0."""
+    return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
+
+
+def size_words(n: int, unit: str) -> str:
+    """The size of a problem. unit: what n counts, empty: elements."""
+    return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
+
+
+def one_of(phase: str) -> str:
+    """phase: as for _nth."""
+    return f"one {phase.split(maxsplit=1)[1]}" if " " in phase else f"one call of {phase}"
+
+
+def _subject(phase: str) -> str:
+    """At the beginning of a sentence. phase: as for _nth."""
+    return first_upper(phase) if " " in phase else phase
+
+
+def _nth(phase: str, number: int) -> str:
+    """phase: a function's name, or words with an article where it calls several."""
+    if " " in phase:
+        return f"{phase.split(maxsplit=1)[1]} {number}"
+    return phase if number == 1 else f"call {number} of {phase}"
+
+
+def mismatch(first: Mismatch, language: str) -> str:
+    where = indexed(first.array, first.element, language)
+    if first.rank is not None and language == "fortran":  # the array may have two dimensions
+        where = f"element {first.element + 1} of {first.array}"
+    if first.row is not None and first.column is not None:
+        column = first.column + (1 if language == "fortran" else 0)
+        row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
+        where = f"{first.array} in row {row}, column {column}"
+    after = f"after {_nth(first.phase, first.repetition + 1)}"
+    found, expected = _apart(first.found, first.expected)
+    return f"{where} is {found} {after}, it should be {expected}"
+
+
+def results(found: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+    """What is wrong with the results, or None. ranks: of the job, where there is one."""
+    if found.wrong:
+        assert found.first_wrong is not None
+        size = f" with {size_words(n, found.n_unit)}" if n is not None else ""
+        rank = found.first_wrong.rank
+        place = ""
+        if rank is not None:
+            place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
+        remark = f" {found.first_wrong.remark}" if found.first_wrong.remark else ""
+        return (
+            f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
+            f"first{place}: {mismatch(found.first_wrong, language)}.{remark}"
+        )
+    few = found.too_few_messages
+    if few is not None:
+        size = f" ({size_words(n, found.n_unit)})" if n is not None else ""
+        return (
+            f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
+            f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
+        )
+    if found.wrote_before_array is not None:
+        name = found.wrote_before_array
+        return (
+            f"The memory just before {name} was changed: something writes to "
+            f"{indexed(name, -1, language)} or before."
+        )
+    return None
+
+
+def race(found: Race) -> str:
+    """ThreadSanitizer knows the line, and no variable."""
+    lines = tuple(dict.fromkeys(found.accesses))
+    at = " and ".join(lines)
+    which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
+    return (
+        f"Two threads touch the same memory{' at ' + at if at else ''}, at least one of them "
+        f"writes, and nothing orders the two: a data race.{which if at else ''} It may go well a "
+        "thousand times."
+    )
+
+
+# One of runtime_warnings' sentences: up to the next, or to the end.
+_WARNING = re.compile(r" (?P<runtime>lib\w+) said: (?P<words>.+?)\.(?= lib\w+ said: |$)")
+
+
+def without_repeated_warnings(why: str, told: set[str]) -> str:
+    """A reason in which what a runtime said in a reason before is only referred to. told: what
+    has been said so far; what is new in this one is added."""
+
+    def shorter(sentence: re.Match[str]) -> str:
+        words = sentence["words"]
+        if words in told:
+            return f" {sentence['runtime']} said the same."
+        told.add(words)
+        return sentence[0]
+
+    return _WARNING.sub(shorter, why)
+
+
+def runtime_warnings(runs: Sequence[Binding]) -> str:
+    """What OpenMP runtimes said of their environment, if anything: a sentence for each, with a
+    space before it."""
+    text = ""
+    for run in runs:
+        lines = str(run.outcome.detail.get("printed", "")).splitlines()
+        said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
+        if said:
+            words = said[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
+            text += f" {run.runtime} said: {words}."
+    return text
+
+
+def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
+    """Why a node's mode of transparent huge pages shows nothing, and what would."""
+    file = "/sys/kernel/mm/transparent_hugepage/enabled"
+    if mode == "always":
+        return (
+            "Transparent huge pages are in mode 'always' here: every large table gets them, "
+            "whoever made it. It can be graded where the mode is 'madvise'; the administrator "
+            f"can set it: echo madvise > {file}"
+        )
+    if mode == "never":
+        return (
+            "Transparent huge pages are switched off on this node. The administrator can let "
+            f"programs ask for them: echo madvise > {file}"
+        )
+    return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."
+
+
+def _who(ended: Outcome) -> str:
+    """The subject of a sentence about an end: a rank where one is to blame."""
+    rank, ranks = ended.detail.get("rank"), ended.detail.get("ranks", 1)
+    return "The kernel" if rank is None or ranks == 1 else f"Rank {rank} of {ranks}"
+
+
+def _who_erred(ended: Outcome) -> str:
+    """The rank that MPI names before it ends a job."""
+    said = re.search(r"Abort\(\d+\) on node (\d+)", str(ended.detail.get("printed", "")))
+    return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}" if said else "A rank"
+
+
+def _its_size(ended: Outcome) -> str:
+    return size_words(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
+
+
+def _size(ended: Outcome) -> str:
+    """n, and the number of ranks where the subject does not tell it."""
+    ranks = ended.detail.get("ranks", 1)
+    job = f", {ranks} ranks" if ranks > 1 and "rank" not in ended.detail else ""
+    return f" ({_its_size(ended)}{job})"
+
+
+def _timed_out(ended: Outcome, phase: str) -> str:
+    limit_s, ranks = ended.detail["limit_s"], ended.detail.get("ranks", 1)
+    n = f"({_its_size(ended)})"
+    if ranks == 1:
+        return (
+            f"{_subject(phase)} did not return within {limit_s:g} s {n}; it was stopped. "
+            "Look for a loop that never ends, or threads that wait for each other."
+        )
+    if "rank" in ended.detail:
+        return (
+            f"{_who(ended)} did not come out of {phase} within {limit_s:g} s {n}; it was stopped. "
+            "Look for a receive that no send answers, or a loop that never ends."
+        )
+    waiting = ended.detail.get("ranks_waiting", ranks)
+    who = "no rank" if waiting == ranks else f"{ranks - waiting}"
+    if ended.detail.get("went_on"):
+        return (
+            f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+            "stopped while messages were still under way. Look for a loop that sends without end; "
+            "or the node is so busy that a message takes milliseconds: then try again later."
+        )
+    return (
+        f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+        "stopped. Most likely a deadlock: ranks wait for each other's messages."
+    )
+
+
+# What a sandbox refuses and somebody might try, by what it was for.
+_STARTS = frozenset({"fork", "vfork", "clone", "clone3"})
+_REACHES = frozenset({"ptrace", "process_vm_readv", "process_vm_writev"})
+
+
+def _refused(detail: Mapping[str, Any]) -> str:
+    """Which system call ended it, and what to do instead."""
+    call = detail.get("system_call")
+    if call in _STARTS:
+        return (
+            f"tried to start a process ({call}). A kernel works with the threads of OpenMP; take "
+            "out fork, system, popen or execute_command_line."
+        )
+    if call in _REACHES:
+        return (
+            f"tried to reach into another process ({call}). A kernel works on the arrays it is "
+            "given; take that out."
+        )
+    if not call:  # a library had blocked signals, as it does to start a process
+        return (
+            "made a system call that kernels may not make, most likely to start a process "
+            "(system, popen, execute_command_line); take that out."
+        )
+    return f"made a system call that kernels may not make ({call}); take that out."
+
+
+def _crash(outcome: Outcome, phase: str, language: str) -> str:
+    detail = outcome.detail
+    signal = detail["signal"]
+    at = f" at {detail['line']}" if detail.get("line") else ""
+    text = f"{_who(outcome)} crashed with {signal} in {phase}{at}{_size(outcome)}."
+    place, access = detail.get("place"), detail.get("access") or "touch"
+    if place:
+        element, n = place["element"], place.get("elements", detail["n"])
+        where = indexed(place["array"], element, language)
+        if "ranks" in detail and language == "fortran":  # as in mismatch
+            where = f"element {element + 1} of {place['array']}"
+        verb = {"read": "read", "write": "wrote", "touch": "touched"}[access]
+        if 0 <= element < n:
+            return (
+                f"{text} It {verb} {where}, which is within "
+                f"{place['array']}: the memory that was to hold it is too small, or gone."
+            )
+        outside = "before the first" if element < 0 else "past the last"
+        distance = -element if element < 0 else element - n + 1
+        text += f" It {verb} {where}, {distance:,} {outside} element of {place['array']}."
+        if element < -1:
+            text += " (A loop that counts down may have passed the elements between unseen.)"
+    elif signal == "SIGSEGV" and detail.get("address"):
+        if int(detail["address"], 16) < 4096:
+            text += (
+                " It followed a null pointer: an array that was never allocated, or an "
+                "allocation that was refused because it was too large."
+            )
+        else:
+            text += (
+                f" It touched {detail['address']}, which belongs to no array: a wrong index, "
+                "a wrong pointer, or a local array too large for the stack."
+            )
+    elif signal in ("SIGSEGV", "SIGBUS") and "frames" in detail:
+        text += (
+            " It used an address that can't exist, or a vector instruction on data that is not "
+            "aligned for it: the arrays are aligned like their elements and no better."
+        )
+    elif signal == "SIGSYS":
+        text = f"{_who(outcome)} was ended in {phase}{at}{_size(outcome)}: it {_refused(detail)}"
+    elif signal == "SIGKILL":
+        text += " The system ended it, most likely because memory ran out."
+    elif signal == "SIGFPE":
+        text += " That is most often an integer division by zero."
+    elif signal == "SIGABRT":
+        text += " It called abort, or a library did after an error."
+    elif signal == "SIGILL":
+        text += " This processor does not know the instruction: was it compiled for another?"
+    return text
+
+
+# What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
+_LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
+
+
+def printed_lines(outcome: Outcome) -> Sequence[str]:
+    """What a kernel printed, without the launcher's words."""
+    said = re.split(_LAUNCHERS_WORDS, str(outcome.detail.get("printed", "")))[0]
+    return said.strip().splitlines()
+
+
+def _printed(outcome: Outcome) -> str:
+    """The line that says most: the last, where a runtime's error message stands; of a
+    text that was cut, the first."""
+    lines = printed_lines(outcome)
+    if not lines:
+        return ""
+    is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
+    return f" It printed: {lines[-1 if is_whole else 0].strip()[:160]}"
+
+
+def outcome(ended: Outcome, language: str) -> str | None:
+    """Why a run did not come to its end, or None if it did."""
+    if ended.ok:
+        return None
+    detail = ended.detail
+    phase = detail.get("doing", "")
+    size, who = _size(ended), _who(ended)
+    process = who if who.startswith("Rank") else f"{who}'s process"
+    match ended.status:
+        case "crashed":
+            return _crash(ended, phase, language) + _printed(ended)
+        case "exited" if "exit_code" not in detail:
+            return (
+                f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
+                + _printed(ended)
+            )
+        case "exited":
+            ways = "It has to return to its caller: no exit, no stop."
+            if "ranks" in detail:
+                ways = "It called exit, stop or MPI_Abort."
+            return (
+                f"{who} ended the whole program in {phase}{size}, exit code "
+                f"{detail['exit_code']}. {ways}" + _printed(ended)
+            )
+        case "timed_out":
+            return _timed_out(ended, phase)
+        case "out_of_memory":
+            return (
+                f"{process} grew to {amount(detail['resident_bytes'])} in {phase}"
+                f"{size} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
+                "The kernel needs no memory of its own beyond the arrays it is given."
+            )
+        case "too_much_output":
+            return (
+                f"{who} printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
+                "it was stopped. Take the print statements out of the loops." + _printed(ended)
+            )
+        case "too_many_threads":
+            return (
+                f"{process} had {detail['threads']:,} threads in {phase}{size} where "
+                f"{detail['limit_threads']:,} are allowed; it was stopped. Leave the number of "
+                "threads to OpenMP, and start none in a loop."
+            )
+        case "no_array" if detail.get("is_map_failed"):
+            return (
+                f"{phase} returned MAP_FAILED, the address -1{size}: mmap refused, and a null "
+                "pointer is what the caller looks for."
+            )
+        case "no_array":
+            return (
+                f"{phase} returned a null pointer{size} where {amount(detail['array_bytes'])} "
+                "are asked for."
+            )
+        case "array_gone" if detail.get("makes_arrays"):
+            return (
+                f"After {phase}{size} the memory is not there in full: "
+                f"{amount(detail['array_bytes'])} are asked for."
+            )
+        case "array_gone":
+            return (
+                f"After {phase}{size} an array was no longer where it was: the kernel unmapped, "
+                "moved or protected memory that is not its own."
+            )
+        case "bad_protocol":
+            return (
+                f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
+                "descriptor 3, where the monitor and its worker talk, or kept the process from "
+                "being stopped. Leave descriptors and signals alone that are not yours."
+            )
+        case "cancelled":
+            return "Interrupted before it was graded."
+        case _:
+            error = detail.get("error", "unknown error")
+            return f"The kit could not {phase}: {error}.{_printed(ended)}"

@@ -1,0 +1,269 @@
+"""The rules of the labs on MPI: deadlocks, thread levels, launches and predictions. Pure
+functions; judge.py says which applies."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from itertools import chain
+
+from numalab.evidence.record import Evidence, Latency, Outcome, ThreadLevel
+from numalab.judging import explain, rank_goals
+from numalab.judging.soundness import (
+    by_value,
+    first_bad,
+    is_wrong,
+    missing_runs,
+    not_looked_at,
+    unseen,
+    unusable,
+)
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
+
+# ---- deadlocks -------------------------------------------------------------------------
+
+
+def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By the check in which every send waits for its receive, as the standard allows. Where
+    the other check fails this says nothing: who sends nothing can't wait."""
+    bad = first_bad(check.outcome for check in evidence.checks)
+    if bad is not None:
+        if bad.status in ("kit_error", "cancelled"):
+            return unusable(criterion, bad, evidence)
+        return verdict_on(
+            criterion, "fail", "Not looked for, since the kernel does not come to its end."
+        )
+    stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
+    wrong = [
+        one.results for check in evidence.checks for one in check.checked if is_wrong(one.results)
+    ]
+    if wrong and not stuck:
+        why = "Not judged before the results are right"
+        if any(results.too_few_messages for results in wrong):
+            why += ": where messages are missing, nobody waits for them"
+        return verdict_on(criterion, "fail", f"{why}.")
+    for check in evidence.synchronous_checks:
+        if not check.outcome.ok:
+            found = unusable(criterion, check.outcome, evidence)
+            if found.status != "fail":
+                return found
+            why = f"{_SYNCHRONOUS}: {explain.outcome(check.outcome, evidence.language)}"
+            return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")
+        for one in check.checked:
+            why_wrong = explain.results(one.results, one.n, evidence.language, one.ranks)
+            if why_wrong is not None:
+                why = (
+                    f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
+                    f"that is still being sent? {why_wrong}"
+                )
+                return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")
+    if unseen(lab, criterion, [check.part for check in evidence.synchronous_checks]):
+        return not_looked_at(criterion)
+    return verdict_on(
+        criterion,
+        "pass",
+        "It comes to its end with synchronous sends, too: no send relies on a buffer of the "
+        "library.",
+        value=0.0,
+        unit="deadlocks",
+    )
+
+
+_SYNCHRONOUS = "With synchronous sends, each of which waits for its receive"
+
+
+# ---- thread levels ---------------------------------------------------------------------
+
+LEVELS = ("single", "funneled", "serialized", "multiple")
+_SINGLE, _FUNNELED, _SERIALIZED, _MULTIPLE = range(len(LEVELS))
+
+
+def _named(level: int) -> str:
+    return f"MPI_THREAD_{LEVELS[level].upper()}"
+
+
+def _least(run: ThreadLevel) -> tuple[int, int, str]:
+    """The least level that suffices for what was seen, the highest that is not too much, and
+    why it takes the least. Threads beyond the team are the MPI library's."""
+    ranks = run.ranks
+    if any(rank.calls.at_once for rank in ranks):
+        return _MULTIPLE, _MULTIPLE, "several threads are inside MPI at once"
+    if any(rank.calls.other for rank in ranks):
+        return _SERIALIZED, _SERIALIZED, "another thread than the main one calls MPI"
+    most = min(run.team, max(rank.threads for rank in ranks))
+    if most == 1:
+        return _SINGLE, _SINGLE, "a rank has one thread"
+    # A single construct may have met the main thread each time.
+    in_parallel = any(rank.calls.main_in_parallel for rank in ranks)
+    started = f" (this check starts {run.team} in each)" if most == run.team else ""
+    why = f"a rank has {explain.count(most, 'thread')}{started}, and the main one calls MPI"
+    return _FUNNELED, _SERIALIZED if in_parallel else _FUNNELED, why
+
+
+def _level_faults(run: ThreadLevel) -> list[str]:
+    """One sentence for each kind of fault."""
+    ranks = run.ranks
+    without = [rank.rank for rank in ranks if rank.asked is None or rank.provided is None]
+    if without:
+        who = explain.ranks(without)
+        return [f"{who[:1].upper()}{who[1:]} did not start MPI with MPI_Init_thread."]
+    least, highest, because = _least(run)
+    faults = []
+    levels = sorted({LEVELS.index(rank.asked) for rank in ranks if rank.asked is not None})
+    if levels[0] < least:
+        faults.append(f"It asks for {_named(levels[0])}, but {because}: that is too low a level.")
+    if levels[-1] > highest:
+        faults.append(
+            f"It asks for {_named(levels[-1])}, but {because}: a lower level is enough, and a "
+            "higher one may cost time in every call."
+        )
+    for rank in ranks:
+        assert rank.asked is not None and rank.provided is not None
+        expected = int(LEVELS.index(rank.provided) >= LEVELS.index(rank.asked))
+        if rank.answer is not None and rank.answer != expected:
+            faults.append(
+                f"It returns {rank.answer} where the library provides "
+                f"{_named(LEVELS.index(rank.provided))}; {expected} is asked for."
+            )
+            return faults
+    if levels[-1] > _SINGLE and run.answer_to_less not in (None, 0):
+        faults.append(
+            f"It returns {run.answer_to_less} though the library provides one level less than it "
+            "asks for: look at what MPI_Init_thread says is provided."
+        )
+    return faults
+
+
+def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.is_virtual:
+        return verdict_on(
+            criterion, "not_gradable", "Thread levels are the same everywhere; see this node's."
+        )
+    missing = missing_runs(criterion, evidence, evidence.thread_levels)
+    if missing:
+        return missing
+    run = evidence.thread_levels[-1]
+    if not run.ranks:
+        return not_looked_at(criterion)
+    faults = _level_faults(run)
+    if faults:
+        return by_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
+    _, _, because = _least(run)
+    asked = _named(max(LEVELS.index(rank.asked or "single") for rank in run.ranks))
+    why = f"It asks for {asked}, and {because}."
+    return by_value(criterion, 0.0, why, unit="faults")
+
+
+# ---- launches --------------------------------------------------------------------------
+
+
+def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    wanted = criterion.file
+    assert wanted is not None
+    runs = [run for run in evidence.launches if run.file == wanted.name]
+    if not runs:
+        return not_looked_at(criterion)
+    run = runs[-1]
+    if run.refused is not None:
+        return verdict_on(criterion, "fail", run.refused, value=1.0, unit="")
+    if not run.outcome.ok:
+        # The kit's own kernel ran, so what ended it is the launch, or the kit.
+        status = unusable(criterion, run.outcome, evidence).status
+        why = f"The kit's program under {wanted.name}: {_ended(run.outcome, evidence)}"
+        return verdict_on(criterion, status, why, value=1.0)
+    found = rank_goals.reached(wanted.goal, run.ranks, run.team, evidence.node)
+    return by_value(criterion, float(found.misplaced), found.why, unit="ranks in the wrong place")
+
+
+def _ended(outcome: Outcome, evidence: Evidence) -> str:
+    return explain.outcome(outcome, evidence.language) or ""
+
+
+# ---- predictions -----------------------------------------------------------------------
+
+SMALL_BYTES = 8
+
+
+def latency_us(run: Latency) -> float | None:
+    """Of messages of 8 bytes or less, one way; the best sample, as undisturbed as can be."""
+    small = [times for size, times in run.one_way_us.items() if size <= SMALL_BYTES]
+    return min(chain(*small)) if small else None
+
+
+def bandwidth_mb_s(run: Latency) -> float | None:
+    """Of the largest messages; the best sample."""
+    if not run.one_way_us:
+        return None
+    size = max(run.one_way_us)
+    return size / min(run.one_way_us[size])
+
+
+def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By the first run: that of the ranks that are near."""
+    wanted = criterion.file
+    assert wanted is not None and criterion.at_most is not None
+    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
+    if text is None or not evidence.latencies:
+        return not_looked_at(criterion)
+    run = evidence.latencies[0]
+    if not run.outcome.ok:
+        why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
+        return verdict_on(criterion, "error", why)
+    times = run.one_way_us.get(PREDICTED_BYTES)
+    small_us, peak_mb_s = latency_us(run), bandwidth_mb_s(run)
+    if not times or small_us is None or peak_mb_s is None:
+        return not_looked_at(criterion)
+    measured_us = min(times)
+    try:
+        found_us = predict(read_prediction(text.text), small_us, peak_mb_s)
+    except BadPrediction as error:
+        return verdict_on(criterion, "fail", f"{wanted.name}: {error}.")
+    off = max(found_us / measured_us, measured_us / found_us)
+    modelled_us = small_us + PREDICTED_BYTES / peak_mb_s
+    disagree = _disagreement(times, modelled_us, criterion.at_most)
+    if disagree:
+        why = f"{disagree} Grade again when the node is quiet."
+        return verdict_on(criterion, "inconclusive", why, value=off, unit="times off")
+    if off <= criterion.at_most:
+        why = (
+            f"64 KiB were predicted to take {found_us:.3g} us one way, and took {measured_us:.3g} "
+            f"us: off by a factor of {off:.2f}."
+        )
+    else:
+        # The measured time would be the answer.
+        much = "too long" if found_us > measured_us else "too short"
+        why = (
+            f"{found_us:.3g} us for 64 KiB one way is {much}: off by a factor above "
+            f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {small_us:.2g} us at best, "
+            f"and messages of 4 MiB go at {peak_mb_s:,.0f} MB/s."
+        )
+    return by_value(criterion, off, why, unit="times off")
+
+
+def _disagreement(times: Sequence[float], modelled_us: float, at_most: float) -> str:
+    """Why times of 64 KiB show nothing, if so. modelled_us: by Hockney's model (Parallel
+    Computing 20 (1994)) with the latency and bandwidth that were measured with them. Where it
+    misses the time, who does so, too, need not be wrong, and who does not need not be right."""
+    spread = _spread(times)
+    if spread > at_most:
+        return (
+            f"The times of 64 KiB differ by a factor of {spread:.1f} among themselves, more than "
+            f"the {at_most:g} that a prediction may be off."
+        )
+    measured_us = min(times)
+    if max(modelled_us / measured_us, measured_us / modelled_us) > at_most:
+        return (
+            "The times do not fit together just now: latency and bandwidth alone are off by a "
+            f"factor above {at_most:g}, too."
+        )
+    return ""
+
+
+def _spread(times: Sequence[float]) -> float:
+    """The upper quartile over the lower one."""
+    if len(times) < 2:
+        return 1.0
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    return high / low

@@ -1,0 +1,135 @@
+"""What of a session's evidence can be judged: runs that came to their end, and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from numalab.evidence.record import (
+    SUBMISSION,
+    Evidence,
+    Generation,
+    Locate,
+    Memory,
+    Outcome,
+    Placement,
+    Results,
+    ThreadLevel,
+    Trace,
+)
+from numalab.judging import explain
+from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion, Lab
+
+EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
+
+
+def evidence_runs(evidence: Evidence) -> tuple[EvidenceRun, ...]:
+    return (
+        *evidence.traces,
+        *evidence.placements,
+        *evidence.memories,
+        *evidence.locates,
+        *evidence.thread_levels,
+    )
+
+
+def outcomes(evidence: Evidence) -> Iterator[Outcome]:
+    yield from (check.outcome for check in evidence.checks)
+    yield from (run.outcome for run in evidence_runs(evidence))
+    for generation in evidence.generations:
+        if SUBMISSION in generation.roles and not timed_out(generation):
+            yield generation.roles[SUBMISSION].outcome
+
+
+def timed_out(generation: Generation) -> bool:
+    """The submission met the time limit while it was timed. It has come to its end in
+    every smaller run, so this says that it is slow, not that it is wrong."""
+    return (
+        SUBMISSION in generation.roles
+        and generation.roles[SUBMISSION].outcome.status == "timed_out"
+    )
+
+
+def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
+    return next((outcome for outcome in outcomes if not outcome.ok), None)
+
+
+def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
+    """With n and the number of ranks, where they say something."""
+    for check in evidence.checks:
+        for one in check.checked:
+            yield one.results, one.n, one.ranks
+    with_results: tuple[Trace | Placement | Memory, ...] = (
+        *evidence.traces, *evidence.placements, *evidence.memories
+    )  # fmt: skip
+    for run in with_results:
+        yield run.results, None, None
+    for generation in evidence.generations:
+        if SUBMISSION in generation.roles:
+            yield generation.roles[SUBMISSION].results, generation.n, None
+
+
+def is_wrong(results: Results) -> bool:
+    return (
+        results.wrong > 0
+        or results.wrote_before_array is not None
+        or results.too_few_messages is not None
+    )
+
+
+def is_sound(evidence: Evidence) -> bool:
+    """Built, ran to its end every time, and every result was right so far."""
+    return (
+        evidence.build.status == "ok"
+        and first_bad(outcomes(evidence)) is None
+        and not any(is_wrong(found) for found, *_ in all_results(evidence))
+    )
+
+
+def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
+    """The student's kernels that were checked and are sound."""
+    of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
+    return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
+
+
+def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
+    """The verdict where a run that the criterion needs did not come to its end. On a virtual
+    node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
+    why = explain.outcome(outcome, evidence.language) or ""
+    if outcome.status == "cancelled":
+        return not_looked_at(criterion)
+    ours = outcome.status == "kit_error" or (
+        evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
+    )
+    return verdict_on(criterion, "error" if ours else "fail", why)
+
+
+def missing_runs(
+    criterion: Criterion, evidence: Evidence, runs: Sequence[EvidenceRun]
+) -> CriterionVerdict | None:
+    """The verdict where the runs that a criterion needs are not there, or None."""
+    bad = first_bad(run.outcome for run in runs)
+    if bad is None and not runs:
+        bad = first_bad(outcomes(evidence))
+        if bad is None:
+            return not_looked_at(criterion)
+    return None if bad is None else unusable(criterion, bad, evidence)
+
+
+def not_looked_at(criterion: Criterion) -> CriterionVerdict:
+    """Open, as what a further grading may decide."""
+    return verdict_on(criterion, "inconclusive", NOT_GRADED)
+
+
+def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
+    """The kernels that a criterion is about and that are not among parts."""
+    wanted = lab.kernel_parts if criterion.part is None else (criterion.part,)
+    return [part for part in wanted if part not in parts]
+
+
+def by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
+    """Passes or fails by the criterion's bounds; written so that NaN fails."""
+    passed = (criterion.at_least is None or value >= criterion.at_least) and (
+        criterion.at_most is None or value <= criterion.at_most
+    )
+    return verdict_on(criterion, "pass" if passed else "fail", why, value=value, unit=unit)

@@ -1,0 +1,174 @@
+"""Placement files: what a student may write in them, and what they are to reach.
+
+A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime; the kit
+sets the number of threads. It is judged by where the threads of the kit's own program may
+run, never by its text. Pure functions.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.evidence.record import Json, Thread
+from numalab.judging import explain
+from numalab.machines.topology import Topology, topology_of_node, without_own
+
+CLOSE_THREADS = 4
+
+_THREAD_COUNTS = (
+    "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC", "KMP_ALL_THREADS",
+    "KMP_DEVICE_THREAD_LIMIT", "KMP_TEAMS_THREAD_LIMIT", "OMP_NESTED", "OMP_MAX_ACTIVE_LEVELS",
+)  # fmt: skip
+_KNOWN = (
+    "OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "KMP_HW_SUBSET", "GOMP_CPU_AFFINITY",
+    "OMP_DISPLAY_AFFINITY", "OMP_AFFINITY_FORMAT", "OMP_SCHEDULE", "OMP_WAIT_POLICY",
+    "OMP_STACKSIZE", "KMP_BLOCKTIME", *_THREAD_COUNTS,
+)  # fmt: skip
+
+
+class BadPlacement(ValueError):
+    """A line that a placement file can't have; the text says which and what to do."""
+
+
+def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
+    """The variables of a placement file. Raises BadPlacement."""
+    variables: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        key, value = key.strip(), value.strip()
+        where = f"line {number}, `{line[:40]}`"
+        if key.startswith(("export ", "set ")):
+            raise BadPlacement(f"{where}: write KEY=VALUE alone, without {key.split()[0]}")
+        if not equals:
+            raise BadPlacement(f"{where}: it is not of the form KEY=VALUE")
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        if key not in allowed:
+            raise BadPlacement(f"{where}: {_refusal(key, allowed)}")
+        if key in variables:
+            raise BadPlacement(f"{where}: {key} is set twice")
+        if not value.isprintable():
+            raise BadPlacement(f"{where}: the value has a character that can't be printed")
+        variables[key] = value
+    return variables
+
+
+def _refusal(key: str, allowed: Sequence[str]) -> str:
+    names = ", ".join(allowed)
+    if key in _THREAD_COUNTS:
+        return f"the kit sets the number of threads itself; take {key} out"
+    if key in _KNOWN:
+        return f"{key} has no place in this file; it can have {names}"
+    near = difflib.get_close_matches(key.upper(), allowed, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"it can have {names}"
+    return f"{key} is unknown here; {hint}"
+
+
+# ---- goals ---------------------------------------------------------------------------
+
+
+def team_of(goal: str, node: Json) -> int:
+    """How many threads the kit asks for: one a NUMA node, one a core, or four that are to be
+    close, fewer where a package has fewer cores."""
+    found = topology_of_node(node)
+    if goal == "spread":
+        return len(set(found.numa_node.values()))
+    if goal == "full":
+        return len(set(found.core.values()))
+    return min(CLOSE_THREADS, *found.cores_in(found.package).values())
+
+
+@dataclass(frozen=True)
+class Reached:
+    """misplaced: threads that are not where the goal wants them; why: one sentence."""
+
+    misplaced: int
+    why: str
+
+
+def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[int, int]) -> str:
+    """Why threads are loose, where they may run on all PUs; unit_of: for each of those."""
+    if not any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
+        return ""
+    return ": nothing binds " + ("it" if len(loose) == 1 else "them")
+
+
+def _own_units(
+    threads: Sequence[Thread], unit_of: Mapping[int, int], one: str, many: str
+) -> Reached:
+    """One thread in each unit, and none that may leave it."""
+    loose: list[int] = []
+    holders: dict[int, list[int]] = {}
+    for thread in threads:
+        units = {unit_of[pu] for pu in thread.allowed_pus}
+        if len(units) == 1:
+            holders.setdefault(units.pop(), []).append(thread.number)
+        else:
+            loose.append(thread.number)
+    crowded = {unit: found for unit, found in holders.items() if len(found) > 1}
+    misplaced = len(loose) + sum(len(found) - 1 for found in crowded.values())
+    if crowded:
+        unit, found = next(iter(crowded.items()))
+        empty = len(set(unit_of.values())) - len(holders)
+        why = f"{explain.threads(found)} sit on one {one}"
+        if one == "NUMA node":
+            why += f" ({unit})"
+        if empty:
+            why += f", while {explain.count(empty, one)} {'has' if empty == 1 else 'have'} none"
+    elif loose:
+        why = f"{explain.threads(loose)} may run on several {many}"
+        why += _unbound(threads, loose, unit_of)
+    else:
+        why = f"{explain.count(len(threads), 'thread')}, each on a {one} of its own"
+    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+
+
+def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reached:
+    """All in one NUMA node that has the cores for it, or else in one package."""
+    unit_of, one, many = found.package, "package", "packages"
+    if not in_package and max(found.cores_in(found.numa_node).values()) >= len(threads):
+        unit_of, one, many = found.numa_node, "NUMA node", "NUMA nodes"
+    units = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
+    inside = Counter(unit for of_thread in units for unit in of_thread if len(of_thread) == 1)
+    loose = [thread.number for thread, of in zip(threads, units, strict=True) if len(of) > 1]
+    most = max(inside.values(), default=0)
+    crowded = without_own([thread.allowed_pus for thread in threads])
+    misplaced = max(len(threads) - most, crowded)
+    if loose:
+        why = f"{explain.threads(loose)} may run on several {many}"
+        why += _unbound(threads, loose, unit_of)
+    elif len(inside) > 1:
+        why = f"the threads sit on {len(inside)} {many}, where one has room for all"
+    elif crowded:
+        why = f"{len(threads)} threads share {explain.count(len(threads) - crowded, 'PU')}"
+    else:
+        why = explain.count(len(threads), "thread")
+        if len(threads) < CLOSE_THREADS:  # what holds for so few may not for more
+            fewest = explain.count(min(found.cores_in(found.package).values()), "core")
+            why += f" (a package has {fewest} here)"
+        why += f" on one {one}"
+    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+
+
+GOALS: dict[str, Callable[[Sequence[Thread], Topology], Reached]] = {
+    "spread": lambda threads, found: _own_units(
+        threads, found.numa_node, "NUMA node", "NUMA nodes"
+    ),
+    "full": lambda threads, found: _own_units(threads, found.core, "core", "cores"),
+    "close": lambda threads, found: _close(threads, found, in_package=False),
+    "close_in_package": lambda threads, found: _close(threads, found, in_package=True),
+}
+
+
+def reached(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reached:
+    """How far the threads of a team are from a goal."""
+    if len(threads) < team:
+        missing = team - len(threads)
+        return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
+    return GOALS[goal](threads[:team], topology_of_node(node))

@@ -1,0 +1,130 @@
+"""The account of a timing criterion: its generations, the evidence, and why it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numalab.evidence.record import Evidence
+from numalab.judging.judge import evidence_for
+from numalab.judging.sequential import Decision, interval
+from numalab.judging.soundness import is_sound, timed_out
+from numalab.judging.timing_rules import (
+    TIMING_RULES,
+    TimingState,
+    asked_ratio,
+    complete,
+    is_effect_lost,
+    needed_roles,
+    timing_state,
+)
+from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, Verdict
+from numalab.labs.declaration import Criterion, Lab
+
+Stopped = Literal[
+    "decided", "not_gradable", "unstable", "undecided", "too_slow", "interrupted", "error"
+]
+
+
+@dataclass(frozen=True)
+class TimingAccount:
+    """What there is to say of a criterion that was timed. asked: the ratio of speeds that is
+    asked for, against the solution (efficiency) or the handout (speedup), None where no
+    generation came to its end."""
+
+    criterion: Criterion
+    verdict: CriterionVerdict
+    state: TimingState
+    asked: float | None
+    stopped_because: Stopped
+
+    @property
+    def is_effect_lost(self) -> bool:
+        """Whether noise hides what is to be graded: there is nothing to compare with."""
+        is_open = self.verdict.status == "inconclusive"
+        return is_open and self.asked is not None and is_effect_lost(self.criterion, self.asked)
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """For the median margin. A margin that is only bounded from above bounds nothing
+        from below."""
+        levels = self.state.thresholds
+        return interval(self.state.margins, levels, self.state.cut)
+
+    def to_json(self) -> dict[str, Any]:
+        """Lists have an entry for each generation; those of signs end with the decision."""
+        state = self.state
+        looks = state.looks
+        return {
+            "margins": list(state.margins),
+            "cut": list(state.cut),
+            "asked": self.asked,
+            "signs": [margin > 1 for margin in state.margins[: len(looks)]],
+            "e_for": [look.e_for for look in looks],
+            "e_against": [look.e_against for look in looks],
+            "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
+            "margin_interval": list(self.interval),
+            "confidence": state.thresholds.confidence,
+            "gradable": None if state.gradable is None else _decision_json(state.gradable),
+            "control": _decision_json(state.control),
+            "stopped_because": self.stopped_because,
+        }
+
+
+def _decision_json(decision: Decision) -> dict[str, Any]:
+    return {
+        "status": decision.status,
+        "signs": decision.signs,
+        "wins": decision.wins,
+        "e_for": decision.e_for,
+        "e_against": decision.e_against,
+    }
+
+
+def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
+    if evidence.timing_error is not None and found.why == evidence.timing_error:
+        return "interrupted" if evidence.timing_error == NOT_DECIDED else "error"
+    if found.status == "error":
+        return "error"
+    if any(map(timed_out, evidence.generations)):
+        return "too_slow"
+    if found.status == "not_gradable":
+        return "not_gradable"
+    if found.status == "inconclusive":
+        return "undecided"
+    return "unstable" if state.claim.status == "undecided" else "decided"
+
+
+def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
+    """Of the criteria that are decided by generations and were timed; evidence: of the place
+    where times are taken. A kernel with wrong results has no times that mean anything."""
+    verdicts = {found.name: found for found in verdict.criteria if found.where == "here"}
+    accounts = []
+    for criterion in lab.criteria:
+        if criterion.rule not in TIMING_RULES or criterion.name not in verdicts:
+            continue
+        found = verdicts[criterion.name]
+        own = evidence_for(lab, criterion, evidence)
+        is_wrong = criterion.slow is None and found.status == "fail" and not is_sound(own)
+        if not own.generations or is_wrong:
+            continue
+        state = timing_state(criterion, own)
+        if not state.margins and not any(map(timed_out, own.generations)):
+            continue
+        generations = complete(own, needed_roles(criterion))
+        asked = asked_ratio(criterion, generations) if generations else None
+        accounts.append(TimingAccount(criterion, found, state, asked, _stopped(found, state, own)))
+    return accounts
+
+
+def with_timing(result: dict[str, Any], accounts: list[TimingAccount]) -> dict[str, Any]:
+    """A verdict's JSON with what each timed criterion's decision rests on."""
+    timings = {account.criterion.name: account.to_json() for account in accounts}
+    return result | {
+        "criteria": [
+            entry | {"timing": timings[entry["name"]]}
+            if entry["name"] in timings and entry["where"] == "here"
+            else entry
+            for entry in result["criteria"]
+        ]
+    }

@@ -1,0 +1,1 @@
+"""Labs as they are declared: criteria, files that are handed in, hints."""

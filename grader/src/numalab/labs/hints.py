@@ -1,0 +1,122 @@
+"""Which hints a learner has seen, kept in one small file of her copy of the kit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from numalab.errors import KitError, UserError
+from numalab.files import read_json, write_json
+from numalab.labs.declaration import Lab
+from numalab.labs.hint_ladders import Ladder
+
+# The strongest hint that was seen, of each topic.
+Levels = Mapping[str, int]
+NONE_SEEN: Levels = MappingProxyType({})
+NO_ARRAYS: Mapping[str, str] = MappingProxyType({})
+
+
+def seen_hints(store: Path) -> dict[str, dict[str, int]]:
+    """By lab; nothing where there is no such file, or it can't be read."""
+    data = read_json(store)
+    if not isinstance(data, dict):
+        return {}
+    return {
+        lab: {topic: level for topic, level in levels.items() if isinstance(level, int)}
+        for lab, levels in data.items()
+        if isinstance(levels, dict)
+    }
+
+
+def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
+    """A weaker hint that is read again changes nothing. Raises KitError."""
+    seen = seen_hints(store)
+    levels = seen.setdefault(lab.name, {})
+    levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
+    try:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        write_json(store, seen)
+    except OSError as error:
+        raise KitError(f"can't write {store}: {error.strerror}") from error
+
+
+def next_level(ladder: Ladder, seen: Levels) -> int:
+    """The hint after the strongest one seen; the strongest stays the last."""
+    return min(seen.get(ladder.topic, 0) + 1, len(ladder.levels))
+
+
+def _has_more(ladder: Ladder, seen: Levels) -> bool:
+    return seen.get(ladder.topic, 0) < len(ladder.levels)
+
+
+def ladders_for(lab: Lab, criterion: str | None, array: str = "") -> list[Ladder]:
+    """The ladders that help with a criterion, of all where it is not said which. array: in which
+    wrong results begin, empty: not known; one that is on this array goes before all others."""
+    if criterion is None:
+        return list(lab.hints)
+    helping = [one for one in lab.hints if criterion in one.criteria]
+    on_array = [one for one in helping if (criterion, array) in one.only]
+    on_all = [one for one in helping if one.helps_with_all_of(criterion)]
+    if array:
+        return on_array or on_all
+    return [*on_all, *(one for one in helping if one not in on_all)]
+
+
+def ladder_for(
+    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+) -> Ladder | None:
+    """Of those the first that has more to say; where none has, the first. None: there is
+    none."""
+    found = ladders_for(lab, criterion, array)
+    return next((one for one in found if _has_more(one, seen)), next(iter(found), None))
+
+
+def topics_of(lab: Lab) -> tuple[str, ...]:
+    """The names of the lab's ladders; none where there is one for all."""
+    return tuple(ladder.topic for ladder in lab.hints if ladder.topic)
+
+
+def find_ladder(
+    lab: Lab, topic: str, arrays: Mapping[str, str] = NO_ARRAYS, seen: Levels = NONE_SEEN
+) -> Ladder:
+    """By the topic's name, a file's or a criterion's. arrays: in which wrong results begin, by
+    criterion. Raises UserError."""
+    wanted = topic.rstrip("/").rsplit("/", 1)[-1]
+    stem = wanted.split(".")[0]
+    topics = topics_of(lab)
+    for ladder in lab.hints:
+        if ladder.topic in (wanted, stem):
+            return ladder
+    helped = ladder_for(lab, stem, arrays.get(stem, ""), seen)
+    if helped is not None:
+        return helped
+    if not topics:
+        raise UserError(f"lab {lab.name} has one ladder of hints for all: leave out '{topic}'")
+    near = difflib.get_close_matches(stem, _names(lab.hints), n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    raise UserError(
+        f"lab {lab.name} has no hints on '{topic}'.{meant} There are hints on {', '.join(topics)}."
+    )
+
+
+def _names(ladders: Sequence[Ladder]) -> list[str]:
+    return [name for ladder in ladders for name in (ladder.topic, *ladder.criteria)]
+
+
+def hint_command(
+    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+) -> str | None:
+    """The command whose hint fits a criterion, as ladder_for; None: the lab has none."""
+    ladder = ladder_for(lab, criterion, array, seen)
+    if ladder is None:
+        return None
+    return " ".join(word for word in ("./numalab hint", lab.number, ladder.topic) if word)
+
+
+def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, array: str = "") -> bool:
+    """Whether all hints that help with a criterion were seen, so that another call shows the
+    strongest again."""
+    found = ladders_for(lab, criterion, array)
+    return bool(found) and not any(_has_more(one, seen) for one in found)

@@ -1,0 +1,449 @@
+"""A launch policy, and the command line that it means on a node.
+
+A policy (launch.toml) says over the topology how many ranks there are, how many threads
+each has, and what a rank is bound to; never by PU numbers, so that it holds on any
+machine. `plan` lays it over the PUs of one node; `with_mpiexec` and `with_srun` render the
+plan. Pure functions.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.errors import UserError
+from numalab.judging.explain import count as _many
+from numalab.machines.topology import Pus, Topology, units_of
+from numalab.pu_lists import format_pus
+
+UNITS = ("machine", "package", "numa_node", "core", "pu")
+THREAD_UNITS = ("core", "pu")
+BINDINGS = ("none", "package", "numa_node", "core", "pu")
+KEYS = ("ranks", "threads", "bind_to", "map_by")
+LARGEST_NUMBER = 100_000
+
+# What other tools call them.
+_SYNONYMS = {
+    "socket": "package", "cpu": "pu", "hwthread": "pu", "thread": "pu", "hyperthread": "pu",
+    "processor": "pu", "numa": "numa_node", "numa_domain": "numa_node", "ldom": "numa_node",
+    "domain": "numa_node", "board": "machine", "host": "machine", "all": "machine",
+}  # fmt: skip
+_WORDS = {
+    "machine": ("machine", "machines"),
+    "package": ("package", "packages"),
+    "numa_node": ("NUMA node", "NUMA nodes"),
+    "core": ("core", "cores"),
+    "pu": ("PU", "PUs"),
+}
+
+
+class BadPolicy(UserError):
+    """A policy that can't be read, or that can't be meant on the node; the text says what
+    to write instead."""
+
+
+# ---- reading -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OnePer:
+    """One for each of these units."""
+
+    unit: str
+
+
+@dataclass(frozen=True)
+class OpenMPsDefault:
+    """As many threads as OpenMP starts where nothing is said: one for each PU that the rank
+    may use, whatever other ranks do there."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """ranks, threads: a number, or one for each unit. bind_to: one of BINDINGS. map_by: one
+    of UNITS; with bind_to "none" it means nothing."""
+
+    ranks: int | OnePer
+    threads: int | OnePer | OpenMPsDefault
+    bind_to: str
+    map_by: str
+
+
+def parse_policy(text: str, name: str) -> Policy:
+    """The policy of a file's text; name: the file's, for messages. Raises BadPolicy."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = found[1] if found else str(max(1, len(text.splitlines())))
+        said = re.sub(r" \(at .*\)$", "", str(error))
+        raise BadPolicy(
+            f"{name}:{line}: this is not TOML ({said}); a line looks like ranks = 2 or "
+            'bind_to = "core", with names in quotes'
+        ) from error
+    return read_policy(table, name)
+
+
+def read_policy(table: Mapping[str, Any], name: str) -> Policy:
+    """The policy of a table with the keys of a file. Raises BadPolicy."""
+    for key, value in table.items():
+        if key not in KEYS:
+            raise BadPolicy(f"{name}: {_unknown_key(key, value)}")
+    if "ranks" not in table:
+        raise BadPolicy(
+            f"{name}: it does not say how many ranks there are; write "
+            'ranks = { one_per = "numa_node" }, or a number'
+        )
+    ranks = _amount(table["ranks"], "ranks", UNITS, name)
+    threads: int | OnePer | OpenMPsDefault = OpenMPsDefault()
+    if table.get("threads") != "default":
+        threads = _amount(table.get("threads", 1), "threads", THREAD_UNITS, name)
+    bind_to = _default_binding(ranks)
+    if "bind_to" in table:
+        bind_to = _unit(table["bind_to"], "bind_to", BINDINGS, name)
+    if "map_by" not in table:
+        return Policy(ranks, threads, bind_to, "machine" if bind_to == "none" else bind_to)
+    map_by = _unit(table["map_by"], "map_by", UNITS, name)
+    if bind_to == "none":
+        raise BadPolicy(
+            f"{name}: map_by says where the next rank is bound, but no rank is bound here; "
+            'write what to bind to as well, such as bind_to = "core", or take map_by out'
+        )
+    return Policy(ranks, threads, bind_to, map_by)
+
+
+def _default_binding(ranks: int | OnePer) -> str:
+    """A rank for each unit is bound to it; a number of ranks is not, as with MPICH."""
+    if isinstance(ranks, OnePer) and ranks.unit != "machine":
+        return ranks.unit
+    return "none"
+
+
+def _unknown_key(key: str, value: Any) -> str:
+    if _is_pu_list(value):
+        return f"'{key}' has PU numbers; {_NO_NUMBERS}. The keys are: {', '.join(KEYS)}"
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), KEYS, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return f"unknown key '{key}'. {hint}The keys are: {', '.join(KEYS)}"
+
+
+_NO_NUMBERS = "they hold on one machine only, so name a unit of the topology instead"
+
+
+def _is_pu_list(value: Any) -> bool:
+    if isinstance(value, list):
+        return True
+    return isinstance(value, str) and bool(
+        re.fullmatch(r"(user:)?\s*\d[\d\s]*[-,+:][-\d\s,+:]*|user:.*|0x[0-9a-fA-F,]+", value)
+    )
+
+
+def _amount(value: Any, key: str, units: Sequence[str], name: str) -> int | OnePer:
+    example = f'{key} = {{ one_per = "{"core" if key == "threads" else "numa_node"}" }}'
+    if _is_pu_list(value):
+        raise BadPolicy(f"{name}: '{key}' is a list of PUs; {_NO_NUMBERS}: {example}")
+    if isinstance(value, dict):
+        for wrong in value:
+            if wrong != "one_per":
+                raise BadPolicy(f"{name}: '{key}' has a key '{wrong}'; write {example}")
+        if not value:
+            raise BadPolicy(f"{name}: '{key}' is empty; write {example}, or a number")
+        return OnePer(_unit(value["one_per"], f"{key}.one_per", units, name))
+    if isinstance(value, str):
+        hint = f"the number without quotes: {key} = {value}" if value.isdecimal() else example
+        raise BadPolicy(f"{name}: '{key}' is the text '{value}'; write {hint}")
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadPolicy(f"{name}: '{key}' is {value!r}; write a whole number, or {example}")
+    if value < 1:
+        raise BadPolicy(f"{name}: '{key}' is {value}; it must be 1 or more")
+    if value > LARGEST_NUMBER:
+        raise BadPolicy(f"{name}: '{key}' is {value}; it can't be above {LARGEST_NUMBER}")
+    return value
+
+
+def _unit(value: Any, key: str, units: Sequence[str], name: str) -> str:
+    names = ", ".join(units)
+    if _is_pu_list(value) or (isinstance(value, int) and not isinstance(value, bool)):
+        raise BadPolicy(f"{name}: '{key}' has PU numbers; {_NO_NUMBERS}: {names}")
+    if not isinstance(value, str):
+        raise BadPolicy(f"{name}: '{key}' is {value!r}; write one of these in quotes: {names}")
+    if value in units:
+        return value
+    raise BadPolicy(f"{name}: {key} = {value!r}: {_refusal(value, key, units)}")
+
+
+def _refusal(value: str, key: str, units: Sequence[str]) -> str:
+    names = ", ".join(units)
+    plain = re.sub(r"[\s-]+", "_", value.strip().lower())
+    one = plain if plain in _SYNONYMS or plain in units else plain.removesuffix("s")
+    meant = _SYNONYMS.get(one, one)
+    if meant == "node":
+        return f"a NUMA node is numa_node here, and the whole node machine. It can be: {names}"
+    if meant == "machine" and key == "bind_to":
+        return 'a rank that may run on the whole machine is not bound: write "none"'
+    if meant in UNITS and meant not in units:
+        of = "a core or a PU" if key.startswith("threads") else "one of these"
+        return f"{_WORDS[meant][0]} can't stand here, only {of}. It can be: {names}"
+    near = difflib.get_close_matches(meant, units, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]}? " if near else "there is no such unit. "
+    return f"{hint}It can be: {names}"
+
+
+# ---- the plan ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A policy on one node. ranks: the PUs that each rank may use, in the topology's order.
+    threads: of each rank. places: OMP_PLACES of each
+    rank, or None where its threads are not pinned, since they would meet those of another
+    rank. notes: what to tell."""
+
+    policy: Policy
+    topology: Topology
+    ranks: tuple[Pus, ...]
+    threads: int
+    places: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def is_bound(self) -> bool:
+        return self.policy.bind_to != "none"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """OpenMP's, the same for all ranks: its places are counted inside a rank's PUs."""
+        count = {"OMP_NUM_THREADS": str(self.threads)}
+        if self.places is None:
+            return count | {"OMP_PROC_BIND": "false"}
+        return count | {"OMP_PLACES": self.places, "OMP_PROC_BIND": "spread"}
+
+
+def plan(policy: Policy, topology: Topology) -> Plan:
+    """Lays a policy over a node. Raises BadPolicy where it can't be meant there."""
+    count = policy.ranks
+    if isinstance(count, OnePer):
+        count = len(units_of(topology, count.unit))
+    is_bound = policy.bind_to != "none"
+    if is_bound:
+        ranks = _bound_ranks(count, policy, topology)
+    else:
+        ranks = (tuple(pu.number for pu in topology.pus),) * count
+    sharing = Counter(ranks)
+    threads = _threads(policy, ranks, sharing, topology)
+    notes = []
+    places = None
+    if is_bound and max(sharing.values()) == 1:
+        cores = min(_cores(pus, topology) for pus in ranks)
+        by_pu = policy.threads == OnePer("pu") or threads > cores
+        places = "threads" if by_pu else "cores"
+    elif is_bound and threads > 1:
+        notes.append(
+            f"Several ranks share a {_WORDS[policy.bind_to][0]}, so their threads are not "
+            "pinned inside it."
+        )
+    if count * threads > len(topology.pus):
+        notes.append(
+            f"{_many(count, 'rank')} of {_many(threads, 'thread')} take turns on "
+            f"{_many(len(topology.pus), 'PU')}; waiting ranks will slow the others down."
+        )
+    return Plan(policy, topology, ranks, threads, places, tuple(notes))
+
+
+def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
+    """Rank by rank: the next unit of map_by, and in it the next of bind_to; where that is
+    the larger one, the one around it."""
+    targets = units_of(topology, policy.bind_to)
+    choices = []
+    for around in units_of(topology, policy.map_by):
+        inside = [target for target in targets if set(target) <= set(around)]
+        choices.append(inside or [target for target in targets if around[0] in target])
+    ranks = []
+    for rank in range(count):
+        mine = choices[rank % len(choices)]
+        ranks.append(mine[rank // len(choices) % len(mine)])
+    if policy.bind_to in THREAD_UNITS and len(set(ranks)) < count:
+        one, several = _WORDS[policy.bind_to]
+        if count <= len(targets):
+            raise BadPolicy(
+                f'map_by = "{policy.map_by}" puts several of {_many(count, "rank")} on one {one}, '
+                f'though this node has {len(targets)}. Write map_by = "{policy.bind_to}"'
+            )
+        raise BadPolicy(
+            f"{_many(count, 'rank')} can't be bound to a {one} of their own: this node has "
+            f"{len(targets)} {one if len(targets) == 1 else several}. Take at most "
+            f'{_many(len(targets), "rank")}, or bind_to = "none", with which they take turns'
+        )
+    return tuple(ranks)
+
+
+def _threads(
+    policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
+) -> int:
+    """Of each rank; ranks that share a unit share its cores or PUs equally."""
+    wanted = policy.threads
+    if isinstance(wanted, OpenMPsDefault):
+        sizes = {len(pus) for pus in ranks}
+        if len(sizes) > 1:
+            raise BadPolicy(
+                'threads = "default" gives ranks unequal numbers of threads, and a launcher starts '
+                "all ranks alike. Write threads as a number"
+            )
+        return sizes.pop()
+    what = f"a {_WORDS[policy.bind_to][0]}" if policy.bind_to != "none" else "the machine"
+    if isinstance(wanted, int):
+        for pus, count in sharing.items():
+            if policy.bind_to != "none" and count * wanted > len(pus):
+                raise BadPolicy(
+                    f"{_many(count, 'rank')} of {_many(wanted, 'thread')} can't be bound to {what} "
+                    f"of {_many(len(pus), 'PU')}. Take fewer threads or fewer ranks, or bind them "
+                    'to a larger unit; with bind_to = "none" they take turns'
+                )
+        return wanted
+    one, several = _WORDS[wanted.unit]
+    found: dict[int, int] = {}  # threads of a rank: for how many ranks
+    for pus, count in sharing.items():
+        size = _cores(pus, topology) if wanted.unit == "core" else len(pus)
+        if size % count:
+            there = f"{size} {one if size == 1 else several}"
+            raise BadPolicy(
+                f"{_many(count, 'rank')} share {what} of {there}, and {there} can't be shared out "
+                f"equally. {_divisors(size)}, or write threads as a number"
+            )
+        found[size // count] = found.get(size // count, 0) + count
+    if len(found) > 1:
+        listed = " and ".join(f"{ranks} with {each}" for each, ranks in sorted(found.items()))
+        raise BadPolicy(
+            f"threads = one per {one} gives ranks unequal numbers of threads ({listed}), and a "
+            "launcher starts all ranks alike. Take a number of ranks that fills all units of "
+            "bind_to equally, or write threads as a number"
+        )
+    return next(iter(found))
+
+
+def _divisors(size: int) -> str:
+    fitting = [str(n) for n in range(1, size + 1) if size % n == 0]
+    return f"Take {' or '.join(fitting[-4:])} of them for each" if len(fitting) > 1 else "Take 1"
+
+
+def _cores(pus: Pus, topology: Topology) -> int:
+    wanted = set(pus)
+    return len({pu.core for pu in topology.pus if pu.number in wanted})
+
+
+# ---- command lines -------------------------------------------------------------------
+
+# What would place threads against the plan, whatever OMP_PLACES says.
+STEERING = ("KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_ALL_THREADS", "GOMP_CPU_AFFINITY")
+LINE_COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program's arguments, its options in the groups that belong together, and the
+    environment that it needs on top of the caller's."""
+
+    words: tuple[tuple[str, ...], ...]
+    environment: Mapping[str, str]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(word for group in self.words for word in group)
+
+    def shell_line(self, unset: Sequence[str] = ()) -> str:
+        """For a shell; on several lines where it is long. unset: variables that the caller
+        has and that must not be there."""
+        groups = [shlex.join(group) for group in self.words]
+        settings = [f"{key}={shlex.quote(value)}" for key, value in self.environment.items()]
+        if unset:
+            settings.insert(0, " ".join(["env", *(f"-u {name}" for name in unset)]))
+        lines = [""]
+        for part in (*settings, *groups):
+            joined = f"{lines[-1]} {part}" if lines[-1] else part
+            if len(joined) > LINE_COLUMNS - 2 and lines[-1]:
+                lines.append(f"    {part}")
+            else:
+                lines[-1] = joined
+        return " \\\n".join(lines)
+
+
+_HYDRA_UNITS = {
+    "machine": "machine", "package": "socket", "numa_node": "numa", "core": "core",
+    "pu": "hwthread",
+}  # fmt: skip
+
+
+def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
+    policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
+    if not plan.is_bound:
+        return (("-bind-to", "none"),)
+    if plan.topology.is_even:
+        return (
+            ("-bind-to", _HYDRA_UNITS[plan.policy.bind_to]),
+            ("-map-by", _HYDRA_UNITS[plan.policy.map_by]),
+        )
+    lists = ("+".join(map(str, sorted(pus))) for pus in plan.ranks)
+    return (("-bind-to", "user:" + ",".join(lists)),)
+
+
+def with_mpiexec(plan: Plan, program: Sequence[str]) -> Command:
+    """For MPICH's mpiexec."""
+    count = ("-n", str(len(plan.ranks)))
+    return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
+
+
+def with_srun(plan: Plan, program: Sequence[str]) -> Command:
+    """For Slurm's srun, in a job that has the whole node. README.md of the grader has the
+    reasons for each option."""
+    count, pus = len(plan.ranks), len(plan.topology.pus)
+    groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
+    if count > pus:
+        groups.append(("--overcommit",))
+    elif pus % count == 0:
+        groups.append((f"--cpus-per-task={pus // count}",))
+    binding = "none"
+    if plan.is_bound:
+        binding = "mask_cpu:" + ",".join(hex(sum(1 << pu for pu in set(r))) for r in plan.ranks)
+    groups += [("--distribution=block",), (f"--cpu-bind={binding}",), tuple(program)]
+    return Command(tuple(groups), plan.environment)
+
+
+LAUNCHERS = {"mpiexec": with_mpiexec, "srun": with_srun}
+
+
+# ---- for people ----------------------------------------------------------------------
+
+LISTED_RANKS = 8
+
+
+def summary(plan: Plan) -> list[str]:
+    """What a plan is, a line each: the ranks with their PUs, the first few of them."""
+    count = len(plan.ranks)
+    each = "each with " if count > 1 else "with "
+    lines = [f"{_many(count, 'rank')}, {each}{_many(plan.threads, 'thread')}"]
+    if not plan.is_bound:
+        return [f"{lines[0]}, not bound", *plan.notes]
+    for number, pus in enumerate(plan.ranks[:LISTED_RANKS]):
+        lines.append(f"rank {number}: {_units_holding(pus, plan.topology)}")
+    if count > LISTED_RANKS:
+        lines.append(f"... and {_many(count - LISTED_RANKS, 'rank')} more")
+    return [*lines, *plan.notes]
+
+
+def _units_holding(pus: Pus, topology: Topology) -> str:
+    mine = [pu for pu in topology.pus if pu.number in set(pus)]
+    nodes = sorted({pu.numa_node for pu in mine})
+    packages = sorted({pu.package for pu in mine})
+    listed = ", ".join(map(str, nodes))
+    return (
+        f"package {', '.join(map(str, packages))}, "
+        f"NUMA node{'' if len(nodes) == 1 else 's'} {listed}, "
+        f"PU{'' if len(pus) == 1 else 's'} {format_pus(sorted(pus))}"
+    )

@@ -1,0 +1,1 @@
+"""For who solves the labs: progress, hints of the day, notebooks, the kit in Python."""

@@ -1,0 +1,297 @@
+"""Labs in a notebook: %load_ext numalab, then
+
+    lab = open_notebook("01_first_touch")
+
+    %%kernel 01_first_touch c              the cell is the kernel: built, run, looked at
+    %%labfile 02_affinity omp_spread.env   the cell is a file beside it
+
+What cells hold is kept in notebooks/NN_name/, a folder of the learner's own; labs/ is never
+written to. IPython is needed here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
+from numalab.files import write_whole
+from numalab.grading.handed_in import complaint_of
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
+from numalab.learning.api import Graded, OpenLab, Run, Size, Source, check_file, open_lab
+from numalab.learning.predictions import (
+    Value,
+    compared,
+    keep_predictions,
+    read_predictions,
+    read_published,
+    words,
+)
+from numalab.learning.questions import find_question
+from numalab.reports import report
+
+LINE = 72  # columns of the progress line
+
+
+# ---- the lab in a notebook -----------------------------------------------------------
+
+
+class ProgressLine:
+    """One line below a cell that says what is going on, and is blank in the end."""
+
+    def __init__(self) -> None:
+        self._is_written = False
+
+    def __call__(self, step: str) -> None:
+        print(f"\r{step[:LINE]:<{LINE}}", end="", flush=True)
+        self._is_written = True
+
+    def clear(self) -> None:
+        if self._is_written:
+            print(f"\r{'':<{LINE}}\r", end="", flush=True)
+            self._is_written = False
+
+
+@dataclass(frozen=True)
+class NotebookLab(OpenLab):
+    """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
+
+    line: ProgressLine = field(default_factory=ProgressLine, repr=False)
+
+    @contextmanager
+    def _line(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.line.clear()
+
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """As OpenLab.run."""
+        with self._line():
+            return super().run(*args, **kwargs)
+
+    def grade(
+        self,
+        language: str = "c",
+        source: Source = None,
+        *,
+        files: Mapping[str, str] | None = None,
+        size: Size = "quick",
+        label: str = "yours",
+    ) -> Graded:
+        """As OpenLab.grade."""
+        with self._line():
+            return super().grade(language, source, files=files, size=size, label=label)
+
+    # ---- predictions and questions
+
+    def predict(self, **values: Value | None) -> None:
+        """Keeps what you expect; None: not yet. What you say first stays beside what you change
+        it to."""
+        kept = keep_predictions(self.folder, values)
+        missing = [name for name, value in values.items() if value is None]
+        for name in values:
+            if name in kept:
+                print(f"{words(name)}: {kept[name].last}")
+        if missing:
+            print(f"Not predicted yet: {', '.join(map(words, missing))}.")
+
+    def compare(self, **measured: Value | None) -> None:
+        """Shows what was predicted beside what was measured, here or, once it is predicted, by
+        others. Raises KitError."""
+        published = read_published(self.kit.solution_folder(self.name))
+        print(compared(read_predictions(self.folder), measured, published))
+
+    def question(self, name: str, answer: str = "") -> None:
+        """Asks, and checks the answer if there is one. Raises UserError."""
+        found = find_question(self.kit, self.name, name)
+        print(found.asked())
+        if answer.strip():
+            print(f"\n{found.checked(answer)}")
+        else:
+            print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
+
+    def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
+        """The figure, or the sentence that says why there is none: lab.show(run.touch_map). So a
+        kernel that does not work yet does not keep the cells below from being run."""
+        try:
+            return draw(*args, **kwargs)
+        except NothingToDraw as error:
+            print(f"No picture: {error}")
+            return None
+
+    # ---- files
+
+    def write(self, name: str, text: str) -> Path:
+        """Keeps a cell's text as a file of the lab. Raises KitError."""
+        path = self.folder / name
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+        except OSError as error:
+            raise KitError(f"{path} can't be written: {reason_of(error)}") from error
+        return path
+
+    def start(self) -> None:
+        """Puts the handout's files where there are none yet."""
+        texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
+        for one in self.declared.files:
+            for folder in (self.kit.pristine_folder(self.name), self.kit.lab_folder(self.name)):
+                if (folder / one.name).is_file():
+                    texts.setdefault(one.name, (folder / one.name).read_text(encoding="utf-8"))
+        for name, text in texts.items():
+            if not (self.folder / name).exists():
+                self.write(name, text)
+
+
+def open_notebook(name: str) -> NotebookLab:
+    """A lab for a notebook, by its name or number. Raises UserError and KitError."""
+    opened = open_lab(name)
+    line = ProgressLine()
+    folder = opened.kit.notebooks / opened.name
+    lab = NotebookLab(opened.kit, opened.declared, folder, progress=line, line=line)
+    lab.start()
+    return lab
+
+
+# ---- magics ------------------------------------------------------------------------
+
+
+@click.command(add_help_option=True)
+@click.argument("lab")
+@click.argument("language")
+@click.option("--on", metavar="MACHINE", help="Look at it on this virtual node, too.")
+@click.option("--times", is_flag=True, help="Race it with the solution.")
+@click.option("--into", default="run", show_default=True, help="Variable that gets the run.")
+@click.pass_obj
+def _kernel(
+    cell: _Cell, lab: str, language: str, on: str | None, times: bool, into: str
+) -> Run | None:
+    """The cell is the kernel of LAB in LANGUAGE (c or fortran): build it, run it, look.
+
+    \b
+    Examples:
+      %%kernel 01_first_touch c
+      %%kernel 01_first_touch fortran --on hydra
+    """
+    if not into.isidentifier():
+        raise UserError(f"--into {into}: that is no name for a variable")
+    opened = open_notebook(lab)
+    opened.check_language(language)
+    wanted = cell.names.get("language", language)
+    if wanted != language:
+        print(f'Left out: language is "{wanted}", and this cell is in {language}.')
+        return None
+    path = opened.write(KERNEL_FILES[language], cell.text)
+    run = (opened.on(on) if on else opened).run(language, times=times)
+    cell.names[into] = run
+    print(run)
+    print(_handing_in(opened, path))
+    return None
+
+
+@click.command(add_help_option=True)
+@click.argument("lab")
+@click.argument("name")
+@click.pass_obj
+def _labfile(cell: _Cell, lab: str, name: str) -> None:
+    """The cell is the file NAME that is handed in beside the kernel of LAB.
+
+    \b
+    Example:
+      %%labfile 02_affinity omp_spread.env
+    """
+    opened = open_notebook(lab)
+    wanted = check_file(opened.declared, name)
+    path = opened.write(name, cell.text)
+    complaint = complaint_of(wanted, cell.text)
+    if complaint is not None:
+        print(textwrap.fill(f"It can't be used yet: {complaint}", report.WIDTH))
+    print(_handing_in(opened, path))
+
+
+def _handing_in(lab: OpenLab, path: Path) -> str:
+    shown = lab.kit.shown(path)
+    return (
+        f"Kept in {shown}; labs/ is as it was.\n"
+        f"To grade it where it is:  ./numalab grade {lab.declared.number} "
+        f"--submission {shown.parent.parent}\n"
+        f"To hand it in:  cp {shown} labs/{lab.name}/"
+    )
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """names: the notebook's variables."""
+
+    text: str
+    names: dict[str, Any]
+
+
+def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, Any]) -> None:
+    """Raises UserError."""
+    text = cell if cell.endswith("\n") else cell + "\n"
+    try:
+        words: Sequence[str] = shlex.split(line)
+        command.main(
+            list(words), prog_name=f"%%{str(command.name).lstrip('_')}", standalone_mode=False,
+            obj=_Cell(text, names),
+        )  # fmt: skip
+    except ValueError as error:
+        raise UserError(f"{line}: {error}") from error
+    except click.ClickException as error:
+        usage = command.get_usage(click.Context(command, info_name=str(command.name).lstrip("_")))
+        message = error.format_message()
+        raise UserError(f"{message} {usage.replace('Usage: ', 'Write %%')}") from error
+
+
+# ---- how a notebook shows things -----------------------------------------------------
+
+
+def description(figure: Figure) -> str:
+    """What a figure says in words, for those who can't see it."""
+    words = (text.get_text().strip() for text in figure.findobj(Text))
+    return "; ".join(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))
+
+
+def _png(figure: Figure) -> tuple[bytes, dict[str, str]]:
+    output = io.BytesIO()
+    figure.savefig(output, format="png")
+    return output.getvalue(), {"alt": description(figure)}
+
+
+def _show_error(
+    shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None
+) -> list[str]:
+    """The sentence, and no traceback: it is no mistake in the notebook's Python."""
+    del trace, tb_offset
+    text = str(error)
+    if isinstance(error, Interrupted):
+        found = next((f"\n{one}" for one in error.args if isinstance(one, Run)), "")
+        text = f"interrupted; what was seen until then is below.{found}"
+    lines = [f"numalab: {text}"]
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What %load_ext numalab does."""
+
+    def magic(command: click.Command) -> Callable[[str, str], None]:
+        return lambda line, cell: _run_magic(command, line, cell, shell.user_ns)
+
+    shell.register_magic_function(magic(_kernel), "cell", "kernel")
+    shell.register_magic_function(magic(_labfile), "cell", "labfile")
+    shell.set_custom_exc((UserError, KitError, Interrupted), _show_error)
+    shell.display_formatter.formatters["image/png"].for_type(Figure, _png)
+    shell.user_ns["open_notebook"] = open_notebook

@@ -1,0 +1,383 @@
+"""What a learner has reached: the best result of each lab and language, and what comes next.
+
+One file of her copy of the kit keeps it, and no handout counts. Whoever writes it holds the
+build folder's lock. Pure functions, but for the file's reading and writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from numalab.errors import KitError
+from numalab.files import read_json, write_json
+from numalab.grading.grade import is_pristine
+from numalab.judging.explain import listed, some
+from numalab.judging.verdict import UNGRADED, Status, Verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
+from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+
+SCHEMA_VERSION = 1
+STATUSES = get_args(Status)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A grading of a learner's own kernel. statuses: of each criterion; left_out: those that
+    were not looked at, since that was not asked for, and that ./numalab grade may show;
+    wrong_arrays: as of a Verdict; interrupted: not all was graded."""
+
+    graded_at: str  # ISO 8601, with the time zone
+    points: int
+    gradable_points: int
+    max_points: int
+    quick: bool
+    statuses: Mapping[str, Status]
+    left_out: tuple[str, ...]
+    wrong_arrays: Mapping[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def having(self, *wanted: Status) -> list[str]:
+        """The criteria of these statuses, in the lab's order."""
+        return [name for name, status in self.statuses.items() if status in wanted]
+
+    @property
+    def is_done(self) -> bool:
+        """Nothing is left that this node can show."""
+        return not self.having("fail", "inconclusive", "error") and not self.left_out
+
+    @property
+    def _rank(self) -> tuple[int, int, bool, int, bool]:
+        return (
+            self.points,
+            -len(self.left_out),
+            not self.interrupted,
+            -len(self.having("fail")),
+            not self.quick,
+        )
+
+    def is_better_than(self, other: Result | None) -> bool:
+        """More points, or as many where more was looked at. Of two alike the earlier stays."""
+        return other is None or self._rank > other._rank
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "graded_at": self.graded_at,
+            "points": self.points,
+            "gradable_points": self.gradable_points,
+            "max_points": self.max_points,
+            "quick": self.quick,
+            "statuses": dict(self.statuses),
+            "left_out": list(self.left_out),
+            "wrong_arrays": dict(self.wrong_arrays),
+            "interrupted": self.interrupted,
+        }
+
+
+@dataclass(frozen=True)
+class Progress:
+    """best: by lab and language. Of the last grading of a lab, whatever its kernel, failed: the
+    criteria that failed; wrong_arrays: as of a Verdict."""
+
+    best: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
+    failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wrong_arrays: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> Progress:
+        """is_own: it is the learner's work, not the handout."""
+        best = {name: dict(results) for name, results in self.best.items()}
+        of_lab = best.setdefault(lab, {})
+        if is_own and result.is_better_than(of_lab.get(language)):
+            of_lab[language] = result
+        if result.interrupted and not result.having("fail"):
+            return replace(self, best=best)  # whether anything fails is not known yet
+        return Progress(
+            best,
+            {**self.failed, lab: tuple(result.having("fail"))},
+            {**self.wrong_arrays, lab: result.wrong_arrays},
+        )
+
+    def of_lab(self, lab: Lab) -> dict[str, Result]:
+        """The best results by language, of the criteria that the lab still has."""
+        names = {criterion.name for criterion in lab.criteria}
+        return {
+            language: replace(
+                result,
+                statuses={name: s for name, s in result.statuses.items() if name in names},
+                left_out=tuple(name for name in result.left_out if name in names),
+            )
+            for language, result in self.best.get(lab.name, {}).items()
+            if language in lab.languages
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA_VERSION,
+            "best": {
+                lab: {language: result.to_json() for language, result in results.items()}
+                for lab, results in self.best.items()
+                if results
+            },
+            "failed": {lab: list(names) for lab, names in self.failed.items()},
+            "wrong_arrays": {lab: dict(arrays) for lab, arrays in self.wrong_arrays.items()},
+        }
+
+
+def result_of(
+    lab: Lab,
+    verdict: Verdict,
+    at: datetime,
+    quick: bool,
+    is_untimed: bool,
+    machines: Collection[str] | None,
+    interrupted: bool = False,
+) -> Result:
+    """is_untimed: times were not asked for; machines: names of the virtual nodes that were
+    asked for, None: all that the lab has; interrupted: somebody did not wait for all of it. What
+    was not looked at everywhere counts as not looked at, unless it has failed already."""
+    statuses = dict(verdict.statuses)
+    asked = set(lab.machines if machines is None else machines)
+    left_out = tuple(
+        c.name for c in lab.criteria if _is_left_out(lab, c, statuses[c.name], is_untimed, asked)
+    )
+    statuses |= dict.fromkeys(left_out, "not_gradable")
+    return Result(
+        graded_at=at.isoformat(timespec="seconds"),
+        points=sum(c.points for c in lab.criteria if statuses[c.name] == "pass"),
+        gradable_points=sum(c.points for c in lab.criteria if statuses[c.name] not in UNGRADED),
+        max_points=lab.max_points,
+        quick=quick,
+        statuses=statuses,
+        left_out=left_out,
+        wrong_arrays=verdict.wrong_arrays,
+        interrupted=interrupted,
+    )
+
+
+def _is_left_out(
+    lab: Lab, criterion: Criterion, status: Status, is_untimed: bool, asked: Collection[str]
+) -> bool:
+    if criterion.kind == "timing":
+        return is_untimed and status == "not_gradable"
+    if criterion.kind != "evidence" or status == "fail":
+        return False
+    if criterion.on_machines:
+        return not set(lab.machines) <= set(asked)
+    return status == "not_gradable" and lab.machines[0] not in asked
+
+
+# ---- the file ------------------------------------------------------------------------------
+
+
+def _result(data: Any) -> Result | None:
+    """None where it is not what to_json writes."""
+    try:
+        datetime.fromisoformat(data["graded_at"])
+        statuses = {str(name): status for name, status in data["statuses"].items()}
+        if not set(statuses.values()) <= set(STATUSES):
+            return None
+        return Result(
+            graded_at=data["graded_at"],
+            points=int(data["points"]),
+            gradable_points=int(data["gradable_points"]),
+            max_points=int(data["max_points"]),
+            quick=bool(data["quick"]),
+            statuses=statuses,
+            left_out=tuple(map(str, data["left_out"])),
+            wrong_arrays=_names(data.get("wrong_arrays", {})),
+            interrupted=bool(data.get("interrupted", False)),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _names(data: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in data.items()}
+
+
+def _table(data: Any, key: str) -> dict[str, Any]:
+    found = data.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def is_damaged(store: Path) -> bool:
+    """Whether there is a file that this version of the kit can't read."""
+    data = read_json(store)
+    is_ours = isinstance(data, dict) and data.get("schema") == SCHEMA_VERSION
+    return store.exists() and not is_ours
+
+
+def load_progress(store: Path) -> Progress:
+    """What can be read of it: a damaged entry is left out, a damaged file is empty."""
+    data = None if is_damaged(store) else read_json(store)
+    if data is None:
+        return Progress()
+    best: dict[str, dict[str, Result]] = {}
+    for lab, results in _table(data, "best").items():
+        for language, entry in results.items() if isinstance(results, dict) else ():
+            result = _result(entry)
+            if result is not None:
+                best.setdefault(lab, {})[language] = result
+    failed = {
+        lab: tuple(map(str, names))
+        for lab, names in _table(data, "failed").items()
+        if isinstance(names, list)
+    }
+    arrays = {
+        lab: _names(found)
+        for lab, found in _table(data, "wrong_arrays").items()
+        if isinstance(found, dict)
+    }
+    return Progress(best, failed, arrays)
+
+
+def aside_path(store: Path) -> Path:
+    """Where a file that can't be read is kept."""
+    return store.with_name(f"{store.name}.damaged")
+
+
+def save_progress(store: Path, progress: Progress) -> None:
+    """Raises KitError; then the file is as it was."""
+    try:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        if is_damaged(store):
+            store.replace(aside_path(store))
+        write_json(store, progress.to_json())
+    except OSError as error:
+        raise KitError(f"your progress can't be kept in {store}: {error.strerror}") from error
+
+
+# ---- whose work it is ----------------------------------------------------------------------
+
+
+def edited_languages(kit: Kit, lab: Lab) -> list[str]:
+    """Those whose kernel in labs/ is not the handout any more."""
+    folder = kit.lab_folder(lab.name)
+    return [
+        language
+        for language in lab.languages
+        if (folder / KERNEL_FILES[language]).is_file()
+        and not is_pristine(kit, lab, language, folder)
+    ]
+
+
+def is_own_work(kit: Kit, lab: Lab, language: str) -> bool:
+    """Whether the kernel has been edited, or no kernel yet, but the files beside."""
+    edited = edited_languages(kit, lab)
+    folder = kit.lab_folder(lab.name)
+    if not (folder / KERNEL_FILES[language]).is_file():
+        return False
+    return language in edited or (
+        not edited and not is_pristine(kit, lab, language, folder, with_placements=True)
+    )
+
+
+def keep_result(kit: Kit, lab: Lab, verdict: Verdict, result: Result) -> None:
+    """Adds a grading of the learner's files in labs/. Raises KitError."""
+    is_own = is_own_work(kit, lab, verdict.language)
+    before = load_progress(kit.progress_file)
+    after = before.with_result(lab.name, verdict.language, result, is_own)
+    save_progress(kit.progress_file, after)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+# ---- what comes next -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to work on. language, criterion: where that is known; commands: with what each
+    does."""
+
+    lab: str
+    language: str | None
+    criterion: str | None
+    what: str
+    commands: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lab": self.lab,
+            "language": self.language,
+            "criterion": self.criterion,
+            "what": self.what,
+            "commands": [command for command, _ in self.commands],
+        }
+
+
+def best_language(results: Mapping[str, Result]) -> str | None:
+    """The language in which a lab has come furthest."""
+    found: str | None = None
+    for language, result in results.items():
+        if found is None or result.is_better_than(results[found]):
+            found = language
+    return found
+
+
+def is_done(results: Mapping[str, Result]) -> bool:
+    """In one language, which is enough."""
+    return any(result.is_done for result in results.values())
+
+
+def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
+    language = best_language(results)
+    if language is None:
+        do = "go on with" if seen else "begin: read"
+        return Task(
+            lab.name, None, None, f"{do} labs/{lab.name}/README.md",
+            ((f"./numalab grade {lab.number} --quick", "grades what you were given"),),
+        )  # fmt: skip
+    result = results[language]
+    failed = result.having("fail")
+    grade = f"./numalab grade {lab.number} --lang {language}"
+    if not failed:
+        what = "grade it once more: " + (
+            f"{listed(result.left_out)} {_were(result.left_out)} left out"
+            if result.left_out
+            else f"{some(result.having('inconclusive', 'error'))} stayed open"
+        )
+        return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
+    array = result.wrong_arrays.get(failed[0], "")
+    hint = hint_command(lab, failed[0], array, seen)
+    watch = f"./numalab watch {lab.number} --lang {language}"
+    of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
+    what = f"mend {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"mend {failed[0]}"
+    commands = [(watch, "grades whenever you save")]
+    if is_exhausted(lab, failed[0], seen, array):
+        why = f"cat solutions/{lab.name}/README.md"
+        commands.insert(0, (why, "all hints on it are read; this explains the solution"))
+    elif hint is not None:
+        commands.insert(0, (hint, "a hint"))
+    return Task(lab.name, language, failed[0], what, tuple(commands))
+
+
+def _were(names: Collection[str]) -> str:
+    return "was" if len(names) == 1 else "were"
+
+
+def next_task(
+    labs: Sequence[Lab], progress: Progress, hints: Mapping[str, Levels] | None = None
+) -> Task | None:
+    """Of the lab that was worked on last, of those that are begun and done in no language; else
+    of the first of which hints were read, or that is not begun. None: all are done. hints: those
+    that were seen, by lab."""
+    left = [(lab, progress.of_lab(lab)) for lab in labs]
+    left = [(lab, results) for lab, results in left if not is_done(results)]
+    if not left:
+        return None
+    seen = hints or {}
+    # Of none that is begun the first, since max takes that of equal ones.
+    lab, results = max(left, key=lambda one: (_worked_on(one[1]), one[0].name in seen))
+    return _task(lab, results, seen.get(lab.name, NONE_SEEN))
+
+
+def _worked_on(results: Mapping[str, Result]) -> str:
+    """When the last of the best results came; empty: there is none."""
+    return max((result.graded_at for result in results.values()), default="")

@@ -1,0 +1,121 @@
+"""A learner's progress for a person at a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from numalab.judging import explain
+from numalab.labs.declaration import Lab
+from numalab.labs.hints import Levels
+from numalab.learning.progress import Progress, Result, Task, best_language, is_done, next_task
+from numalab.reports.report import LANGUAGE_NAMES
+
+Hints = Mapping[str, Levels]  # by lab
+
+
+def hints_seen(lab: Lab, hints: Hints) -> int:
+    """Over all of the lab's ladders."""
+    seen = hints.get(lab.name, {})
+    return sum(min(seen.get(one.topic, 0), len(one.levels)) for one in lab.hints)
+
+
+def _hints_there_are(lab: Lab) -> int:
+    return sum(len(ladder.levels) for ladder in lab.hints)
+
+
+def _state(result: Result) -> tuple[str, str]:
+    """What is to be said of it, and its style."""
+    failed = result.having("fail")
+    if failed:
+        more = f" and {len(failed) - 1} more" if failed[1:] else ""
+        return f"to mend: {failed[0]}{more}", "bold red"
+    if result.having("inconclusive", "error"):
+        word = "interrupted" if result.interrupted else "open"
+        return f"{word}: {explain.some(result.having('inconclusive', 'error'))}", "yellow"
+    if result.left_out:
+        return f"not yet graded: {explain.listed(result.left_out)}", "yellow"
+    return "done" + (" (with --quick)" if result.quick else ""), "bold green"
+
+
+def _day(result: Result) -> str:
+    return datetime.fromisoformat(result.graded_at).astimezone().strftime("%Y-%m-%d")
+
+
+def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -> None:
+    label = lab.name
+    seen = str(hints_seen(lab, hints) or "")
+    if not results:
+        state = "begun, not graded" if seen else "not begun"
+        table.add_row(label, "", "", "", seen, Text(state, style="dim"))
+    for language, result in results.items():
+        state, style = _state(result)
+        points = f"{result.points} of {result.gradable_points}"
+        table.add_row(
+            label, LANGUAGE_NAMES[language], points, _day(result), seen, Text(state, style=style)
+        )
+        label = seen = ""
+
+
+def show_progress(console: Console, labs: Sequence[Lab], progress: Progress, hints: Hints) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("lab", "language", "points", "graded"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("hints", justify="right")
+    table.add_column("state", ratio=1)
+    results = {lab.name: progress.of_lab(lab) for lab in labs}
+    for lab in labs:
+        _rows(table, lab, results[lab.name], hints)
+    console.print(table)
+    done = sum(is_done(found) for found in results.values())
+    best = [found[best_language(found) or ""] for found in results.values() if found]
+    points = sum(result.points for result in best)
+    gradable = sum(result.gradable_points for result in best)
+    console.print()
+    total = f"{done} of {explain.count(len(labs), 'lab')} done"
+    if best:
+        total += f", {points} of the {gradable} points that could be graded so far"
+    console.print(Text(f"{total}.", style="bold"))
+    _show_task(console, next_task(labs, progress, hints))
+
+
+def _show_task(console: Console, task: Task | None) -> None:
+    if task is None:
+        console.print("Next: nothing. All labs are done, as far as this node can show.")
+        return
+    language = f", {LANGUAGE_NAMES[task.language]}" if task.language else ""
+    console.print(f"Next: {task.lab}{language}: {task.what}.")
+    table = Table.grid(padding=(0, 3, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for command, does in task.commands:
+        table.add_row(Text(f"  {command}"), Text(does))
+    console.print(table)
+
+
+def progress_json(labs: Sequence[Lab], progress: Progress, hints: Hints) -> dict[str, Any]:
+    """All of it, for other tools."""
+    task = next_task(labs, progress, hints)
+    return {
+        "schema": 1,
+        "labs": [
+            {
+                "lab": lab.name,
+                "title": lab.title,
+                "done": is_done(progress.of_lab(lab)),
+                "results": [
+                    {"language": language, "done": result.is_done, **result.to_json()}
+                    for language, result in progress.of_lab(lab).items()
+                ],
+                "hints_seen": hints_seen(lab, hints),
+                "hints": _hints_there_are(lab),
+            }
+            for lab in labs
+        ],
+        "next": None if task is None else task.to_json(),
+    }

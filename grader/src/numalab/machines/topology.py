@@ -1,0 +1,117 @@
+"""The PUs of a node and the units that they are part of, and how many of something get a unit
+of their own. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from numalab.evidence.record import Json
+from numalab.machines.machine import Machine, NumaNode
+
+
+class Pu(NamedTuple):
+    """A PU by Linux's number, and by number the units that it is part of."""
+
+    number: int
+    core: int
+    package: int
+    numa_node: int
+
+
+Pus = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
+    is_even: they are all PUs of the node, in units of one size at each level."""
+
+    pus: tuple[Pu, ...]
+    is_even: bool
+
+    @cached_property
+    def core(self) -> dict[int, int]:
+        """Of each PU, as the following."""
+        return {pu.number: pu.core for pu in self.pus}
+
+    @cached_property
+    def package(self) -> dict[int, int]:
+        return {pu.number: pu.package for pu in self.pus}
+
+    @cached_property
+    def numa_node(self) -> dict[int, int]:
+        return {pu.number: pu.numa_node for pu in self.pus}
+
+    def cores_in(self, units: Mapping[int, int]) -> dict[int, int]:
+        """How many cores each unit has."""
+        return dict(Counter(unit for _, unit in {(self.core[pu], units[pu]) for pu in units}))
+
+
+def topology_of_node(node: Json) -> Topology:
+    """From what describe_node says: the PUs that this process may use, in hwloc's order. Of a
+    node that does not tell how many PUs it has online, they are taken for a part."""
+    pus = tuple(
+        Pu(entry["pu"], entry["core"], entry["package"], entry["numa_node"])
+        for entry in node["pu_list"]
+    )
+    if any(pu.core < 0 for pu in pus):  # some virtual machines hide their cores
+        return Topology(tuple(pu._replace(core=pu.number) for pu in pus), False)
+    is_whole = len(pus) == node.get("pus_online") and all(pu.package >= 0 for pu in pus)
+    return Topology(pus, is_whole and _is_even(pus, node["numa_nodes"]))
+
+
+def topology_of_machine(machine: Machine) -> Topology:
+    """All PUs of a described machine, in the order that hwloc would give them there: at each
+    level by the lowest PU."""
+
+    def lowest(node: NumaNode) -> tuple[int, int]:
+        package = min(min(other.pus) for other in machine.nodes_of(node.package) if other.pus)
+        return package, min(node.pus)
+
+    pus = []
+    table = machine.pu_table
+    for node in sorted(machine.nodes_with_cores, key=lowest):
+        groups = [sorted(group, key=lambda core: min(core.pus)) for group in node.core_groups]
+        for group in sorted(groups, key=lambda group: min(group[0].pus)):
+            for core in group:
+                for pu in sorted(core.pus):
+                    pus.append(Pu(pu, table[pu].core, node.package, node.number))
+    return Topology(tuple(pus), _is_even(pus, len(machine.numa_nodes)))
+
+
+def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
+    """numa_nodes: also those of memory only."""
+    for unit in ("package", "numa_node", "core"):
+        sizes = Counter(getattr(pu, unit) for pu in pus)
+        if len(set(sizes.values())) != 1 or (unit == "numa_node" and len(sizes) != numa_nodes):
+            return False
+    return True
+
+
+def units_of(topology: Topology, unit: str) -> list[Pus]:
+    """The PUs of each of these units, in the topology's order."""
+    groups: dict[int, list[int]] = {}
+    for pu in topology.pus:
+        key = 0 if unit == "machine" else pu.number if unit == "pu" else getattr(pu, unit)
+        groups.setdefault(key, []).append(pu.number)
+    return [tuple(group) for group in groups.values()]
+
+
+def without_own(choices: Sequence[Collection[int]]) -> int:
+    """How many are left over when as many as possible get one of their choices alone."""
+    holder: dict[int, int] = {}
+
+    def settle(number: int, seen: set[int]) -> bool:
+        for unit in choices[number]:
+            if unit not in seen:
+                seen.add(unit)
+                if unit not in holder or settle(holder[unit], seen):
+                    holder[unit] = number
+                    return True
+        return False
+
+    return sum(not settle(number, set()) for number in range(len(choices)))

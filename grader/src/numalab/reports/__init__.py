@@ -1,0 +1,1 @@
+"""Verdicts and evidence shown: tables and pictures for the terminal, figures, pages."""

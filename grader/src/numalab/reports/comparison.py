@@ -1,0 +1,231 @@
+"""Which of the evidence is drawn, and what of the solution's is drawn beside it: where a
+criterion failed that the picture is about, what the kit's own solution did in the same
+session. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from numalab.evidence.record import Evidence, Locate, Rank, Thread
+from numalab.evidence.work import WorkShare, judged_look
+from numalab.judging import explain, rank_goals, thread_goals
+from numalab.judging.judge import RULES_OF_RUN
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Criterion, HandedFile, Lab
+
+Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first
+
+
+def place_words(where: str) -> str:
+    return "this node" if where == "here" else where
+
+
+def _failed(criteria: Sequence[Criterion], verdict: Verdict, where: str) -> frozenset[str]:
+    """The rules of those that failed at a place."""
+    names = {found.name for found in verdict.failed() if found.where == where}
+    return frozenset(criterion.rule for criterion in criteria if criterion.name in names)
+
+
+def _about(lab: Lab, part: str | None, rules: frozenset[str]) -> list[Criterion]:
+    return [c for c in lab.criteria if c.rule in rules and c.part in (None, part)]
+
+
+# ---- pages -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TouchSight:
+    """Who wrote and used the pages of a part's arrays. solution: as_control of it, None: not
+    compared; with_homes: where the pages live is of interest, too."""
+
+    where: str
+    part: str | None
+    yours: Evidence
+    solution: Evidence | None
+    with_homes: bool
+
+
+def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]:
+    """This node's, and a virtual node's where something failed there."""
+    rules = RULES_OF_RUN["trace"]
+    for where, evidence in seen:
+        for part in lab.kernel_parts:
+            criteria = _about(lab, part, rules)
+            own = evidence.of_parts(part)
+            failed = _failed(criteria, verdict, where)
+            if not any(trace.arrays for trace in own.traces) or not (where == "here" or failed):
+                continue
+            control = own.as_control()
+            is_compared = failed and any(trace.arrays for trace in control.traces)
+            yield TouchSight(
+                where, part, own, control if is_compared else None, "local_pages" in failed
+            )
+
+
+# ---- work ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WorkSight:
+    """How a team shares the work of a part; solution: None: not compared; at_least: the share
+    that is asked for."""
+
+    where: str
+    part: str | None
+    yours: WorkShare
+    solution: WorkShare | None
+    at_least: float = 0.0
+
+    @property
+    def solution_is_disturbed(self) -> bool:
+        """Whether the solution misses it in the same look. Were it the solution's doing, nobody
+        else would fail; so other programs took its cores."""
+        return self.solution is not None and self.solution.share < self.at_least
+
+
+def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
+    """As touch_sights."""
+    for where, evidence in seen:
+        for criterion in lab.criteria:
+            if criterion.rule != "balanced" or criterion.at_least is None:
+                continue
+            own = evidence.of_parts(criterion.part)
+            looks = [run for run in own.placements if run.cpu_time]
+            has_failed = bool(_failed([criterion], verdict, where))
+            if not looks or not (where == "here" or has_failed):
+                continue
+            of_solution = [run for run in own.control_placements if run.cpu_time]
+            yield WorkSight(
+                where,
+                criterion.part,
+                judged_look(looks, criterion.at_least)[0],
+                judged_look(of_solution, criterion.at_least)[0]
+                if has_failed and of_solution
+                else None,
+                criterion.at_least,
+            )
+
+
+# ---- threads and ranks -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SeatSight:
+    """Where threads may run, or ranks: each for all of its threads. file: that led there;
+    runtime: of OpenMP, empty: of no matter. drawn, compared: yours and what it is compared
+    with, as heads call them; None: not compared."""
+
+    where: str
+    evidence: Evidence
+    file: str
+    runtime: str
+    drawn: Sequence[Thread]
+    misplaced: int
+    compared: Sequence[Thread] | None
+    heads: tuple[str, str] = ("yours", "solution")
+
+    @property
+    def title(self) -> str:
+        runtime = f", {self.runtime}" if self.runtime else ""
+        return f"{self.file} on {place_words(self.where)}{runtime}"
+
+
+def _of_ranks(ranks: Sequence[Rank], team: int) -> list[Thread]:
+    return [
+        Thread(rank.number, thread.allowed_pus, -1, -1, -1)
+        for rank in ranks
+        for thread in rank.threads[:team]
+    ]
+
+
+def _bound(wanted: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+    node = evidence.node
+    for run in evidence.bindings:
+        if run.file != wanted.name or not run.outcome.ok:
+            continue
+        misplaced = thread_goals.reached(wanted.goal, run.threads, run.team, node).misplaced
+        solution = next(
+            (
+                one.threads
+                for one in evidence.control_bindings
+                if misplaced and (one.file, one.runtime) == (run.file, run.runtime)
+                if one.outcome.ok
+            ),
+            None,
+        )
+        yield SeatSight(where, evidence, wanted.name, run.runtime, run.threads, misplaced, solution)
+
+
+def _launched(wanted: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+    for job in evidence.launches:
+        if job.file != wanted.name or not job.outcome.ok or job.refused is not None:
+            continue
+        found = rank_goals.reached(wanted.goal, job.ranks, job.team, evidence.node)
+        solution = next(
+            (
+                _of_ranks(one.ranks, one.team)
+                for one in evidence.control_launches
+                if found.misplaced and one.file == job.file
+                if one.outcome.ok and one.refused is None
+            ),
+            None,
+        )
+        drawn = _of_ranks(job.ranks, job.team)
+        yield SeatSight(where, evidence, wanted.name, "", drawn, found.misplaced, solution)
+
+
+def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> SeatSight:
+    """A goal that is reached under several runtimes may be reached in several ways: then the
+    sight with another runtime's beside it."""
+    if sight.misplaced or len(of_place) < 2:
+        return sight
+    for other in of_place:
+        if [one.allowed_pus for one in other.drawn] != [one.allowed_pus for one in sight.drawn]:
+            heads = (f"under {sight.runtime}", f"under {other.runtime}")
+            return replace(sight, runtime="", compared=other.drawn, heads=heads)
+    return replace(sight, runtime=explain.listed([one.runtime for one in of_place]))
+
+
+def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:
+    """For each file where it led on the first place at which it misses its goal, or else on
+    the first, under each runtime."""
+    for wanted in lab.files:
+        needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == wanted)
+        found: list[SeatSight] = []
+        for where, evidence in seen:
+            found += _bound(wanted, where, evidence)
+            if evidence.numa_nodes >= needed:  # near and far are the same on one
+                found += _launched(wanted, where, evidence)
+        shown = [one for one in found if one.where != "here"] or found
+        worst = max(shown, key=lambda one: one.misplaced > 0, default=None)
+        if worst is not None:
+            yield _under_each_runtime([one for one in found if one.where == worst.where], worst)
+
+
+def _wrong(run: Locate) -> int:
+    return sum(one.told_pu != one.pu for of_round in run.rounds for one in of_round)
+
+
+def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
+    """Where a kernel that has to find its threads said that they were, in the first round with
+    a wrong PU, beside where they were: what the solution says."""
+    for criterion in lab.criteria:
+        for where, evidence in seen:
+            if criterion.rule != "located" or not _failed([criterion], verdict, where):
+                continue
+            runs = [run for run in evidence.of_parts(criterion.part).locates if _wrong(run)]
+            if not runs:
+                continue
+            told = next(of for of in runs[-1].rounds if any(one.told_pu != one.pu for one in of))
+            yield SeatSight(
+                where,
+                evidence,
+                criterion.part or criterion.name,
+                "",
+                [Thread(one.thread, (one.told_pu,), -1, -1, -1) for one in told],
+                sum(one.told_pu != one.pu for one in told),
+                [Thread(one.thread, (one.pu,), -1, -1, -1) for one in told],
+                ("it said", "they were"),
+            )
+            break

@@ -1,0 +1,22 @@
+"""Pictures of evidence records for notebooks, slides and pages: records in, matplotlib figures
+out, nothing is shown or written here. Importing this imports matplotlib."""
+
+from numalab.reports.figures.latency import latency_figure
+from numalab.reports.figures.memory import memory_figure
+from numalab.reports.figures.threads import Sitting, sittings, thread_figure
+from numalab.reports.figures.timing import timing_figure
+from numalab.reports.figures.topology import topology_figure
+from numalab.reports.figures.touch import touch_figure
+from numalab.reports.figures.work import work_figure
+
+__all__ = [
+    "Sitting",
+    "latency_figure",
+    "memory_figure",
+    "sittings",
+    "thread_figure",
+    "timing_figure",
+    "topology_figure",
+    "touch_figure",
+    "work_figure",
+]

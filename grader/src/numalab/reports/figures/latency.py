@@ -1,0 +1,106 @@
+"""What messages took over their sizes, and beside it what was published."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from numalab.errors import NothingToDraw
+from numalab.evidence.record import Evidence, Latency
+from numalab.explore.explore_report import size_words
+from numalab.labs.prediction import PREDICTED_BYTES
+from numalab.machines.machine import Figure as PublishedFigure
+from numalab.palette import BLUE, GREEN, GREY, VERMILION
+from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
+from numalab.reports.latency_report import published_series, run_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
+PUBLISHED_STYLES = (("#000000", "+"), (GREY, "x"))
+TICKS = (1, 16, 256, 4096, 65536, 2**20, 2**22)
+
+
+def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
+    """Of each size in bytes; that which is to be predicted only when it has been."""
+    return {
+        size: statistics.median(times)
+        for size, times in run.one_way_us.items()
+        if is_predicted or size != PREDICTED_BYTES
+    }
+
+
+def _draw_run(times: Axes, rates: Axes, run: Latency, is_predicted: bool, style: int) -> None:
+    found = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
+    colour, marker = STYLES[style % len(STYLES)]
+    sizes = list(found)
+    spread = [
+        (min(run.one_way_us[size]), max(run.one_way_us[size])) for size in sizes
+    ]  # of all samples
+    times.fill_between(sizes, [low for low, _ in spread], [high for _, high in spread],
+                       color=colour, alpha=0.2, linewidth=0)  # fmt: skip
+    name = run_name(run)
+    times.plot(sizes, list(found.values()), marker=marker, color=colour, markersize=5, label=name)
+    rates.plot(sizes, [size / us for size, us in found.items()], marker=marker, color=colour,
+               markersize=5)  # fmt: skip
+
+
+@styled
+def latency_figure(
+    evidence: Evidence,
+    published: Sequence[PublishedFigure] = (),
+    *,
+    is_predicted: bool = False,
+    width_in: float = WIDTH_IN,
+) -> Figure:
+    """Left the time of a message one way, right the bandwidth. published: latencies of a
+    machine to look at beside, in us. is_predicted: whether they and the time of 64 KiB may be
+    shown, since it has been predicted. Raises NothingToDraw."""
+    runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
+    series = published_series(published) if is_predicted else []
+    if not runs and not series:
+        raise NothingToDraw("no message was timed, so there is nothing to draw")
+    figure = new_figure(width_in, 4.6 + 0.3 * ((len(runs) + len(series) + 1) // 2))
+    if runs:
+        times, rates = figure.subplots(1, 2)
+    else:
+        times, rates = figure.subplots(1, 1), None
+    for index, run in enumerate(runs):
+        _draw_run(times, rates, run, is_predicted, index)
+    for index, (about, sizes, one) in enumerate(series):
+        colour, marker = PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)]
+        times.plot(sizes, one.values, marker=marker, linestyle=":", color=colour,
+                   label=f"hydra, {about} ({one.source})")  # fmt: skip
+    for axes, words in ((times, "one way [us]"), (rates, "bandwidth [MB/s]")):
+        if axes is None:
+            continue
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.grid(axis="both")
+        low, high = axes.get_xlim()
+        ticks = TICKS if runs else [2**power for power in range(11)]
+        axes.xaxis.set_major_locator(FixedLocator([float(t) for t in ticks if low <= t <= high]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: size_words(round(value)).replace(" bytes", " B"))
+        )
+        axes.tick_params(axis="x", rotation=45)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if not runs else (1.0,)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.set_ylabel(words)
+        axes.set_xlabel("message")
+    hidden = runs and not is_predicted and any(PREDICTED_BYTES in run.one_way_us for run in runs)
+    title = "A message one way"
+    if runs:
+        title += f", median and all samples, {place_words(evidence)}"
+    if hidden:
+        title += "\n(64 KiB is left out: predict it)"
+    figure.suptitle(title, fontsize=14)
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure

@@ -1,0 +1,395 @@
+"""Reports as one page of HTML that needs nothing from elsewhere: what was graded, why, and the
+pictures of the evidence. Pure: records in, text out. One submission, or a class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from numalab import __version__
+from numalab.errors import NothingToDraw
+from numalab.evidence.record import Evidence, Json
+from numalab.grading.graded import GradedKernel, Occasion, Submission
+from numalab.judging import explain
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Lab
+from numalab.reports import report, report_figures
+from numalab.reports.comparison import (
+    TouchSight,
+    seat_sights,
+    told_sights,
+    touch_sights,
+    work_sights,
+)
+from numalab.reports.inline_svg import inline_svg
+from numalab.reports.latency_report import latency_lines
+from numalab.reports.launch_times import times_of_launches
+from numalab.reports.picture_words import seat_words, touch_words, work_words
+from numalab.reports.timing_words import (
+    READING,
+    asked_words,
+    heading_words,
+    names,
+    scale_words,
+    sentences,
+)
+from numalab.reports.work_picture import DISTURBED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+TEMPLATES = Path(__file__).with_name("templates")
+STATUS_WORDS = {
+    "pass": "passed",
+    "fail": "failed",
+    "not_gradable": "not gradable here",
+    "inconclusive": "open",
+    "error": "error of the kit",
+}
+
+
+# ---- what the template shows -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A criterion's, in words."""
+
+    name: str
+    status: str
+    words: str
+    points: str
+    where: str
+    bound: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """svg: empty where there was nothing to draw; words: what it shows; lines: further
+    sentences."""
+
+    title: str
+    svg: Markup
+    words: str
+    lines: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class _Table:
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """anchor: its id in the page."""
+
+    anchor: str
+    title: str
+    status: str
+    words: str
+    points: str
+    notes: str
+    rows: Sequence[Row]
+    steps: Sequence[str]
+    compiler_title: str
+    compiler: str
+    printed: str | None
+    pictures: Sequence[_Picture]
+    timings: Sequence[_Picture]
+    latencies: _Picture | None
+    latency_text: str
+    memory: _Table | None
+    memory_picture: _Picture | None
+    launches: _Table | None
+
+
+@dataclass(frozen=True)
+class _Person:
+    name: str
+    anchor: str
+    kernels: Sequence[_Kernel] = field(default_factory=tuple)
+
+
+def rows_of(verdict: Verdict) -> Iterator[Row]:
+    for row in report.criterion_rows(verdict.criteria):
+        one = row.criterion
+        yield Row(
+            one.name,
+            one.status,
+            STATUS_WORDS[one.status],
+            row.points,
+            "" if one.where == "here" else f"on {one.where}",
+            report.bound_words(one),
+            one.why + row.where_too,
+        )
+
+
+def ungraded_steps(verdict: Verdict) -> Iterator[str]:
+    """What it means that some criteria were not graded."""
+    undone = dict.fromkeys(c.name for c in verdict.criteria if c.is_interrupted)
+    if undone:
+        yield f"Interrupted: {', '.join(undone)}: no points yet, and none lost. Grade again."
+    for status, means in (
+        ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
+        ("not_gradable", "this node can't show it, which costs no points."),
+        ("error", "not the student's fault, and it costs no points."),
+    ):
+        found = dict.fromkeys(
+            c.name for c in verdict.criteria if c.status == status and not c.is_interrupted
+        )
+        if found:
+            words = explain.first_upper(STATUS_WORDS[status])
+            yield f"{words}: {', '.join(found)}: {means}"
+
+
+def _steps(graded: GradedKernel) -> Iterator[str]:
+    """What to do next, as far as there is something to do."""
+    verdict, evidence = graded.verdict, graded.seen[0][1]
+    step = report.next_step(
+        graded.lab, verdict, evidence, graded.unchanged, graded.again, graded.hints_seen
+    )
+    if step:
+        yield step.replace("\n", " ")
+    failed = list(dict.fromkeys(c.name for c in verdict.failed()))
+    if len(failed) > 1 and evidence.build.status == "ok":
+        yield f"Failed: {', '.join(failed)}. One at a time; grade again after each."
+    yield from ungraded_steps(verdict)
+
+
+class _Pictures:
+    """Makes pictures, and gives each an id of its own in the page."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(
+        self, title: str, draw: Callable[[], Drawn], words: str, lines: Sequence[str] = ()
+    ) -> _Picture:
+        self._count += 1
+        try:
+            svg = inline_svg(draw(), f"picture{self._count}", title, " ".join((words, *lines)))
+        except NothingToDraw:
+            svg = ""
+        return _Picture(title, Markup(svg), words, lines)  # inline_svg escapes what stands in it
+
+
+def _alike_words(sight: TouchSight) -> list[str]:
+    return [
+        f"What is drawn of {group[0]} holds for {explain.listed(group[1:])}, too."
+        for group in report_figures.alike_arrays(sight)
+        if group[1:]
+    ]
+
+
+def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
+    lab, verdict, seen = graded.lab, graded.verdict, graded.seen
+    for touched in touch_sights(lab, verdict, seen):
+        of = " of " + touched.part if touched.part else ""
+        yield picture(
+            f"Touch map{of}{_on(touched.where)}",
+            partial(report_figures.touch, touched),
+            touch_words(touched),
+            _alike_words(touched),
+        )
+    for worked in work_sights(lab, verdict, seen):
+        of = f" in {worked.part}" if worked.part else ""
+        yield picture(
+            f"How evenly the work is shared{of}{_on(worked.where)}",
+            partial(report_figures.work, worked, dict(seen)[worked.where]),
+            work_words(worked),
+            [DISTURBED] if worked.solution_is_disturbed else [],
+        )
+    for seated in (*told_sights(lab, verdict, seen), *seat_sights(lab, seen)):
+        word = "goal reached" if seated.misplaced == 0 else "goal missed"
+        yield picture(
+            f"{seated.title}: {word}",
+            partial(report_figures.seats, seated, lab.mpi),
+            seat_words(seated, lab.mpi),
+        )
+
+
+def _on(where: str) -> str:
+    return "" if where == "here" else f" on {where}"
+
+
+def _timings(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
+    evidence = graded.seen[0][1]
+    for account in graded.accounts:
+        named = names(graded.lab, account, evidence)
+        unit, of = scale_words(account)
+        yield picture(
+            heading_words(account),
+            partial(report_figures.timing, account),
+            asked_words(account, named),
+            tuple(sentences(account, named, evidence, unit, of)),
+        )
+
+
+def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | None, str]:
+    """The picture, and all figures as text."""
+    evidence = graded.seen[0][1]
+    is_predicted = report.is_predicted(graded.lab, graded.verdict)
+    lines = latency_lines(evidence, is_predicted, graded.published)
+    if not lines:
+        return None, ""
+    found = picture(
+        "What a message takes",
+        partial(report_figures.latency, evidence, graded.published, is_predicted),
+        "Time and bandwidth over the size of messages; the text below has all figures.",
+    )
+    return found, "\n".join(lines)
+
+
+def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Picture | None]:
+    columns = report.memory_columns(evidence)
+    if not columns:
+        return None, None
+    table = _Table(
+        report.memory_caption(evidence, columns),
+        ["Measured", *(head for head, _ in columns)],
+        [[label, *(value(one) for _, one in columns)] for label, value in report.MEMORY_ROWS],
+    )
+    found = picture(
+        "Memory of a table",
+        partial(report_figures.memory, evidence),
+        "Memory before the table was there, with it and after; the table above has the figures.",
+    )
+    return table, found
+
+
+def _launches(lab: Lab, evidence: Evidence) -> _Table | None:
+    """What a repetition takes under the launches that are compared."""
+    found = times_of_launches(lab, evidence)
+    if found is None:
+        return None
+    return _Table(f"{found.title} ({found.note})", ["Compared with", *found.heads], found.rows)
+
+
+def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
+    verdict, evidence = graded.verdict, graded.seen[0][1]
+    number, _, _ = graded.lab.name.partition("_")
+    edited = ", edited" if verdict.variant == "handout" and not graded.unchanged else ""
+    latencies, latency_text = _latencies(graded, picture)
+    memory, memory_picture = _memory(evidence, picture)
+    build = evidence.build
+    gradable = verdict.max_points - verdict.ungraded_points
+    return _Kernel(
+        anchor=anchor,
+        title=f"{number} {graded.lab.title}, {report.LANGUAGE_NAMES[verdict.language]}: "
+        f"{report.VARIANT_NAMES[verdict.variant]}{edited}",
+        status=verdict.status,
+        words=STATUS_WORDS[verdict.status],
+        points=f"{verdict.points} of {gradable} points",
+        notes=report.points_notes(verdict, evidence.timing_refused is not None),
+        rows=list(rows_of(verdict)),
+        steps=list(_steps(graded)),
+        compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
+        compiler=build.output,
+        printed=report.printed_words(evidence),
+        pictures=list(_pictures(graded, picture)),
+        timings=list(_timings(graded, picture)),
+        latencies=latencies,
+        latency_text=latency_text,
+        memory=memory,
+        memory_picture=memory_picture,
+        launches=_launches(graded.lab, evidence),
+    )
+
+
+def _node_table(caption: str, node: Json) -> _Table:
+    """Facts of a node, those that it tells."""
+
+    def sized(key: str) -> str | None:
+        return explain.amount(node[key]) if node.get(key) else None
+
+    balancing, load = node.get("numa_balancing"), node.get("load_1min")
+    facts: tuple[tuple[str, object], ...] = (
+        ("Processor", node.get("cpu_model")),
+        ("Packages", node.get("packages")),
+        ("NUMA nodes", node.get("numa_nodes")),
+        ("Cores", node.get("cores")),
+        ("PUs", node.get("pus")),
+        ("Memory", sized("memory_bytes")),
+        ("Last-level cache", sized("last_level_cache_bytes")),
+        ("Page", sized("page_bytes")),
+        ("Transparent huge pages", node.get("huge_page_mode")),
+        ("Automatic NUMA balancing", None if balancing is None else "on" if balancing else "off"),
+        ("Frequency governor", node.get("governor")),
+        ("Load when grading began", None if load is None else f"{load:.2f}"),
+        ("Kernel", node.get("kernel")),
+    )
+    rows = [[label, str(value)] for label, value in facts if value is not None]
+    return _Table(caption, ["Fact", "Value"], rows)
+
+
+def _nodes(submissions: Sequence[Submission], occasion: Occasion) -> Iterator[tuple[_Table, str]]:
+    """This node's facts and each virtual node's, with how that differs from the machine."""
+    yield _node_table(f"Node {occasion.node.get('name', '')}", occasion.node), ""
+    seen = {
+        where: evidence.node
+        for one in submissions
+        for graded in one.kernels
+        for where, evidence in graded.seen
+        if where != "here"
+    }
+    for name, note in occasion.machines:
+        if name in seen:
+            yield _node_table(f"Virtual node {name}", seen[name]), note
+
+
+def environment() -> Environment:
+    """Of all pages. Whatever is put into them is text, unless it is Markup already."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
+    """The page. Whatever comes from a student is text in it, never markup."""
+    picture = _Pictures()
+    people = [
+        _Person(
+            one.name,
+            f"submission{number}",
+            [
+                _kernel(graded, f"submission{number}-kernel{index}", picture)
+                for index, graded in enumerate(one.kernels, start=1)
+            ],
+        )
+        for number, one in enumerate(submissions, start=1)
+    ]
+    named = [one.name for one in submissions if one.name]
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title="numalab report" + (f": {named[0]}" if len(named) == 1 else ""),
+            people=people,
+            occasion=occasion,
+            node=occasion.node.get("name", ""),
+            nodes=list(_nodes(submissions, occasion)),
+            version=__version__,
+            reading=READING,
+            missing=[
+                (person.name, kernel.title, row)
+                for person in people
+                for kernel in person.kernels
+                for row in kernel.rows
+                if row.status in ("not_gradable", "inconclusive", "error")
+            ],
+        )
+    )

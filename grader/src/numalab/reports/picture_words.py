@@ -1,0 +1,112 @@
+"""What the pictures of the evidence show, in words: for those who hear a page, and for those who
+want to copy from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from numalab.evidence.record import Evidence, Thread
+from numalab.evidence.work import WorkShare
+from numalab.judging import explain
+from numalab.pu_lists import format_pus
+from numalab.reports.comparison import SeatSight, TouchSight, WorkSight
+from numalab.reports.touch_map import OWNERS, Places, rows_by_array
+
+MOST_NAMED = 4  # of what a sentence counts up
+
+
+def _ended(parts: Sequence[str]) -> str:
+    """A list of what there is most of first."""
+    more = len(parts) - MOST_NAMED
+    shown = list(parts[:MOST_NAMED]) if more > 1 else list(parts)
+    return ", ".join(shown) + (f" and {more} more" if more > 1 else "")
+
+
+def _by_whom(places: Places, noun: str) -> str:
+    """Of the pages of an array, as in: by thread 0 (50 %), by several threads (50 %)."""
+    found: Counter[str] = Counter()
+    for of_page in places:
+        known = [place for place in of_page if place >= 0]
+        if not known:
+            found["nobody"] += 1
+        else:
+            found[f"{noun} {known[0]}" if len(of_page) == 1 else f"several {noun}s"] += 1
+    return _ended([f"{who} ({explain.percent(n / len(places))})" for who, n in found.most_common()])
+
+
+def _touch_map(evidence: Evidence, with_homes: bool) -> str:
+    noun = "NUMA node" if evidence.numa_nodes > 1 else "thread"
+    told: dict[str, list[str]] = {}
+    for array, rows in rows_by_array(evidence, with_homes).items():
+        words = "; ".join(f"{label} {_by_whom(places, noun)}" for label, places in rows)
+        told.setdefault(words, []).append(array)
+    return ". ".join(f"{', '.join(arrays)}: {words}" for words, arrays in told.items())
+
+
+def touch_words(sight: TouchSight) -> str:
+    """Pages of each array, by who wrote and who uses them."""
+    yours = _touch_map(sight.yours, sight.with_homes)
+    if sight.solution is None:
+        return f"{yours}."
+    solution = _touch_map(sight.solution, sight.with_homes)
+    return (
+        f"{explain.first_upper(OWNERS[0])}: {yours}. {explain.first_upper(OWNERS[1])}: {solution}."
+    )
+
+
+def _work(share: WorkShare) -> str:
+    each = [f"thread {t} {explain.percent(one)}" for t, one in enumerate(share.of_thread)]
+    mean = f"on average {explain.percent(share.share)}"
+    if len(each) <= 2 * MOST_NAMED:
+        return f"{', '.join(each)}; {mean}"
+    low, high = min(share.of_thread), max(share.of_thread)
+    return f"{len(each)} threads between {explain.percent(low)} and {explain.percent(high)}; {mean}"
+
+
+def work_words(sight: WorkSight) -> str:
+    """For how much of a call each thread works."""
+    owners: Mapping[str, WorkShare | None] = dict(
+        zip(OWNERS, (sight.yours, sight.solution), strict=True)
+    )
+    if sight.solution is None:
+        return f"{explain.first_upper(_work(sight.yours))}."
+    return " ".join(
+        f"{explain.first_upper(owner)}: {_work(share)}."
+        for owner, share in owners.items()
+        if share is not None
+    )
+
+
+def _pus(numbers: Sequence[int]) -> str:
+    """A list without strides, which not everybody reads."""
+    return (
+        format_pus(numbers)
+        if len(numbers) == numbers[-1] - numbers[0] + 1
+        else ", ".join(map(str, numbers))
+    )
+
+
+def _seats(threads: Sequence[Thread], is_ranks: bool) -> str:
+    named = explain.ranks if is_ranks else explain.threads
+    pus: dict[int, set[int]] = {}
+    for thread in threads:
+        pus.setdefault(thread.number, set()).update(pu for pu in thread.allowed_pus if pu >= 0)
+    by_pus: dict[str, list[int]] = {}
+    for number, of_one in pus.items():
+        words = f"on PU {_pus(sorted(of_one))}" if of_one else "on no PU of this node"
+        by_pus.setdefault(words.replace("PU", "PUs") if len(of_one) > 1 else words, []).append(
+            number
+        )
+    parts = [f"{named(numbers)} {words}" for words, numbers in by_pus.items()]
+    return "; ".join(parts)
+
+
+def seat_words(sight: SeatSight, is_ranks: bool) -> str:
+    """Where each thread or rank may run."""
+    if sight.compared is None:
+        return f"{explain.first_upper(_seats(sight.drawn, is_ranks))}."
+    return " ".join(
+        f"{explain.first_upper(head)}: {_seats(threads, is_ranks)}."
+        for head, threads in zip(sight.heads, (sight.drawn, sight.compared), strict=True)
+    )

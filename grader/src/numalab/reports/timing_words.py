@@ -1,0 +1,229 @@
+"""Why the timing of a criterion stopped where it did, in sentences for a beginner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from numalab.evidence.record import Evidence
+from numalab.grading.grade import effort_for
+from numalab.judging.explain import count, first_upper, ratio
+from numalab.judging.sequential import CAREFUL, Decision
+from numalab.judging.timing_account import TimingAccount
+from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, LEAST_HANDOUT_RATIO
+from numalab.labs.declaration import Lab
+
+READING = (
+    "In each generation fresh processes take turns, and the best repetition of each counts. What "
+    "decides is how many generations are fast enough, not by how much. 'Evidence' starts at 1, "
+    "grows with every generation that agrees and shrinks with every other."
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the sentences call things. graded: what was handed in; slow: what a speedup is
+    over."""
+
+    graded: str
+    slow: str
+
+
+def names(lab: Lab, account: TimingAccount, evidence: Evidence) -> Named:
+    launch = account.criterion.slow
+    what = "launch" if launch else "placement" if lab.timed_placements else "kernel"
+    owner = {"submission": "your", "handout": "the handout's"}.get(
+        evidence.variant, "the solution's"
+    )
+    return Named(f"{owner} {what}", launch.split("/")[-1] if launch else "the handout")
+
+
+def evidence_words(e_value: float) -> str:
+    """Rounded down, so that no level seems to be reached that was not."""
+    if e_value >= 10:
+        return f"{math.floor(e_value):,}"
+    return f"{math.floor(10 * e_value) / 10:.1f}" if e_value >= 0.1 else "<0.1"
+
+
+def asked_words(account: TimingAccount, named: Named) -> str:
+    """What the claim asks for."""
+    if account.asked is None:
+        return ""
+    if account.is_effect_lost:
+        return (
+            f"This node is too noisy now to show a speedup: {named.slow} took "
+            f"{ratio(account.asked**2)} times the solution's time (median), and "
+            f"{LEAST_HANDOUT_RATIO:g} times are needed."
+        )
+    if account.criterion.rule == "efficiency":
+        return f"Asked for: more than {account.asked:.2f} times the solution's speed."
+    return (
+        f"Asked for: more than {account.asked:.2f} times the speed of {named.slow}, which is the "
+        f"geometric middle between it (1) and the solution ({ratio(account.asked**2)})."
+    )
+
+
+def scale_words(account: TimingAccount) -> tuple[float, str]:
+    """What a margin of 1 is called where it is shown, and of what that is a multiple."""
+    if account.criterion.rule == "efficiency":
+        return account.criterion.at_least or 1.0, "times the solution's speed"
+    return 1.0, "times the speed that is asked for"
+
+
+def heading_words(account: TimingAccount) -> str:
+    word = {
+        "pass": "passed",
+        "fail": "failed",
+        "not_gradable": "not gradable",
+        "inconclusive": "left open",
+        "error": "not decided",
+    }[account.verdict.status]
+    return (
+        f"{account.criterion.name}: {word} after {count(len(account.state.margins), 'generation')}"
+    )
+
+
+def _evidence_sentence(claim: Decision, graded: str) -> str:
+    e_for, e_against = evidence_words(claim.e_for), evidence_words(claim.e_against)
+    if claim.status == "pass":
+        return (
+            f"The evidence came to {e_for}: if {graded} were not as fast as is asked for, as much "
+            f"would come up in at most 1 of {e_for} gradings."
+        )
+    if claim.status == "fail":
+        return (
+            f"The evidence came to {e_against}: if {graded} were as fast as is asked for, as much "
+            f"would come up in at most 1 of {e_against} gradings."
+        )
+    text = f"The evidence came to {e_for} for 'fast enough' and to {e_against} for 'too slow'"
+    text = text.replace("<", "less than ")
+    more = max(claim.e_for, claim.e_against)
+    if more < 2:
+        return f"{text}: chance alone often brings as much."
+    side = "fast enough" if more == claim.e_for else "too slow"
+    return (
+        f"{text}. If {graded} were not {side}, as much as {evidence_words(more)} would come up in "
+        f"at most 1 of {evidence_words(more)} gradings: not enough to decide."
+    )
+
+
+def interval_sentence(account: TimingAccount, unit: float, of: str) -> str:
+    """unit: what a margin of 1 is on the scale that is shown; of: of what it is a multiple."""
+    low, high = (None if end is None else ratio(end * unit) for end in account.interval)
+    confidence = f"{100 * account.state.thresholds.confidence:.0f} %"
+    if low is None and high is None:
+        return (
+            f"There are too few generations for an interval that holds their median with "
+            f"{confidence} confidence."
+        )
+    if low == high:
+        where = f"about {low}"
+    elif low is None:
+        where = f"below {high}"
+    elif high is None:
+        where = f"above {low}"
+    else:
+        where = f"between {low} and {high}"
+    return f"The median of all such generations is {where} {of}, with {confidence} confidence."
+
+
+def _risk(level: float) -> str:
+    return f"reached {level:,.0f}: a risk of at most 1 in {level:,.0f} to be wrong"
+
+
+def _decided(account: TimingAccount, evidence: Evidence) -> str:
+    levels = account.state.thresholds
+    passed = account.state.claim.status == "pass"
+    text = f"it was decided. The evidence {_risk(levels.to_pass if passed else levels.to_fail)}"
+    if evidence.quick:
+        careful = CAREFUL.to_pass if passed else CAREFUL.to_fail
+        return f"{text} (with --quick; without it {careful:,.0f} is asked for)."
+    other = f"a fail takes {levels.to_fail:,.0f}"
+    return f"{text} ({other if passed else f'a pass takes {levels.to_pass:,.0f}'})."
+
+
+def _shows(account: TimingAccount) -> str:
+    assert account.state.gradable is not None
+    found = account.state.gradable
+    return (
+        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {found.wins} of "
+        f"{count(found.signs, 'generation')}"
+    )
+
+
+def _used_up(evidence: Evidence) -> str:
+    effort = effort_for(evidence.size, evidence.quick)
+    return (
+        "what one grading may spend is used up: about "
+        f"{effort.budget_s:.0f} s of timing, or {effort.most_generations} generations"
+    )
+
+
+def _control(account: TimingAccount, named: Named) -> str:
+    control = account.state.control
+    if not control.signs:
+        return "Whose fault that is can't be told yet."
+    text = (
+        "Beside it ran a second process of the kit's own solution, the control: it was fast "
+        f"enough in {control.wins} of {count(control.signs, 'generation')}. "
+    )
+    if account.state.is_unstable:
+        return (
+            f"{text}So the node is quiet enough to tell, and it is {named.graded} that is fast in "
+            "one process and slow in the next, or just at what is asked for: unstable, which fails."
+        )
+    if control.status == "undecided":
+        return (
+            f"{text}That decides nothing, either: not the fault of {named.graded}, so it is open."
+        )
+    return (
+        f"{text}The two do not differ often enough to put it down to {named.graded}, so it is open."
+    )
+
+
+def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> str:
+    state = account.state
+    match account.stopped_because:
+        case "decided":
+            return _decided(account, evidence)
+        case "not_gradable":
+            return (
+                f"there is no speedup to earn on this node. {first_upper(named.slow)} "
+                f"{_shows(account)}. The evidence that it does not came to "
+                f"{evidence_words(state.gradable.e_against if state.gradable else 0)}, and "
+                f"{state.thresholds.to_fail:,.0f} decides."
+            )
+        case "too_slow":
+            return f"{account.verdict.why[:1].lower()}{account.verdict.why[1:]}"
+        case "interrupted":
+            return "it was interrupted before all was decided. That costs nothing."
+        case "error":
+            return f"the kit could not go on. {account.verdict.why}"
+        case "undecided" if state.claim.status != "undecided":
+            return (
+                f"{_used_up(evidence)}. The times of {named.graded} are decided, but not whether "
+                f"this node shows a speedup: {named.slow} {_shows(account)}. {AGAIN_WHEN_QUIET}"
+            )
+        case _:
+            again = "" if state.is_unstable else f" {AGAIN_WHEN_QUIET}"
+            return f"{_used_up(evidence)}. {_control(account, named)}{again}"
+
+
+def sentences(
+    account: TimingAccount, named: Named, evidence: Evidence, unit: float, of: str
+) -> Iterator[str]:
+    """Paragraphs below the picture; unit and of as in interval_sentence."""
+    claim = account.state.claim
+    if claim.signs and account.stopped_because != "not_gradable" and not account.is_effect_lost:
+        yield interval_sentence(account, unit, of)
+        yield _evidence_sentence(claim, named.graded)
+    yield f"Why it stopped: {_stopped_words(account, named, evidence)}"
+    if account.stopped_because == "decided" and account.state.gradable is not None:
+        yield f"This node shows the effect: {named.slow} {_shows(account)}."
+    later = len(account.state.margins) - claim.signs
+    if later:
+        yield (
+            f"{count(later, 'generation')} came after the decision, for another criterion, and "
+            "changed nothing."
+        )

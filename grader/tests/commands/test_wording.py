@@ -1,0 +1,317 @@
+"""What a beginner reads: help, errors, and the words of a report."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+from support import invented
+from support.commands import numalab_command
+from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
+
+from numalab.commands.root import cli, progress_line
+from numalab.errors import wrapped
+from numalab.evidence.read_record import parse
+from numalab.judging.judge import judge
+from numalab.judging.verdict import CriterionVerdict, with_machine
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.reports import report
+from numalab.reports.launch_times import duration, launch_times
+
+Json = dict[str, Any]
+
+
+def shown(lab: Lab, record: Json, unchanged: bool = False) -> str:
+    """The report of a session of this node."""
+    evidence = parse(record)
+    console = Console(file=io.StringIO(), width=80)
+    verdict = judge(lab, evidence)
+    report.show_verdict(console, lab, verdict, [("here", evidence)], unchanged, "again")
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "31_messages", LATENCY_LAB)
+
+
+@pytest.fixture
+def hybrid(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "32_hybrid", HYBRID_LAB)
+
+
+@pytest.mark.parametrize("case", invented.cases())
+def test_a_report_fits_80_columns(first_touch: Lab, case: str) -> None:
+    text = shown(first_touch, invented.cases()[case])
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_table_of_a_lab_on_memory_fits_80_columns(labs: dict[str, Lab]) -> None:
+    """With the longest words that it can have."""
+    table = {
+        "n": 2**27, "bytes": 2**30, "huge_bytes": 2**30 - 2**12, "create_s": 0.1,
+        "initialize_s": 12.345, "compute_s": 2.3, "initialize_page_faults": 262_144,
+        "resident_before_bytes": 0, "resident_during_bytes": 2**30, "resident_after_bytes": 2**30,
+        "address_space_before_bytes": 0, "address_space_after_bytes": 2**30 + 2**21,
+    }  # fmt: skip
+    lab = labs["04_huge_pages"]
+    runs = [
+        {"kind": "memory", "lab": lab.name, "part": None, "team": 2, "role": role,
+         "results": invented.RIGHT, "huge_pages_allowed": True, "tables": [table, table],
+         "outcome": invented.OK}
+        for role in ("handout", "solution", "submission")
+    ]  # fmt: skip
+    noisy = [{"handout": 22.0 if g % 2 else 3.0, "solution": 2.0, "submission": 2.0}
+             for g in range(9)]  # fmt: skip
+    record = invented.evidence(invented.ONE_NODE, times=noisy, variant="solution")
+    record["runs"] = record["runs"][:1] + runs + record["runs"][5:]
+    record["node"]["huge_page_mode"] = "madvise"
+    text = shown(lab, record)
+    assert "A table of 1.0 GiB, times noisy" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+# ---- help ----------------------------------------------------------------------------------
+
+
+def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
+    """Every command that is not hidden."""
+    for name, command in group.commands.items():
+        if not command.hidden:
+            yield (*above, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *above, name)
+
+
+def test_every_command_has_help_with_examples_in_80_columns() -> None:
+    found = list(commands(cli))
+    assert {("machine", "show"), ("setup",), ("watch",)} <= set(found)
+    for words in found:
+        done = CliRunner().invoke(cli, [*words, "--help"], prog_name="numalab")
+        assert done.exit_code == 0
+        assert "Example" in done.output and f"./numalab {' '.join(words)}" in done.output, words
+        for line in done.output.splitlines():
+            assert len(line) <= 80, line
+
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+def test_errors_fit_80_columns_and_a_path_stays_whole() -> None:
+    path = "/home/student/" + "deep/" * 20 + "kernel.c"
+    told = wrapped(f"numalab: {'a word ' * 20}{path} is not there")
+    assert path in told.splitlines()
+    assert all(len(line) <= 80 for line in told.splitlines() if line != path)
+
+
+def test_without_a_command_there_is_help_and_no_error(kit: Kit) -> None:
+    for arguments in ((), ("machine",)):
+        done = numalab_command(kit, *arguments)
+        assert done.code == 2
+        assert done.err.startswith("Usage: numalab") and done.err.count("Usage:") == 1
+        assert "Error" not in done.err
+
+
+def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
+    monkeypatch.setattr(report, "make_console", lambda to_stderr=False: terminal)
+    with progress_line("03_scheduling Fortran your kernel") as progress:
+        progress("stream_update: timing, generation 5 of 5 or more, and more still")
+    lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]
+    long = [line for line in lines if "stream_update" in line]
+    assert long and all(re.search(r"\d:\d\d:\d\d ", line) for line in long)
+    assert max(map(len, long)) <= 60
+
+
+def test_what_another_program_said_stays_as_it_was() -> None:
+    compiler = f"kernel.c:1:1: error: {'long ' * 30}\n    1 | int  x\n      |       ^"
+    assert (
+        wrapped(f"numalab: can't be built:\n{compiler}") == f"numalab: can't be built:\n{compiler}"
+    )
+
+
+def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
+    for arguments, says in (
+        (["garde", "01"], "Did you mean 'grade'?"),
+        (["grade", "--quik"], "Did you mean '--quick'?"),
+        (["machine", "shwo", "hydra"], "Did you mean 'show'?"),
+        (["grade", "01_first_tuch"], "Did you mean 01_first_touch?"),
+    ):
+        done = numalab_command(kit, *arguments)
+        assert done.code == 2 and says in done.said
+        assert max(map(len, done.err.splitlines())) <= 80
+
+
+# ---- a report ------------------------------------------------------------------------------
+
+
+def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
+    said = [
+        "kernel.c: In function 'initialize':",
+        f"kernel.c:8:20: error: expected ';' before '{'x' * 90}'",
+        "    8 |         a[i] = 0.0f",
+        "      |                    ^",
+    ]
+    kernel = {"status": "does_not_compile", "message": "It does not.", "output": "\n".join(said)}
+    record = invented.evidence(invented.ONE_NODE) | {"build": {"kernel": kernel}}
+    lines = shown(first_touch, record | {"runs": []}).splitlines()
+    first = lines.index("    " + said[0])
+    assert lines[first : first + 4] == [f"    {line}" for line in said]
+    assert "Next: mend kernel.c so that it can be built" in "\n".join(lines)
+
+
+def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, Lab]) -> None:
+    lab = labs["06_message_latency"]
+    files = {
+        "near.toml": "ranks = 2",
+        "far.toml": "ranks = 2",
+        "predict.toml": "time_64_kib_us = 9",
+    }
+    both = [
+        invented.launched(f"{name}.toml", "placement", invented.job([[0, 1]], [[0, 1]]))
+        for name in ("near", "far")
+    ]
+    checks = [
+        invented.checked(part="ping_pong", synchronous=synchronous) for synchronous in (False, True)
+    ]
+    node = node_of(kit, "hydra")
+    text = shown(lab, session(*checks, *both, files=files, node=node))
+    assert (
+        "Next: mend near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
+        "text: labs/"
+    ) in " ".join(text.split())
+    assert "2 ranks in the wrong place. Ranks 0 and 1 may run" in " ".join(text.split())
+    assert "at most 0" not in text
+
+    wrong = invented.RIGHT | {
+        "wrong": 3, "first_wrong": {"array": "a", "element": 0, "found": 0.0, "expected": 1.0,
+                        "phase": "ping_pong", "repetition": 0, "rank": 1},
+    }  # fmt: skip
+    broken = invented.checked({"n": 7, "ranks": 2, "results": wrong}, part="ping_pong")
+    text = " ".join(shown(lab, session(broken, *both, files=files, node=node)).split())
+    assert "Next: mend kernel.c, correct fails (the first of" in text
+    assert "A hint: ./numalab hint 06 ping_pong The text:" in text
+
+
+def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
+    text = " ".join(shown(first_touch, record).split())
+    assert "Next: mend touched_where_used. A hint: ./numalab hint 01 The text:" in text
+
+
+def test_a_report_tells_a_runtimes_warning_once() -> None:
+    said = "libomp said: OMP: Warning #192: no such domain.  Using cores instead"
+    found = [
+        CriterionVerdict(name, "evidence", status, f"{why} {said}.", 1, 1, where=where)
+        for name, status, why, where in (
+            ("omp_spread", "pass", "2 threads.", "hydra"),
+            ("omp_spread", "pass", "2 threads.", "nebula"),
+            ("omp_close", "fail", "4 threads share 1 PU.", "hydra"),
+            ("omp_close", "pass", "2 threads on one package.", "westmere-ex"),
+        )
+    ]  # fmt: skip
+    told = [row.criterion.why for row in report.criterion_rows(found)]
+    assert told == [
+        f"2 threads. {said}.",
+        "4 threads share 1 PU. libomp said the same.",
+        "2 threads on one package. libomp said the same.",
+    ]
+
+
+def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
+    files = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": ""}
+    loose = invented.launched("near.toml", "placement", invented.job([[0, 1]], [[0, 1]]))
+    bound = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
+    node = node_of(kit, "hydra")
+    without = shown(messages, session(loose, files=files, node=node))
+    assert "may run on" in without and "[ ] a core" not in without
+    lines = shown(messages, session(loose, bound, files=files, node=node)).splitlines()
+    legends = [number for number, line in enumerate(lines) if "[ ] a core" in line]
+    assert len(legends) == 1
+    assert "far.toml on this node" in lines[legends[0] + 1]
+    assert lines[legends[0]].endswith("rank; . nobody; + several; - as to its left")
+
+
+def on_two_machines(lab: Lab, here: Json, there: Json) -> list[report.CriterionRow]:
+    """The rows of what was seen here, and alike on hydra and on nebula."""
+    verdict = judge(lab, parse(here))
+    for where in ("hydra", "nebula"):
+        verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
+    return list(report.criterion_rows(verdict.criteria))
+
+
+def test_what_no_place_changes_is_told_once(messages: Lab) -> None:
+    files = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": PREDICTION}
+    record = session(files=files)
+    record["handed_in"][0]["complaint"] = "near.toml, line 1: no."
+    far = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
+    rows = on_two_machines(messages, record, record | {"runs": [far]})
+    near = [row for row in rows if row.criterion.name == "near"]
+    assert [(row.criterion.where, row.where_too, row.points) for row in near] == [
+        ("here", "", "0/1")
+    ]
+    far_rows = [row for row in rows if row.criterion.name == "far"]
+    assert [(row.criterion.where, row.where_too) for row in far_rows] == [
+        ("here", ""),
+        ("hydra", " Passes on nebula, too."),
+    ]
+
+
+def test_the_same_reason_here_and_on_a_machine_is_told_once(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES)
+    rows = on_two_machines(first_touch, record, record)
+    (row,) = [row for row in rows if row.criterion.name == "touched_where_used"]
+    assert row.criterion.where == "here"
+    assert (row.points.split("/")[0], row.where_too) == ("2", " Passes on hydra and nebula, too.")
+
+
+# ---- times of launches -----------------------------------------------------------------------
+
+
+def of_launch(slow: str, *times: dict[str, float]) -> list[Json]:
+    return [
+        invented.generation(invented.TWO_NODES, one) | {"part": "launch", "slow": slow}
+        for one in times
+    ]
+
+
+def test_what_an_iteration_takes_under_each_launch(hybrid: Lab) -> None:
+    runs = [
+        *of_launch("compared/newcomer.toml",
+                   {"handout": 0.02, "submission": 0.002, "solution": 0.0019},
+                   {"handout": 0.04, "submission": 0.003, "solution": 0.0021},
+                   {"handout": 0.03, "submission": 0.0025, "solution": 0.002}),
+        *of_launch("compared/flat.toml",
+                   {"handout": 0.00052, "submission": 0.003, "solution": 1.5}),
+    ]  # fmt: skip
+    lab = replace(hybrid, repetition="an iteration")
+    text = shown(lab, session(*runs, files={"launch.toml": "ranks = 1"}))
+    rows = [line.split() for line in text.splitlines()]
+    head = ["An", "iteration", "takes,", "median", "this", "launch", "yours", "the", "kit's"]
+    assert head in rows
+    assert ["compared/newcomer.toml", "30.6", "ms", "2.55", "ms", "2.04", "ms"] in rows
+    assert ["compared/flat.toml", "530", "us", "3.06", "ms", "1.53", "s"] in rows
+
+
+def test_without_compared_launches_there_is_no_table(first_touch: Lab) -> None:
+    times = invented.steady(3, **invented.FAST)
+    assert (
+        launch_times(first_touch, parse(invented.evidence(invented.TWO_NODES, times=times))) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.0, "2 s"), (0.0123456, "12.3 ms"), (9.87e-5, "98.7 us")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

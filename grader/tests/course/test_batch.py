@@ -1,0 +1,844 @@
+"""Batches without a cluster: what is rendered, what is read, and who is begun again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalab.commands.root import progress_line
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.jobs import runs, slurm, work
+from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.head import Count, Head, Pace, Plan, Wanted, course_lock, missing
+from numalab.course.jobs.kit_digest import kit_digest
+from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
+from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
+from numalab.course.jobs.work import Outcome, why_not_graded
+from numalab.course.records import Attempt, AttemptState, Intake, Item, Student, Submission
+from numalab.errors import BusyError, KitError, UserError
+from numalab.files import read_text
+from numalab.kit import Kit
+
+LAB = "01_first_touch"
+LIMIT_S = 120  # for what may take long on a busy node only
+RUNNING = Seen("running")
+NODE_FAILED = Seen("over", "node_failed", "the node failed")
+LOST = Seen("over", "lost", "the job ended without this result")
+
+
+def item(student: str, **changes: str) -> Item:
+    return replace(Item(student, LAB, "d" * 64, "k" * 64, "quick"), **changes)
+
+
+def tasks(*students: str) -> list[Task]:
+    return [Task(item(student), 1, ("c",)) for student in students]
+
+
+def run_of(*chunks: Sequence[Task], **changes: object) -> Run:
+    run = Run(
+        "20261122T080000-abcdef", "slurm", "2026-11-22T08:00:00+00:00", Grading("quick"),
+        SlurmOptions(), tuple(tuple(chunk) for chunk in chunks),
+    )  # fmt: skip
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+def attempt_of(task: Task, state: AttemptState = "graded") -> Attempt:
+    at = "2026-11-22T08:00:00+00:00"
+    return Attempt(task.item, task.number, state, at, at, (), {}, "none")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> CourseFolder:
+    return CourseFolder(tmp_path / "course")
+
+
+# ---- jobs ------------------------------------------------------------------------------
+
+
+def sizes(count: int, per_job: int, nodes: int) -> list[int]:
+    made = chunked([Task(item(f"s{n}"), 1, ()) for n in range(count)], per_job, nodes)
+    assert [task for chunk in made for task in chunk] == [
+        Task(item(f"s{n}"), 1, ()) for n in range(count)
+    ]
+    return [len(chunk) for chunk in made]
+
+
+def test_jobs_hold_no_more_than_asked_for_and_end_together() -> None:
+    assert sizes(0, 20, 8) == []
+    assert sizes(4, 20, 8) == [4]
+    assert sizes(40, 20, 8) == [5] * 8
+    assert sizes(40, 20, 1000) == [5] * 8
+    assert sizes(41, 20, 2) == [11, 11, 9, 10]
+    # Large ones first, and as many of each length as there are nodes.
+    assert sizes(1000, 42, 8) == [*[42] * 16, *[41] * 8]
+    assert sizes(1000, 20, 8) == [*[20] * 40, *[13] * 8, *[12] * 8]
+    assert sizes(3, 1, 8) == [1, 1, 1]
+    assert sizes(20, 1, 8) == [1] * 20
+    assert sizes(11, 3, 2) == [3, 3, 2, 2, 1]
+
+
+@pytest.mark.parametrize("per_job", [1, 2, 3, 5, 20])
+@pytest.mark.parametrize("nodes", [1, 2, 7, 8])
+def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
+    for count in range(1, 200):
+        made = sizes(count, per_job, nodes)
+        assert sum(made) == count and min(made) > 0 and max(made) <= per_job
+
+
+PLACE = slurm.Place("/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'")
+
+
+@pytest.mark.parametrize(
+    ("count", "nodes", "effort", "languages", "most"),
+    [
+        (40, 8, "default", 1, 20),
+        (1000, 8, "quick", 1, 42),
+        (1000, 1000, "quick", 1, 20),
+        (5000, 8, "quick", 1, 115),  # that is four hours
+        (5000, 8, "default", 2, 23),
+    ],
+)
+def test_a_large_class_has_longer_jobs_but_none_of_more_than_four_hours(
+    count: int, nodes: int, effort: str, languages: int, most: int
+) -> None:
+    assert runs.usual_in_job(count, nodes, effort, languages) == most
+    task = Task(item("ada", effort=effort), 1, ("c", "fortran")[:languages])
+    assert slurm.job_minutes(run_of([task] * most, grading=Grading(effort))) <= 4 * 60
+
+
+def test_the_script_asks_for_a_node_and_begins_nothing_again() -> None:
+    run = run_of(tasks("ada", "bob"), tasks("zoe"))
+    text = slurm.render_script(run, PLACE)
+    for line in ("--array=0-1", "--exclusive", "--mem=0", "--no-requeue", "--time=14",
+                 "--job-name=numalab-20261122T080000-abcdef"):  # fmt: skip
+        assert f"\n#SBATCH {line}\n" in text
+    assert "partition" not in text
+    shared = replace(run, slurm=SlurmOptions("p", "acc", "a&b", "1:00:00", 8, False, ("--qos=t",)))
+    text = slurm.render_script(shared, PLACE)
+    for line in ("--array=0-1%8", "--partition=p", "--account=acc", "--constraint='a&b'",
+                 "--time=1:00:00", "--qos=t"):  # fmt: skip
+        assert f"\n#SBATCH {line}\n" in text
+    assert "--exclusive" not in text
+
+
+def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Path) -> None:
+    python = tmp_path / "my kit" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nprintf "%s|" "$PYTHONPATH" "$@"\n')
+    python.chmod(0o755)
+    script = tmp_path / "job.sh"
+    script.write_text(slurm.render_script(run_of(tasks("ada")), replace(PLACE, python=str(python))))
+    done = subprocess.run(
+        ["sh", str(script)], env={"SLURM_ARRAY_TASK_ID": "7"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.split("|")[:-1] == [
+        "/opt/my kit/grader/src", "-m", "numalab.course.jobs.node", "gnu",
+        "/home/u/Kurs 'A'", "20261122T080000-abcdef", "7",
+    ]  # fmt: skip
+
+
+def test_a_run_is_read_as_it_was_written(course: CourseFolder) -> None:
+    run = run_of(
+        tasks("ada"), tasks("bob", "zoe"), grading=Grading("quick", ("x", "y z"), ("--o",), 5),
+        slurm=SlurmOptions("p", extra=("--qos=a",)),
+    )  # fmt: skip
+    runs.keep(course, run)
+    assert runs.load(course, run.id) == run
+    assert runs.open_runs(course) == [run]
+    runs.end(course, run, "done")
+    assert runs.open_runs(course) == []
+    assert runs.last_run(course) == [run]
+    (course.run(run.id) / "run.json").write_text('{"schema": 1}')
+    with pytest.raises(KitError, match=r"run\.json"):
+        runs.load(course, run.id)
+
+
+# What Slurm 22.05 says; the last line of squeue's is of an array that waits as one.
+SQUEUE = """\
+numalab-20261122T080000-abcdef|1|0|COMPLETED|None|n1
+numalab-20261122T080000-abcdef|1|1|RUNNING|None|n2
+numalab-20261122T080000-abcdef|1|2|NODE_FAIL|None|n2
+numalab-20261122T080000-abcdef|1|[3-4,6%2]|PENDING|Resources|
+another|9|N/A|RUNNING|None|n7
+"""
+SACCT = """\
+numalab-20261122T080000-abcdef|1_0|COMPLETED
+numalab-20261122T080000-abcdef|1_1|CANCELLED by 1000
+numalab-20261122T080000-abcdef|1_2|TIMEOUT
+numalab-20261122T080000-abcdef|1_5|PREEMPTED
+numalab-20261122T080000-abcdef|1_[7-9%4]|PENDING
+batch|1_5.batch|CANCELLED
+"""
+# As a real accounting database of 22.05 writes it: an array's record that lags behind its tasks'
+# own; another job, of which a part was preempted and the rest cancelled.
+LAGGING = """\
+t-preempt|17_0|PREEMPTED
+t-preempt|17_1|PREEMPTED
+t-preempt|17_[2-3]|CANCELLED by 0
+numalab-20261122T080000-abcdef|21_0|NODE_FAIL
+numalab-20261122T080000-abcdef|21_1|RUNNING
+numalab-20261122T080000-abcdef|21_[0-2]|PENDING
+
+"""
+
+
+def test_what_squeue_and_sacct_say() -> None:
+    run = run_of(*([task] for task in tasks(*"abcdefghij")))
+    live = slurm.states_of([run], slurm.parse_squeue(SQUEUE))[run.id]
+    assert [live[n].phase for n in range(5)] == ["over", "running", "over", "waiting", "waiting"]
+    assert live[2].ended_as == "node_failed"
+    assert live[3].why == "Resources" and 5 not in live and 6 in live
+    both = [*slurm.parse_sacct(SACCT), *slurm.parse_squeue(SQUEUE)]
+    states = slurm.states_of([run], both)[run.id]
+    # squeue knows what is now; sacct what squeue has forgotten.
+    assert states[1].phase == "running" and states[2].ended_as == "node_failed"
+    assert states[5].ended_as == "preempted" and states[8].phase == "waiting"
+    assert slurm.states_of([run], slurm.parse_squeue(""))[run.id] == {}
+
+
+def test_a_tasks_own_line_counts_more_than_its_arrays() -> None:
+    run = run_of(*([task] for task in tasks(*"abc")))
+    states = slurm.states_of([run], slurm.parse_sacct(LAGGING))[run.id]
+    assert [states[n].phase for n in range(3)] == ["over", "running", "waiting"]
+    assert states[0].ended_as == "node_failed"
+
+
+def test_nodes_are_those_of_the_partition() -> None:
+    said = "main*|8\nbig|4\nbig|1\n"
+    assert [slurm.parse_node_count(said, name) for name in ("", "big", "nosuch")] == [8, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("state", "ended_as"),
+    [("NODE_FAIL", "node_failed"), ("BOOT_FAIL", "node_failed"), ("PREEMPTED", "preempted"),
+     ("TIMEOUT", "time_limit"), ("CANCELLED by 0", "cancelled"), ("CANCELLED+", "cancelled"),
+     ("FAILED", "lost"), ("COMPLETED", "lost"), ("SOMETHING_NEW", "lost"), ("", "lost")],
+)  # fmt: skip
+def test_ends_are_told_apart(state: str, ended_as: str) -> None:
+    seen = slurm.seen_of(state)
+    assert (seen.phase, seen.ended_as) == ("over", ended_as)
+
+
+def test_a_node_that_can_not_start_a_job_has_failed() -> None:
+    assert slurm.seen_of("FAILED", "JobLaunchFailure").ended_as == "node_failed"
+    assert slurm.seen_of("FAILED", "NonZeroExitCode").ended_as == "lost"
+
+
+@pytest.mark.parametrize("reason", ["JobHoldMaxRequeue", "launch_failed_requeued_held"])
+def test_a_job_that_slurm_holds_since_it_could_not_be_started_is_not_waited_for(
+    reason: str,
+) -> None:
+    seen = slurm.seen_of("PENDING", reason)
+    assert (seen.phase, seen.ended_as) == ("over", "node_failed")
+    # What a person holds, a person releases.
+    assert slurm.seen_of("PENDING", "JobHeldUser") == Seen("waiting", why="JobHeldUser")
+
+
+def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
+    folder.mkdir()
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setattr(slurm, "SUBMIT_PAUSE_S", 0)
+
+
+def test_a_lost_answer_of_sbatch_submits_no_second_job(
+    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tasks("ada"))
+    fake_slurm(
+        tmp_path / "bin", monkeypatch,
+        sbatch=f"echo x >>{tmp_path}/calls; echo 'sbatch: error: Socket timed out' >&2; exit 1",
+        squeue=f"echo '{run.job_name}|7|0|PENDING|None|'",
+        sacct="echo 'Slurm accounting storage is disabled' >&2; exit 1",
+    )  # fmt: skip
+    runs.keep(course, run)
+    slurm.Slurm(course, kit).submit(run)
+    assert (tmp_path / "calls").read_text() == "x\n"
+    assert runs.noted_job(course, run) == "7"
+
+
+def test_a_refused_job_is_told_in_slurms_words(
+    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_slurm(
+        tmp_path / "bin", monkeypatch,
+        sbatch="echo 'sbatch: error: Invalid partition name specified' >&2; exit 1",
+    )  # fmt: skip
+    run = run_of(tasks("ada"))
+    runs.keep(course, run)
+    with pytest.raises(UserError, match="Invalid partition name specified"):
+        slurm.Slurm(course, kit).submit(run)
+    assert runs.open_runs(course) == []
+
+
+def test_no_answer_is_not_taken_for_no_job(
+    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_answer = "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1"
+    fake_slurm(tmp_path / "bin", monkeypatch, squeue=no_answer, sacct=no_answer)
+    run = run_of(tasks("ada"))
+    runs.keep(course, run)
+    engine = slurm.Slurm(course, kit)
+    assert engine.look([run]) is None
+    with pytest.raises(KitError, match="Nothing is lost"):
+        engine.take_up(run)
+
+
+# ---- attempts ----------------------------------------------------------------------------
+
+
+def written(course: CourseFolder, task: Task, state: AttemptState = "graded") -> bool:
+    partial = attempts.partial_folder(course, task.item, task.number, "run", state)
+    partial.mkdir(parents=True)
+    return attempts.publish(course, partial, attempt_of(task, state))
+
+
+def test_who_is_first_has_the_attempt(course: CourseFolder) -> None:
+    (task,) = tasks("ada")
+    assert written(course, task)
+    assert not written(course, task, "kit_error")
+    (kept,) = attempts.attempts_of(course, task.item)
+    assert kept == attempt_of(task)
+    assert [path.name for path in course.attempts(task.item).iterdir()] == ["1"]
+
+
+def test_a_folder_that_was_taken_away_is_no_fault(course: CourseFolder) -> None:
+    (task,) = tasks("ada")
+    partial = attempts.partial_folder(course, task.item, 1, "run", "me")
+    partial.mkdir(parents=True)
+    attempts.remove_partials(course, task.item, 1, "run")
+    assert not attempts.publish(course, partial, attempt_of(task))
+    assert attempts.numbers(course, task.item) == []
+
+
+def test_only_what_is_missing_is_graded(course: CourseFolder) -> None:
+    ada, bob, zoe = tasks("ada", "bob", "zoe")
+    written(course, ada)
+    written(course, bob, "kit_error")
+    wanted = [Wanted(one.item, ("c",)) for one in (ada, bob, zoe)]
+    head = head_of(course, lambda *_: RUNNING, [ada, bob, zoe])
+    head.note_earlier()
+    assert head.graded == {ada.item}
+    assert list(missing(course, wanted, head.graded)) == [replace(bob, number=2), zoe]
+    assert list(missing(course, wanted, {ada.item, zoe.item})) == [replace(bob, number=2)]
+    assert [one.number for one in missing(course, wanted, set())] == [2, 2, 1]
+    # Other files or another kit are another item.
+    changed = Wanted(item("ada", kit_digest="x" * 64), ("c",))
+    assert [one.number for one in missing(course, [changed], head.graded)] == [1]
+
+
+def students_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whose attempts are read from their files from now on, one after another."""
+    read: list[str] = []
+    whole = attempts.read_attempt
+
+    def read_attempt(folder: Path) -> Attempt | None:
+        read.append(folder.parent.parent.parent.name)
+        return whole(folder)
+
+    monkeypatch.setattr(attempts, "read_attempt", read_attempt)
+    return read
+
+
+def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others' files are not read once more."""
+    ada, bob = tasks("ada", "bob")
+    written(course, ada)
+    written(course, bob)
+    head = head_of(course, lambda *_: RUNNING, [ada, bob])
+    read = students_read(monkeypatch)
+    with open_gradebook(course) as book:
+        book.add_attempts([attempt_of(ada)])
+        head.book = book
+        head.note_earlier()
+        assert head.graded == {ada.item, bob.item} and read == ["bob"]
+        assert set(book.states()) == {(ada.item, 1), (bob.item, 1)}
+
+
+def test_the_kits_digest_changes_with_what_a_result_depends_on(tmp_path: Path, kit: Kit) -> None:
+    def copy(number: int) -> Kit:
+        root = tmp_path / str(number)
+        for folder in (f"labs/{LAB}", f"solutions/{LAB}", "labs/02_affinity", "common/schema"):
+            shutil.copytree(kit.root / folder, root / folder)
+        (root / "grader" / "src").mkdir(parents=True)
+        return Kit(root)
+
+    before = kit_digest(copy(0), LAB)
+    assert kit_digest(copy(1), LAB) == before
+    for number, name in enumerate((f"labs/{LAB}/driver.c", "common/schema/new.json"), start=2):
+        changed = copy(number)
+        (changed.root / name).write_text("changed")
+        assert kit_digest(changed, LAB) != before
+    other = copy(9)
+    (other.root / "labs" / "02_affinity" / "lab.toml").write_text("")
+    assert kit_digest(other, LAB) == before
+
+
+PASSED = {"interrupted": False, "results": [{"lab": LAB, "status": "pass", "criteria": []}]}
+BROKEN = {"results": [{"criteria": [{"name": "speedup", "status": "error", "why": "no monitor"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (Outcome(0, PASSED, ""), ""),
+        (Outcome(1, PASSED, ""), ""),
+        (Outcome(0, None, "bye"), "left no result. bye"),
+        (Outcome(0, PASSED | {"interrupted": True}, ""), "interrupted"),
+        (Outcome(3, BROKEN, ""), "speedup: no monitor"),
+        (Outcome(2, None, "no such lab"), "code 2. no such lab"),
+        (Outcome(-9, PASSED, ""), "signal 9"),
+        (Outcome(None, PASSED, ""), "within 60 s"),
+    ],
+)
+def test_only_a_result_says_something_of_the_student(outcome: Outcome, said: str) -> None:
+    why = why_not_graded(outcome, 60)
+    assert said in why if said else not why
+
+
+def test_a_grading_without_end_is_stopped_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limit counts from when it has said more than is kept, however late it gets a core."""
+    monkeypatch.setattr(work, "LEAVE_S", 0.5)
+    pid, output = tmp_path / "pid", tmp_path / "output.txt"
+    deadline_s = time.monotonic() + LIMIT_S
+    code_of = work._code_of
+
+    def has_said(size: int) -> bool:
+        assert time.monotonic() < deadline_s
+        return output.stat().st_size >= size
+
+    def late_code_of(process: subprocess.Popen[bytes], limit_s: int) -> int | None:
+        while not has_said(work.LARGEST_OUTPUT_BYTES // 2):
+            time.sleep(0.01)
+        return code_of(process, limit_s)
+
+    monkeypatch.setattr(work, "_code_of", late_code_of)
+    script = f"trap '' TERM; sleep 600 & echo $! >{pid}; yes"
+    done = work.run_grading(["sh", "-c", script], tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path, 1)
+    assert done.code is None
+    stat = Path(f"/proc/{pid.read_text().strip()}/stat")
+    # The kernel ends it when its turn comes, and then the rest of what it said is read.
+    while (left := read_text(stat)) is not None and left.split()[2] != "Z":
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.01)
+    while not has_said(work.LARGEST_OUTPUT_BYTES):
+        time.sleep(0.01)
+    assert output.stat().st_size < work.LARGEST_OUTPUT_BYTES + 100
+
+
+def test_a_grading_is_asked_for_what_was_handed_in(tmp_path: Path) -> None:
+    (task,) = tasks("ada")
+    asked = work.grade_arguments(task, Grading("quick", options=("--o",)), tmp_path, tmp_path)
+    assert asked[:3] == [LAB, "--lang", "c"] and asked[-2:] == ["--quick", "--o"]
+    both = replace(task, languages=("c", "fortran"), item=item("ada", effort="default"))
+    asked = work.grade_arguments(both, Grading("default"), tmp_path, tmp_path)
+    assert asked[1:3] == ["--lang", "all"] and "--quick" not in asked
+
+
+def test_the_next_job_removes_what_a_killed_one_has_left_on_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"{work.FOLDER}just-made").mkdir()
+    (tmp_path / "another's").mkdir()
+    program = "import os; from numalab.batch.work import *\nwith node_folder(): os.kill(0, 9)"
+    subprocess.run(
+        [sys.executable, "-c", program], check=False, start_new_session=True,
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert len(list(tmp_path.iterdir())) == 3
+    with work.node_folder() as living:
+        (living / "build").mkdir()
+        assert len(list(tmp_path.iterdir())) == 3
+        with work.node_folder():
+            assert (living / "build").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "another's", f"{work.FOLDER}just-made",
+    ]  # fmt: skip
+
+
+def test_what_is_written_while_a_jobs_folder_is_removed_the_next_one_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grading that outlives its job for a moment."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove = shutil.rmtree
+    with work.node_folder() as folder:
+        (folder / "build").mkdir()
+
+        def rmtree(path: Path, **more: bool) -> None:
+            remove(path, **more)
+            if path.name == "build":
+                path.mkdir()
+
+        monkeypatch.setattr(shutil, "rmtree", rmtree)
+    assert (folder / "build").is_dir()
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    with work.node_folder():
+        assert not folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_job_that_nobody_waits_for_leaves_nothing(
+    course: CourseFolder, tmp_path: Path, is_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends the run, and removes what is half written, between a job's look at the
+    run and its first file."""
+    (task,) = tasks("ada")
+    run = run_of([task])
+    runs.keep(course, run)
+    make = Path.mkdir
+
+    def mkdir(self: Path, *given: int, **more: bool) -> None:
+        if attempts.PARTIAL in self.name and is_over:
+            runs.end(course, run, "done")
+            attempts.remove_partials(course, task.item, task.number, run.id)
+        make(self, *given, **more)
+
+    def graded(*_: object) -> Outcome:
+        raise Stopped
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(work, "run_grading", graded)
+    bench = work.Bench(course, run, tmp_path, Kit(tmp_path, builds=tmp_path / "b"), "7_0")
+    if is_over:
+        assert bench.grade(task) is None
+        assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
+    else:
+        with pytest.raises(Stopped):
+            bench.grade(task)
+
+
+def test_what_is_removed_takes_nothing_more(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that lives still writes a file when its folder's are gone, but not yet the folder."""
+    (task,) = tasks("ada")
+    partial = attempts.partial_folder(course, task.item, 1, "run", "me")
+    partial.mkdir(parents=True)
+    (partial / "output.txt").touch()
+    remove = os.rmdir
+
+    def rmdir(path: str, **more: int) -> None:
+        with suppress(FileNotFoundError):
+            (partial / "late").touch()
+        remove(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    attempts.remove_partials(course, task.item, 1, "run")
+    assert list(course.attempts(task.item).iterdir()) == []
+
+
+# ---- the head ----------------------------------------------------------------------------
+
+
+class Told:
+    """A gradebook that only counts."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int]] = set()
+
+    def add_attempts(self, attempts: Iterable[Attempt]) -> int:
+        new = {(one.item.key, one.number) for one in attempts} - self.seen
+        self.seen |= new
+        return len(new)
+
+    def states(self) -> Mapping[tuple[Item, int], AttemptState]:
+        return {}
+
+
+class Script:
+    """An engine whose jobs do what a function says: it is called with each run's number from 0
+    and each chunk, and returns what is seen of it, having written what it writes."""
+
+    name: runs.Engine = "slurm"
+
+    def __init__(self, course: CourseFolder, play: object, known: bool = True) -> None:
+        self.course, self.play, self.known = course, play, known
+        self.submitted: list[Run] = []
+        self.cancelled: list[str] = []
+
+    def submit(self, run: Run) -> None:
+        self.submitted.append(run)
+
+    def take_up(self, run: Run) -> bool:
+        if self.known:
+            self.submitted.append(run)
+        return self.known
+
+    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+        assert callable(self.play)
+        return {
+            run.id: {
+                n: self.play(self.submitted.index(run), chunk, run)
+                for n, chunk in enumerate(run.chunks)
+            }
+            for run in wanted
+        }
+
+    def cancel(self, run: Run) -> None:
+        self.cancelled.append(run.id)
+
+    def stop(self) -> None:
+        pass
+
+
+def head_of(course: CourseFolder, play: object, wanted: Sequence[Task], **more: bool) -> Head:
+    plan = Plan(Grading("quick"), SlurmOptions(), 2, 20, 1)
+    pace = Pace(poll_s=0.0, grace_s=0.0)
+    counted: list[Count] = []
+    course.root.mkdir(exist_ok=True)
+    return Head(
+        course, Script(course, play, **more), Told(), plan, pace,
+        frozenset(one.item for one in wanted), counted.append,
+    )  # fmt: skip
+
+
+def begin(course: CourseFolder, task: Task, run: Run) -> None:
+    attempts.partial_folder(course, task.item, task.number, run.id, "n1").mkdir(parents=True)
+
+
+def engine_of(head: Head) -> Script:
+    assert isinstance(head.engine, Script)
+    return head.engine
+
+
+def test_who_was_begun_pays_for_a_failed_node(course: CourseFolder) -> None:
+    """The first item is done and the second under way whenever the node fails."""
+
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        if number < 2:
+            if number == 0:
+                written(course, chunk[0])
+            begin(course, chunk[1 if number == 0 else 0], run)
+            return NODE_FAILED
+        for task in chunk:
+            if not attempts.is_over(course, task.item, task.number):
+                written(course, task)
+        return LOST
+
+    three = tasks("ada", "bob", "zoe")
+    head = head_of(course, play, three)
+    head.submit(three)
+    head.follow()
+    first, second, third = engine_of(head).submitted
+    # Nothing of a job that was thought dead is left; the last one ended by itself.
+    assert engine_of(head).cancelled == [first.id, second.id]
+    assert {t.item.student_id: t.tries for t in second.tasks} == {"bob": 1, "zoe": 0}
+    assert {t.item.student_id: t.tries for t in third.tasks} == {"bob": 2, "zoe": 0}
+    assert head.graded == {task.item for task in three} and not head.failed
+    assert runs.open_runs(course) == []
+    assert not list(course.root.rglob(".partial-*"))
+
+
+def test_a_node_that_always_fails_ends_as_an_attempt(course: CourseFolder) -> None:
+    two = tasks("ada", "bob")
+    head = head_of(course, lambda number, chunk, run: NODE_FAILED, two)
+    head.submit(two)
+    head.follow()
+    assert len(engine_of(head).submitted) == 3
+    (kept,) = attempts.attempts_of(course, two[0].item)
+    assert kept.state == "node_failed" and "3 times" in kept.why and not kept.results
+    assert set(head.failed) == {task.item for task in two} and not head.graded
+    assert len(head.book.seen) == 2  # type: ignore[attr-defined]
+
+
+def test_the_kits_failure_is_kept_and_graded_again(course: CourseFolder) -> None:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        if not attempts.is_over(course, chunk[0].item, chunk[0].number):
+            written(course, chunk[0], "kit_error" if number == 0 else "graded")
+        return LOST
+
+    one = tasks("ada")
+    head = head_of(course, play, one)
+    head.submit(one)
+    head.follow()
+    assert [a.state for a in attempts.attempts_of(course, one[0].item)] == ["kit_error", "graded"]
+    assert head.graded == {one[0].item} and not head.failed
+
+
+def test_a_result_counts_even_if_the_scheduler_says_otherwise(course: CourseFolder) -> None:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        written(course, chunk[0])
+        return NODE_FAILED
+
+    one = tasks("ada")
+    head = head_of(course, play, one)
+    head.submit(one)
+    head.follow()
+    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].item}
+
+
+def test_a_file_that_is_late_is_waited_for(course: CourseFolder) -> None:
+    """As on file systems that are shared: the job is over before its result is seen."""
+    looks = 0
+
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            written(course, chunk[0])
+        return LOST
+
+    one = tasks("ada")
+    head = head_of(course, play, one)
+    head.pace = Pace(0.0, 60.0)
+    head.submit(one)
+    head.follow()
+    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].item}
+
+
+def test_cancelled_runs_are_not_begun_again(course: CourseFolder) -> None:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        runs.mark_cancelled(course, run)
+        return RUNNING
+
+    one = tasks("ada")
+    head = head_of(course, play, one)
+    head.submit(one)
+    head.follow()
+    assert engine_of(head).cancelled == [engine_of(head).submitted[0].id]
+    assert not head.graded and runs.open_runs(course) == []
+
+
+def test_a_killed_commands_jobs_are_taken_up(course: CourseFolder) -> None:
+    """bob was begun again in a second run when the command was killed; ada is still at it."""
+    ada, bob = tasks("ada", "bob")
+    first = run_of([ada], [bob])
+    second = run_of([replace(bob, tries=1)], id="20261122T090000-aaaaaa")
+    runs.keep(course, first)
+    runs.keep(course, second)
+
+    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+        if number == 0 and chunk[0].item == bob.item:
+            return NODE_FAILED
+        if not attempts.is_over(course, chunk[0].item, 1):
+            written(course, chunk[0])
+        return RUNNING
+
+    head = head_of(course, play, [ada, bob])
+    assert head.take_up() == {ada.item, bob.item}
+    head.follow()
+    assert engine_of(head).submitted == [first, second]
+    assert head.graded == {ada.item, bob.item}
+
+
+def test_a_run_that_slurm_never_got_is_given_up(course: CourseFolder) -> None:
+    one = tasks("ada")
+    run = run_of(one)
+    runs.keep(course, run)
+    begin(course, one[0], run)
+    head = head_of(course, lambda *_: RUNNING, one, known=False)
+    assert head.take_up() == set()
+    assert runs.is_over(course, run.id) and not list(course.root.rglob(".partial-*"))
+
+
+def test_what_a_run_has_left_half_written_is_removed_later(course: CourseFolder) -> None:
+    """Its command was killed when it had said that it is over, or another one cancelled it."""
+    one = tasks("ada")
+    run = run_of(one)
+    runs.keep(course, run)
+    begin(course, one[0], run)
+    runs.end(course, run, "cancelled")
+    head = head_of(course, lambda *_: RUNNING, one)
+    assert head.take_up() == set() and not engine_of(head).submitted
+    assert not list(course.root.rglob(".partial-*"))
+    assert runs.unclean_runs(course) == []
+
+
+def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:
+    runs.keep(course, run_of(tasks("ada")))
+    head = head_of(course, lambda *_: RUNNING, [])
+    engine_of(head).name = "local"
+    with pytest.raises(UserError, match="--slurm"):
+        head.take_up()
+
+
+def test_one_head_a_course(course: CourseFolder) -> None:
+    with course_lock(course), pytest.raises(BusyError, match=r"process \d+"), course_lock(course):
+        pass
+
+
+def test_how_far_it_is(course: CourseFolder) -> None:
+    three = tasks("ada", "bob", "zoe")
+    run = run_of(three[:2], three[2:])
+    runs.keep(course, run)
+    written(course, three[0])
+    written(course, three[1], "kit_error")
+    states = {0: RUNNING, 1: Seen("waiting", why="Priority")}
+    found = status_of(course, run, states)
+    assert text_of(found) == "1 of 3 graded, 1 kit error, jobs: 1 waiting (Priority)"
+
+
+def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_line("batch") as progress:
+        for waiting, note in ((1, ""), (1, "Nodes are DOWN, DRAINED or reserved")):
+            progress(Count(3, 2, 0, 0, 0, waiting, note).text)
+        progress("timing, generation 1")
+        progress("timing, generation 2")
+    assert capsys.readouterr().err.splitlines() == [
+        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting",
+        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or reserved)",
+        "batch: timing",
+    ]
+
+
+def test_files_of_what_the_gradebook_has_are_not_read(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob, zoe = tasks("ada", "bob", "zoe")
+    run = run_of([ada, bob, zoe])
+    for task, state in ((ada, "graded"), (bob, "node_failed"), (zoe, "graded")):
+        written(course, task, state)  # type: ignore[arg-type]
+    with open_gradebook(course) as book:
+        book.add_attempts([attempt_of(ada), attempt_of(bob, "node_failed")])
+    read = students_read(monkeypatch)
+    found = status_of(course, run, None, known_states(course))
+    assert text_of(found) == "2 of 3 graded, 1 node failed" and read == ["zoe"]
+
+
+def test_the_status_of_a_class_without_gradebook(course: CourseFolder) -> None:
+    assert known_states(course) == {} and class_text(course) == ""
+
+
+def test_what_of_a_class_is_graded_in_all(course: CourseFolder) -> None:
+    """The newest hand-in of each student and lab counts, whichever run has graded it."""
+    ada, bob = tasks("ada", "bob")
+
+    def intake(of_bob: str, hour: int) -> Intake:
+        at = f"2026-11-22T{hour:02}:00:00+00:00"
+        return Intake("folders", tuple(
+            Submission(Student(name, name, {}), LAB, ("c",), digest, ("kernel.c",), at, name)
+            for name, digest in (("ada", "d" * 64), ("bob", of_bob))
+        ), ())  # fmt: skip
+
+    with open_gradebook(course) as book:
+        book.add_submissions(intake("d" * 64, 10))
+        book.add_attempts([attempt_of(ada), attempt_of(bob)])
+        assert class_text(course) == "The class: 2 of 2 hand-ins graded"
+        book.add_submissions(intake("e" * 64, 11))
+        assert class_text(course) == "The class: 1 of 2 hand-ins graded"

@@ -1,0 +1,90 @@
+"""Lab 02 on this node: what only a node with several NUMA nodes is graded by, on a node that
+is taken for one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalab.evidence.read_record import validate
+from numalab.grading.grade import Session, effort_for, grade
+from numalab.harness.monitor import describe_node
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+
+Json = dict[str, Any]
+LAB = "02_affinity"
+# There is nothing to be decided, which would be looked for until the time is over.
+FEW = replace(effort_for("default", True), least_generations=2, most_generations=2)
+
+
+@pytest.fixture
+def two_nodes(kit: Kit) -> Json:
+    """This node's description with its cores divided between two NUMA nodes."""
+    node = copy.deepcopy(describe_node(kit))
+    if node["cores"] < 2:
+        pytest.skip("one core can't be two NUMA nodes")
+    cores = sorted({entry["core"] for entry in node["pu_list"]})
+    for entry in node["pu_list"]:
+        entry["numa_node"] = int(cores.index(entry["core"]) >= len(cores) / 2)
+    node["numa_nodes"] = 2
+    return node
+
+
+def test_bandwidth_compares_placements_of_the_kits_program(
+    kit: Kit, labs: dict[str, Lab], schema: Path, two_nodes: Json, tmp_path: Path
+) -> None:
+    lab = labs[LAB]
+    for path in kit.solution_folder(LAB).glob("*.*"):
+        if path.suffix in (".c", ".env"):
+            shutil.copy(path, tmp_path)
+    (tmp_path / "kmp_spread.env").write_text("KMP_AFFINITY=granularity=fine,scatter\n")
+    session = Session(
+        kit, lab, "c", "submission", tmp_path, FEW, two_nodes,
+        lambda step: None,
+    )  # fmt: skip
+    with kit.lock():
+        verdict = grade(session)
+    validate(session.data, schema)
+    found = {c.name: c for c in verdict.criteria}
+    # In truth there is one NUMA node, so near and far are alike: no speedup to earn.
+    assert found["bandwidth"].status in ("not_gradable", "inconclusive"), found["bandwidth"].why
+    generations = [run for run in session.data["runs"] if run["kind"] == "generation"]
+    assert generations
+    for run in generations:
+        assert run["team"] == 2
+        environments = {role["role"]: role["environment"] for role in run["roles"]}
+        kits = {"KMP_AFFINITY": "granularity=core,scatter"}
+        environments.pop("control", None)  # joins where it stays open
+        assert environments == {
+            "handout": {"KMP_AFFINITY": "granularity=fine,compact"},
+            "solution": kits,
+            "submission": {"KMP_AFFINITY": "granularity=fine,scatter"},
+        }
+    # The threads went where the file says, and that is told of the node as it was described.
+    spread = [run for run in session.data["runs"] if run.get("file") == "kmp_spread.env"]
+    assert [len(thread["allowed_pus"]) for thread in spread[0]["threads"]] == [1, 1]
+    assert found["kmp_spread"].status == "pass", found["kmp_spread"].why
+
+
+def test_placements_are_graded_though_the_kernel_does_not_compile(
+    kit: Kit, labs: dict[str, Lab], two_nodes: Json, tmp_path: Path
+) -> None:
+    for path in kit.solution_folder(LAB).glob("*.env"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "kernel.c").write_text("void locate(\n")
+    session = Session(
+        kit, labs[LAB], "c", "submission", tmp_path, effort_for("default", True), two_nodes,
+        lambda step: None,
+    )  # fmt: skip
+    with kit.lock():
+        verdict = grade(session)
+    found = {c.name: c.status for c in verdict.criteria}
+    assert found["kmp_full"] == found["omp_full"] == "pass", json.dumps(found)
+    assert found["located"] == found["correct"] == "fail"

@@ -1,0 +1,314 @@
+"""Plausible mistakes of students, each with the verdicts that it deserves on this node and,
+where the lab is graded on virtual nodes, on those, one boot for all.
+
+They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong.toml: a kernel
+NAME.c or NAME.f90, or a folder NAME with the files beside it that are wrong: placements (.env),
+launches and predictions (.toml). What an entry does not have is the solution's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import assert_all_gone
+
+from numalab.files import write_json
+from numalab.grading.elsewhere import grade_elsewhere
+from numalab.grading.grade import Effort, Session, effort_for, grade
+from numalab.harness.monitor import describe_node
+from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.kit import Kit, find_kit
+from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
+from numalab.machines.machine import find_machine
+from numalab.reports.report import to_mend
+from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.plan import Wish
+
+Json = dict[str, Any]
+Controls = dict[str, list[Json]]
+ROOT = find_kit("gnu").root
+
+
+LABS = load_labs(ROOT)
+
+
+def timing_criteria(lab: Lab) -> set[str]:
+    return {c.name for c in lab.criteria if c.kind == "timing"}
+
+
+def is_timed(lab: Lab, entry: Json, language: str) -> bool:
+    """Where times show something, unless it says time = false, or in which languages: they
+    cost the suite its time."""
+    time = entry.get("time", bool(timing_criteria(lab) & set(entry["fails"])))
+    return language in time if isinstance(time, list) else bool(time)
+
+
+def needs_quiet(lab: Lab, entry: Json, language: str) -> bool:
+    """What gives wrong results is not timed in the end; what else shows without times says
+    quiet = false."""
+    is_shown_by_time = entry.get("quiet", True) and "correct" not in entry["fails"]
+    return is_timed(lab, entry, language) and is_shown_by_time
+
+
+def cases() -> list[Any]:
+    found = []
+    for table in sorted((ROOT / "solutions").glob("*/wrong/wrong.toml")):
+        lab = table.parent.parent.name
+        for entry in tomllib.loads(table.read_text())["submission"]:
+            for language in entry["languages"]:
+                name = f"{lab}-{language}-{entry['name']}"
+                quiet = needs_quiet(LABS[lab], entry, language)
+                marks = [pytest.mark.timed] if quiet else []
+                found.append(pytest.param(lab, language, entry, id=name, marks=marks))
+    return found
+
+
+CASES = cases()
+# What works comes to its end on a busy node, too.
+EFFORT = replace(effort_for("default", True), check_limit_s=60.0)
+# For what does not return: enough on a quiet node, and on a busy one.
+WAITS = [replace(EFFORT, check_limit_s=limit_s) for limit_s in (1.5, 20.0)]
+# Of what may stay open on a busy node, or go well by luck; times go on with those before.
+TRIES = 4
+
+
+@pytest.fixture(scope="module")
+def places(kit: Kit) -> Iterator[VirtualPlaces]:
+    with VirtualPlaces(kit, Wish()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def controls() -> Controls:
+    """What the kit's own kernels do here, looked at once."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def node(kit: Kit) -> Json:
+    return describe_node(kit)
+
+
+def as_timed(lab: Lab, entry: Json, language: str) -> Json:
+    """The entry without what only times could show, where none are taken."""
+    if is_timed(lab, entry, language):
+        return entry
+    timing = timing_criteria(lab)
+    return entry | {"fails": [name for name in entry["fails"] if name not in timing]}
+
+
+def machines_of(lab: Lab) -> tuple[str, ...]:
+    """The virtual nodes on which some of a lab's criteria are graded."""
+    there = any(
+        c.kind == "evidence" and (c.on_machines or c.needs_numa_nodes > 1) for c in lab.criteria
+    )
+    return lab.machines if there else ()
+
+
+def file_of(lab: Lab, criterion: Criterion) -> str | None:
+    """The file beside the kernel that a criterion is about, if any."""
+    if criterion.slow is not None:
+        return lab.launch_of(criterion.part).name
+    return criterion.file.name if criterion.file is not None else None
+
+
+def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
+    """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
+    its kernel. What is the solution's is not graded once more each time, nor on all of several
+    virtual nodes what shows on one (`on`), or on none. In its second language it is held
+    against what it fails, and its pages are looked at here where they show here."""
+    folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
+    own: set[str | None] = {None}
+    if folder.is_dir():
+        own = {path.name for path in folder.iterdir()} | set(entry.get("leaves_out", ()))
+    criteria = tuple(c for c in lab.criteria if file_of(lab, c) in own)
+    machines = tuple(entry.get("on", lab.machines))
+    can_fail = {
+        name for key in ("fails", "may_fail", "fails_on_machine") for name in entry.get(key, ())
+    }
+    shown_there = {c.name for c in criteria if c.on_machines or c.needs_numa_nodes > 1}
+    pages_only = not any(c.on_machines for c in criteria)
+    is_second = not folder.is_dir() and language != entry["languages"][0]
+    if is_second:
+        # Those for times cost nothing where none are taken, and name the parts of a lab.
+        criteria = tuple(
+            c for c in criteria if c.name in can_fail | {"correct"} or c.kind == "timing"
+        )
+    is_seen_here = is_second and bool(set(entry["fails"]) - shown_there)
+    if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
+        machines = ()
+        criteria = tuple(c for c in criteria if c.name not in shown_there)
+    return replace(
+        lab,
+        criteria=criteria,
+        machines=machines,
+        timed_placements=None if folder.is_dir() else lab.timed_placements,
+    )
+
+
+def hand_in(kit: Kit, lab: Lab, language: str, entry: Json, folder: Path) -> None:
+    """The files of an entry, and the solution's where it has none."""
+    solution = kit.solution_folder(lab.name)
+    file = KERNEL_FILES[language]
+    names = [file, *(wanted.name for wanted in lab.files)]
+    sources = {name: solution / name for name in names}
+    own = solution / "wrong" / entry["name"]
+    if own.is_dir():
+        sources |= {path.name: path for path in own.iterdir()}
+    else:
+        sources[file] = own.with_name(own.name + Path(file).suffix)
+    for name in sources.keys() - set(entry.get("leaves_out", ())):
+        (folder / name).write_bytes(sources[name].read_bytes())
+
+
+def deserved_there(lab: Lab, entry: Json) -> set[str]:
+    """What fails on the machine: what fails here, and that the pages are not where they are used;
+    nothing where the kernel does not work, since it is not run there."""
+    if "fails_on_machine" in entry:
+        return set(entry["fails_on_machine"])
+    if "correct" in entry["fails"]:
+        return set()
+    found = {c.name for c in lab.criteria if c.kind == "evidence"} & set(entry["fails"])
+    return found | ({"local_pages"} if "touched_where_used" in found else set())
+
+
+def says_why(found: Iterable[CriterionVerdict], entry: Json, language: str) -> bool:
+    """Whether the first of what fails, if it always does, says why."""
+    failing = [c for c in found if c.status == "fail"]
+    sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
+    says: str = entry.get("says") or entry[f"says_{language}"]
+    return any(says in c.why for c in (sure or failing)[:1])
+
+
+def reasons(criteria: Iterable[CriterionVerdict]) -> str:
+    """As text, which pytest prints whole."""
+    return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}: {c.why}" for c in criteria)
+
+
+def failed(criteria: list[CriterionVerdict]) -> list[str]:
+    return [criterion.name for criterion in criteria if criterion.status == "fail"]
+
+
+def check_here(found: list[CriterionVerdict], entry: Json) -> None:
+    may_fail = set(entry.get("may_fail", ()))
+    assert set(failed(found)) - may_fail == set(entry["fails"]) - may_fail, reasons(found)
+    # Only what other load can disturb may stay open.
+    is_open = [c for c in found if c.status == "inconclusive"]
+    assert all(c.kind == "timing" or c.name == "balanced" for c in is_open), reasons(found)
+
+
+def is_open(criterion: CriterionVerdict) -> bool:
+    """Whether other load, as it was just now, kept times or shares of work from telling."""
+    can_be = criterion.kind == "timing" or criterion.name == "balanced"
+    is_ungraded = criterion.status in ("inconclusive", "not_gradable")
+    return can_be and is_ungraded and criterion.value is not None
+
+
+def is_seen(lab: Lab, found: Verdict, entry: Json, language: str, of_several: bool) -> bool:
+    """Whether this node has shown what it can, or a further look may show more: other load may
+    have kept it from showing, or by luck all went well (threads that did not meet in a race, or
+    nobody looked while there was too much memory). of_several: it may show on a machine only."""
+    may_fail = set(entry.get("may_fail", ()))
+    sure = set(entry["fails"]) - may_fail
+    if entry.get("waits"):
+        is_told = says_why(found.criteria, entry, language)
+        return is_told and set(failed(found.criteria)) - may_fail == sure
+    elsewhere = {c.name for c in lab.criteria if c.on_machines or c.needs_numa_nodes > 1}
+    for criterion in found.criteria:
+        went_well = criterion.status == "pass" and criterion.name not in elsewhere
+        is_disturbed = (
+            criterion.status == "inconclusive" or "own solution misses it" in criterion.why
+        )
+        if criterion.name in sure and (went_well or is_disturbed):
+            return False
+    is_told_here = not of_several and sure & set(failed(found.criteria))
+    return not is_told_here or says_why(found.criteria, entry, language)
+
+
+@pytest.mark.parametrize(("lab_name", "language", "entry"), CASES)
+def test_wrong_submission(
+    kit: Kit,
+    labs: dict[str, Lab],
+    node: Json,
+    places: VirtualPlaces,
+    controls: Controls,
+    tmp_path: Path,
+    lab_name: str,
+    language: str,
+    entry: Json,
+) -> None:
+    lab = concerned(kit, labs[lab_name], language, entry)
+    hand_in(kit, labs[lab_name], language, entry, tmp_path)
+    entry = as_timed(lab, entry, language)
+    if not lab.machines:  # and what only they show is not among the criteria
+        there = {c.name for c in labs[lab_name].criteria if c.needs_numa_nodes > 1}
+        entry = entry | {"fails": [name for name in entry["fails"] if name not in there]}
+    may_fail = set(entry.get("may_fail", ()))
+    of_several = len(labs[lab_name].machines) > 1
+
+    # Nor where what is wrong shows without the times that a student gets to see.
+    takes_times = is_timed(lab, entry, language) and entry.get("quiet", True)
+    refused = None if takes_times else "Not timed."
+
+    def graded(effort: Effort) -> tuple[Session, Verdict]:
+        session = Session(
+            kit, lab, language, "submission", tmp_path, effort, node, lambda step: None,
+            timing_refused=refused, controls=controls,
+        )  # fmt: skip
+        verdict = grade(session)
+        session.keep(verdict)
+        # Beside the kernel too, where pytest keeps it for who wants to know.
+        write_json(tmp_path / "evidence.json", session.data, indent=None)
+        return session, verdict
+
+    with kit.lock():
+        for effort in WAITS if entry.get("waits") else [EFFORT] * TRIES:
+            session, here = graded(effort)
+            if is_seen(lab, here, entry, language, of_several):
+                break
+            controls.clear()  # they may have been disturbed, too
+        # Where the model itself is off just now, no prediction is judged, and none earns a point.
+        unpredictable = {c.name for c in here.criteria if "do not fit together" in c.why}
+        assert not unpredictable or (unpredictable == set(entry["fails"]) and here.points == 0)
+        # What the node is too busy for costs no point; all else is as it should be.
+        left_open = {c.name for c in here.criteria if is_open(c)} & set(entry["fails"]) - may_fail
+        entry = entry | {"fails": [name for name in entry["fails"] if name not in left_open]}
+        names = machines_of(lab)
+        # Of several machines the lab knows itself what each is needed for.
+        machines = [] if of_several else [find_machine(kit, name) for name in names]
+        verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
+    if of_several:  # what fails on one of several only shows there
+        check_here(list(verdict.criteria), entry)
+    else:
+        check_here(list(here.criteria), entry)
+        there = [criterion for criterion in verdict.criteria if criterion.where in names]
+        deserved = deserved_there(lab, entry) if names else set()
+        assert set(failed(there)) - may_fail == deserved - may_fail, reasons(there)
+    by_place = [c for place in ("here", *names) for c in verdict.criteria if c.where == place]
+    if not left_open:
+        found = verdict.criteria if of_several else by_place
+        assert says_why(found, entry, language), reasons(found)
+    earned_at_most = verdict.max_points - (0 if left_open else verdict.ungraded_points)
+    assert verdict.points < earned_at_most
+    if "hint" in entry:
+        assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_mend(labs[lab_name], verdict)
+    # Nothing is the kit's fault.
+    assert not [c for c in verdict.criteria if c.status == "error"]
+    assert_all_gone(kit)
+
+
+def test_every_lab_has_enough_of_them_in_both_languages() -> None:
+    for lab in sorted(path.parent.name for path in (ROOT / "labs").glob("*/lab.toml")):
+        for language, file in KERNEL_FILES.items():
+            here = [c for c in CASES if c.values[0] == lab and c.values[1] == language]
+            assert len(here) >= 8, (lab, language)
+            wrong = ROOT / "solutions" / lab / "wrong"
+            names = {path.stem for path in wrong.glob("*" + Path(file).suffix)}
+            folders = {path.name for path in wrong.iterdir() if path.is_dir()}
+            assert {c.values[2]["name"] for c in here} - folders == names
+            assert folders <= {c.values[2]["name"] for c in CASES if c.values[0] == lab}

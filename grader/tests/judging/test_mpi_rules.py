@@ -1,0 +1,792 @@
+"""The rules of the labs on MPI, on invented records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented, mpi_labs
+from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
+
+from numalab.commands import root
+from numalab.doctor.doctor import gradable, gradable_virtually, mpi
+from numalab.errors import KitError, UserError
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import Outcome, Rank, Thread
+from numalab.judging import explain, rank_goals, thread_goals
+from numalab.judging.judge import (
+    Timed,
+    files_to_compare,
+    judge,
+    needs_control,
+    needs_latency,
+    timing_is_decided,
+    timing_roles,
+    timings,
+)
+from numalab.judging.rank_goals import reached
+from numalab.judging.soundness import sound_parts
+from numalab.judging.verdict import CriterionVerdict
+from numalab.kit import Kit
+from numalab.labs.declaration import FILE_KINDS, Lab
+from numalab.labs.prediction import BadPrediction, predict, read_prediction
+from numalab.machines.machine import find_machine
+from numalab.reports.latency_report import latency_lines
+from numalab.reports.placement_pictures import legend, placement_pictures
+from numalab.reports.touch_map import symbol
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "31_messages", mpi_labs.LATENCY_LAB)
+
+
+@pytest.fixture
+def hybrid(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "32_hybrid", mpi_labs.HYBRID_LAB)
+
+
+def judged(lab: Lab, record: Json) -> dict[str, CriterionVerdict]:
+    return {c.name: c for c in judge(lab, parse(record)).criteria}
+
+
+# ---- what a lab declares ---------------------------------------------------------------
+
+
+def test_the_kits_parts_are_told_from_the_students(messages: Lab, hybrid: Lab) -> None:
+    assert messages.parts == ("ping_pong", "placement")
+    assert messages.kernel_parts == ("ping_pong",)
+    assert [one.kind for one in messages.files] == ["launch", "launch", "prediction"]
+    assert hybrid.launch_of("launch").name == "launch.toml"
+    assert timings(messages) == (Timed("ping_pong"),)
+    assert timings(hybrid) == (
+        Timed("launch", "compared/newcomer.toml"),
+        Timed("launch", "compared/flat.toml"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (criterion("x", "evidence", "launch", file="x.toml", goal="nearest"), "goal is 'nearest'"),
+        (criterion("x", "timing", "code", rule="speedup", slow="a.toml"), "part of kit_parts"),
+        (criterion("x", "timing", "launch", rule="efficiency", slow="a.toml"), "rule speedup"),
+        (criterion("x", "evidence", "launch", file="b.toml", goal="near"), "there are 2"),
+    ],
+)
+def test_mistakes_in_lab_toml_are_named(tmp_path: Path, more: str, says: str) -> None:
+    with pytest.raises(KitError, match=says):
+        lab_of(tmp_path, "32_hybrid", mpi_labs.HYBRID_LAB + more)
+
+
+# ---- deadlocks -------------------------------------------------------------------------
+
+CHECK = invented.checked(part="ping_pong")
+SYNCHRONOUS = invented.checked(part="ping_pong", synchronous=True)
+WAITS = {"status": "timed_out", "doing": "ping_pong", "n": 4099, "limit_s": 5.0, "ranks": 2,
+         "printed_bytes": 0}  # fmt: skip
+WRONG = {
+    "checked": 100, "wrong": 2,
+    "first_wrong": {"array": "field", "element": 5, "expected": 1.0, "found": 2.0,
+                    "phase": "an iteration", "repetition": 0, "rank": 1},
+}  # fmt: skip
+
+
+def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None:
+    record = session(CHECK, SYNCHRONOUS)
+    validate(record, schema)
+    assert judged(messages, record)["deadlock_free"].status == "pass"
+    record = session(CHECK, SYNCHRONOUS | {"outcome": WAITS})
+    validate(record, schema)
+    found = judged(messages, record)
+    assert found["correct"].status == "pass"
+    assert found["deadlock_free"].status == "fail"
+    assert "With synchronous sends" in found["deadlock_free"].why
+    assert "In a job of 2 ranks no rank came out of ping_pong" in found["deadlock_free"].why
+    assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
+
+
+def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> None:
+    found = judged(messages, session(CHECK | {"outcome": WAITS}))
+    assert found["correct"].status == found["deadlock_free"].status == "fail"
+    assert "Most likely a deadlock" in found["correct"].why
+    goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
+    validate(goes_on, schema)
+    assert "messages were still under way" in judged(messages, goes_on)["correct"].why
+    assert "Not looked for" in found["deadlock_free"].why
+
+
+def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> None:
+    wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
+    found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
+    assert found.status == "fail" and found.why == "Not judged before the results are right."
+    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
+    silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
+    found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
+    assert found.status == "fail" and "where messages are missing" in found.why
+    # Only with synchronous sends: something writes to what is being sent.
+    wrong |= {"synchronous_sends": True}
+    found = judged(messages, session(CHECK, wrong))["deadlock_free"]
+    assert found.status == "fail" and "still being sent" in found.why
+    assert judged(messages, session(CHECK, wrong))["correct"].status == "pass"
+
+
+def test_an_interrupt_before_the_second_check_is_no_fail(messages: Lab) -> None:
+    assert judged(messages, session(CHECK))["deadlock_free"].status == "inconclusive"
+    ours = {"status": "kit_error", "doing": "start the job", "error": "no", "printed_bytes": 0}
+    found = judged(messages, session(CHECK, SYNCHRONOUS | {"outcome": ours}))
+    assert found["deadlock_free"].status == "error"
+
+
+# ---- whose fault it is -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [
+        ("c", "the first, in rank 1 of 3: field[5] is 2 after iteration 1"),
+        ("fortran", "the first, in rank 1 of 3: element 6 of field is 2 after iteration 1"),
+    ],
+)
+def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) -> None:
+    wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
+    found = judged(messages, session(wrong, language=language))["correct"]
+    assert found.status == "fail" and says in found.why
+    assert found.wrong_array == "field"
+
+
+def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Path) -> None:
+    remark = {"remark": "The first word is 50 too small after 50 round trips."}
+    wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | remark}
+    record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="ping_pong"))
+    validate(record, schema)
+    assert judged(messages, record)["correct"].why.endswith(f"should be 1. {remark['remark']}")
+
+
+def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:
+    place = {"row": 3, "column": 1, "row_name": "the halo row from the rank below"}
+    found = WRONG | {"first_wrong": WRONG["first_wrong"] | place | {"repetition": 2}}
+    record = session(invented.checked({"n": 7, "ranks": 2, "results": found}, part="ping_pong"))
+    validate(record, schema)
+    why = judged(messages, record)["correct"].why
+    assert (
+        "field in row 3 (the halo row from the rank below), column 1 is 2 after iteration 3" in why
+    )
+
+
+def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None:
+    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}, "n_unit": "bytes"}
+    for n, size in ((0, "0 bytes"), (1, "1 byte"), (4099, "4,099 bytes")):
+        check = invented.checked({"n": n, "ranks": 2, "results": few}, part="ping_pong")
+        validate(session(check), schema)
+        assert f"take 100 ({size}): one" in judged(messages, session(check))["correct"].why
+    late = CHECK | {"outcome": WAITS | {"n_unit": "bytes"}}
+    validate(session(late), schema)
+    assert "within 5 s (4,099 bytes)" in judged(messages, session(late))["correct"].why
+
+
+def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> None:
+    few = invented.RIGHT | {"too_few_messages": {"asked": 2000, "seen": 2}}
+    check = invented.checked({"n": 8, "ranks": 2, "results": few}, part="ping_pong")
+    record = session(check, SYNCHRONOUS)
+    validate(record, schema)
+    found = judged(messages, record)["correct"]
+    assert found.status == "fail"
+    assert (
+        "A rank sent and received 2 messages where its round trips take 2,000 (n = 8)" in found.why
+    )
+    assert sound_parts(messages, parse(record)) == ()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        ({"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "line": "kernel.c:9"},
+         "Rank 1 of 4 crashed with SIGSEGV in exchange_halo at kernel.c:9 (n = 7)."),
+        ({"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "access": "write",
+          "place": {"array": "field", "element": 30, "elements": 27}},
+         "It wrote field[30], 4 past the last element of field."),
+        ({"status": "crashed", "signal": "SIGFPE", "ranks": 3}, "The kernel crashed with SIGFPE "
+         "in exchange_halo (n = 7, 3 ranks)."),
+        ({"status": "exited", "exit_code": 1, "rank": 0, "ranks": 2},
+         "Rank 0 of 2 ended the whole program in exchange_halo (n = 7), exit code 1."),
+        ({"status": "exited", "ranks": 2, "printed_bytes": 240, "printed":
+          "Abort(1) on node 1 (rank 1 in comm 0): Fatal error\nMPI: truncated\n\n"
+          f"{'=' * 83}\n=   BAD TERMINATION OF ONE\n{'=' * 83}\n"},
+         "Rank 1 of 2 ended the job in exchange_halo (n = 7, 2 ranks), as MPI does after an"),
+        ({"status": "timed_out", "limit_s": 5.0, "rank": 2, "ranks": 3},
+         "Rank 2 of 3 did not come out of exchange_halo within 5 s"),
+        ({"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29, "rank": 1,
+          "ranks": 2}, "Rank 1 of 2 grew to 1.0 GiB"),
+        ({"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29},
+         "The kernel's process grew to 1.0 GiB"),
+        ({"status": "too_much_output", "limit_bytes": 2**24, "ranks": 1},
+         "The kernel printed more than"),
+    ],
+)  # fmt: skip
+def test_an_end_names_the_rank(outcome: Json, says: str) -> None:
+    known = {"doing": "exchange_halo", "n": 7, "printed_bytes": 0} | outcome
+    told = explain.outcome(Outcome(known.pop("status"), known), "c")
+    assert told is not None and says in told
+
+
+# ---- thread levels ---------------------------------------------------------------------
+
+LEVEL = invented.rank_level
+
+
+@pytest.mark.parametrize(
+    ("rank", "answer_to_less", "faults", "says"),
+    [
+        (
+            LEVEL("funneled"),
+            0,
+            0,
+            "FUNNELED, and a rank has 4 threads (this check starts 4 in each), and the main",
+        ),
+        (LEVEL("funneled"), None, 0, ""),
+        (LEVEL("single", answer=1), None, 1, "too low a level"),
+        (LEVEL("single", threads=1), None, 0, "a rank has one thread"),
+        (LEVEL("single", threads=5), 1, 1, "but a rank has 4 threads"),  # nothing is less
+        (LEVEL("funneled", threads=1), 0, 1, "a lower level is enough"),
+        (LEVEL("serialized"), 0, 1, "a lower level is enough"),
+        (LEVEL("multiple"), 0, 1, "higher one may cost time"),
+        # In a single construct, which may meet the main thread or another.
+        (LEVEL("serialized", main_in_parallel=3), 0, 0, ""),
+        (LEVEL("funneled", main_in_parallel=3), 0, 0, ""),
+        (LEVEL("multiple", main_in_parallel=3), 0, 1, "a lower level is enough"),
+        (LEVEL("serialized", main_in_parallel=3, other=5), 0, 0, "another thread than the main"),
+        (LEVEL("funneled", other=5), 0, 1, "too low a level"),
+        (LEVEL("serialized", other=5, at_once=1), 0, 1, "several threads are inside MPI at once"),
+        (LEVEL("multiple", other=5, at_once=1), 0, 0, ""),
+        (LEVEL("funneled"), 1, 1, "It returns 1 though the library provides one level less"),
+        (LEVEL("funneled", answer=0), 0, 1, "It returns 0 where the library provides MPI_THREAD_M"),
+        (LEVEL("funneled", provided="single"), None, 1, "It returns 1 where the library provides"),
+        (LEVEL("funneled", provided="single", answer=0), None, 0, ""),
+        (LEVEL("multiple", answer=2), 2, 2, "higher one"),
+        (LEVEL(None, None), None, 1, "Ranks 0 and 1 did not start MPI with MPI_Init_thread."),
+    ],
+)
+def test_the_level_of_threads(
+    hybrid: Lab, schema: Path, rank: Json, answer_to_less: int | None, faults: int, says: str
+) -> None:
+    check = invented.checked(part="code")
+    run = invented.thread_level("code", rank, rank | {"rank": 1}, answer_to_less=answer_to_less)
+    record = session(check, run)
+    validate(record, schema)
+    found = judged(hybrid, record)["thread_level"]
+    assert found.value == faults, found.why
+    assert found.status == ("fail" if faults else "pass")
+    assert says in found.why
+
+
+def test_one_rank_may_show_more_than_another(hybrid: Lab) -> None:
+    run = invented.thread_level("code", LEVEL("funneled"), LEVEL("funneled", other=1) | {"rank": 1})
+    assert judged(hybrid, session(run))["thread_level"].status == "fail"
+
+
+def test_levels_are_held_against_the_solutions(hybrid: Lab) -> None:
+    """A library that provides too little is nobody's fault."""
+    less = invented.thread_level("code", LEVEL("funneled", answer=0))
+    record = session(invented.checked(part="code"), less)
+    assert needs_control(hybrid, parse(record), "code")
+    record["runs"].append(less | {"role": "solution"})
+    assert not needs_control(hybrid, parse(record), "code")
+    assert judged(hybrid, record)["thread_level"].status == "not_gradable"
+
+
+def test_levels_are_not_looked_at_on_a_virtual_node(hybrid: Lab) -> None:
+    machine = {"name": "hydra"}
+    assert judged(hybrid, session(machine=machine))["thread_level"].status == "not_gradable"
+
+
+# ---- where ranks go --------------------------------------------------------------------
+
+
+def ranks_of(*ranks: list[list[int]]) -> list[Rank]:
+    return [
+        Rank(r, tuple(Thread(t, tuple(pus), -1, -1, -1) for t, pus in enumerate(threads)))
+        for r, threads in enumerate(ranks)
+    ]
+
+
+EVEN, ODD = list(range(0, 32, 2)), list(range(1, 32, 2))
+ALL = list(range(32))
+
+
+def each(*pus: int) -> list[list[int]]:
+    """Threads, each on a PU."""
+    return [[pu] for pu in pus]
+
+
+HYDRA_CORES = (each(*EVEN), each(*ODD))
+
+
+@pytest.mark.parametrize(
+    ("goal", "machine", "team", "ranks", "misplaced", "says"),
+    [
+        ("near", "hydra", 1, ([[0]], [[2]]), 0, "Both ranks on NUMA node 0"),
+        ("near", "hydra", 1, ([EVEN], [EVEN]), 0, "a core for each"),
+        ("near", "hydra", 1, ([[0]], [[1]]), 1, "Rank 0 sits on NUMA node 0, rank 1 on 1."),
+        ("near", "hydra", 1, ([[0]], [[0]]), 1, "on one core"),
+        ("near", "hydra", 1, ([ALL], [ALL]), 2, "Ranks 0 and 1 may run on several NUMA nodes."),
+        ("near", "hydra", 1, ([[0]], [ALL]), 1, "Rank 1 may run on several NUMA nodes."),
+        ("near", "hydra", 1, ([[0]], [[2]], [[4]]), 1, "It starts 3 ranks"),
+        ("near", "hydra", 1, ([[0]],), 1, "It starts 1 rank;"),
+        # Two dies of a package are near by package, not by NUMA node.
+        ("near", "nebula", 1, ([[0]], [[2]]), 1, "NUMA node 0, rank 1 on 1"),
+        ("near", "nebula", 1, ([[0]], [[8]]), 0, "Both ranks on NUMA node 0"),
+        # A second thread, MPI's own, goes where it likes.
+        ("near", "hydra", 1, ([[0], ALL], [[2], ALL]), 0, ""),
+        ("near", "hydra", 2, ([[0], [2]], [[4], ALL]), 1, "Rank 1 may run"),
+        ("far", "hydra", 1, ([[0]], [[1]]), 0, "Ranks on the packages 0 and 1."),
+        ("far", "hydra", 1, ([EVEN], [ODD]), 0, ""),
+        ("far", "hydra", 1, ([[0]], [[2]]), 1, "Both ranks are on package 0."),
+        ("far", "hydra", 1, ([ALL], [ALL]), 2, "several packages"),
+        ("far", "nebula", 1, ([[0]], [[2]]), 1, "Both ranks are on package 0."),
+        ("far", "nebula", 1, ([[0]], [[1]]), 0, ""),
+        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES, 0, "2 ranks, each on a NUMA node of its"),
+        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [ODD] * 16), 0, "a thread a core"),
+        ("rank_a_numa_node", "hydra", 15, HYDRA_CORES, 2, "Rank 0 has 15 threads"),
+        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [EVEN] * 16), 1, "Ranks 0 and 1 are both"),
+        ("rank_a_numa_node", "hydra", 16, ([ALL] * 16, [ALL] * 16), 2, "Ranks 0 and 1 may run"),
+        ("rank_a_numa_node", "hydra", 16, (each(*EVEN[:15], 0), each(*ODD)), 1, "rank 0 share a"),
+        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES[:1], 1, "It starts 1 rank on 2 NUMA nodes."),
+        ("rank_a_numa_node", "hydra", 1, tuple(each(pu) for pu in ALL), 32, "It starts 32 ranks"),
+        # A rank a package leaves three dies of each without.
+        ("rank_a_numa_node", "nebula", 32, ([EVEN] * 32, [ODD] * 32), 6, "It starts 2 ranks on 8"),
+    ],
+)  # fmt: skip
+def test_goals_of_ranks(
+    kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int, says: str
+) -> None:
+    found = reached(goal, ranks_of(*ranks), team, node_of(kit, machine))
+    assert found.misplaced == misplaced, found.why
+    assert says in found.why
+
+
+def test_siblings_of_a_core_are_one_place(kit: Kit) -> None:
+    node = node_of(kit, "westmere-ex")
+    core: dict[int, list[int]] = {}
+    for entry in node["pu_list"]:
+        if entry["numa_node"] == 0:
+            core.setdefault(entry["core"], []).append(entry["pu"])
+    first, second, *_ = core.values()
+    on_one = ranks_of([[first[0]]], [[first[1]]])
+    assert reached("near", on_one, 1, node).misplaced == 1
+    assert reached("near", ranks_of([[first[0]]], [[second[1]]]), 1, node).misplaced == 0
+
+
+NEAR = invented.launched("near.toml", "placement", invented.job([[0]], [[2]]))
+FAR = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
+FILES = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": PREDICTION}
+
+
+def test_launches_are_judged_though_the_kernel_is_wrong(messages: Lab, schema: Path) -> None:
+    no_build = {"kernel": {"status": "does_not_compile", "message": "No.", "output": ""}}
+    record = session(NEAR, FAR, files=FILES, build=no_build)
+    validate(record, schema)
+    found = judged(messages, record)
+    assert found["near"].status == found["far"].status == "pass"
+    assert found["correct"].why == found["efficiency"].why == "No."
+    wrong = invented.checked({"n": 7, "ranks": 2, "results": WRONG}, part="ping_pong")
+    found = judged(messages, session(wrong, NEAR, FAR, files=FILES))
+    assert found["near"].status == "pass" and found["correct"].status == "fail"
+
+
+def test_the_kernel_is_judged_though_a_launch_is_wrong(messages: Lab) -> None:
+    swapped = [NEAR | {"file": "far.toml"}, FAR | {"file": "near.toml"}]
+    record = session(CHECK, SYNCHRONOUS, *swapped, files=FILES)
+    found = judged(messages, record)
+    assert found["near"].value == found["far"].value == 1
+    assert found["correct"].status == found["deadlock_free"].status == "pass"
+    assert files_to_compare(messages, parse(record)) == ("near.toml", "far.toml")
+
+
+def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, schema: Path) -> None:
+    refused = invented.launched("near.toml", "placement", [], refused="near.toml: no.")
+    record = session(refused, FAR, files=FILES)
+    validate(record, schema)
+    found = judged(messages, record)["near"]
+    assert (found.status, found.why) == ("fail", "near.toml: no.")
+    assert files_to_compare(messages, parse(record)) == ("near.toml",)
+    record["runs"].append(refused | {"role": "solution"})
+    assert judged(messages, record)["near"].status == "not_gradable"
+
+
+def test_a_launch_under_which_nothing_runs(messages: Lab) -> None:
+    ended = {"status": "exited", "exit_code": 1, "doing": "start", "n": 0, "printed_bytes": 0}
+    found = judged(messages, session(NEAR | {"outcome": ended}, FAR, files=FILES))["near"]
+    assert found.status == "fail" and "The kit's program under near.toml" in found.why
+    late = {"status": "timed_out", "limit_s": 9.0, "doing": "start", "n": 0, "printed_bytes": 0}
+    record = session(NEAR | {"outcome": late}, FAR, files=FILES, machine={"name": "hydra"})
+    assert judged(messages, record)["near"].status == "error"
+
+
+def test_a_file_that_can_not_be_read_says_why(messages: Lab) -> None:
+    record = session(FAR, files=FILES)
+    record["handed_in"][0]["complaint"] = "near.toml:1: this is not TOML."
+    assert judged(messages, record)["near"].why == "near.toml:1: this is not TOML."
+
+
+# ---- predictions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "us"),
+    [("8.5", 8.5), ("9", 9.0), ('"latency_us + 65536 / bandwidth_mb_s"', 8.5),
+     ('" 65536/bandwidth_mb_s+(latency_us) "', 8.5), ('"-(-8.5)"', 8.5), ('"2 * 4 - 1"', 7.0)],
+)  # fmt: skip
+def test_predictions_are_read(value: str, us: float) -> None:
+    assert predict(read_prediction(f"time_64_kib_us = {value}"), 0.5, 8192.0) == us
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("time_64_kib_us = 0", "a message takes a time above 0"),
+        ("time_64_kib_us = -1.5", "above 0"),
+        ("time_64_kib_us = nan", "above 0"),
+        ("time_64_kib_us = inf", "above 0"),
+        ("time_64_kib_us = true", "write a number, or a formula"),
+        ("time_64_kib_us = [1]", "write a number"),
+        ("time_64_kib_us = latency_us", "not TOML"),
+        ("", "time_64_kib_us is missing"),
+        ("time_64_kb_us = 1", "unknown key 'time_64_kb_us'"),
+        ('time_64_kib_us = "latency + 1"', "did you mean latency_us?"),
+        ('time_64_kib_us = "x"', "the formula has the name x; it can have numbers"),
+        ('time_64_kib_us = "2 ** 3"', "can't stand in the formula"),
+        ('time_64_kib_us = "10 // 3"', "can't stand in the formula"),
+        ('time_64_kib_us = "abs(1)"', "`abs(1)` can't stand"),
+        ('time_64_kib_us = "True"', "can't stand"),
+        ('time_64_kib_us = "1j"', "can't stand"),
+        ('time_64_kib_us = "latency_us.real"', "can't stand"),
+        ('time_64_kib_us = "(1).__class__"', "can't stand"),
+        ('time_64_kib_us = "1; 2"', "is no formula"),
+        ('time_64_kib_us = "1 +"', "is no formula"),
+        ('time_64_kib_us = ""', "is no formula"),
+        ('time_64_kib_us = "1 / 0"', "divides by 0"),
+        (f'time_64_kib_us = "{"(" * 95}1{")" * 95}"', ""),
+        (f'time_64_kib_us = "{"1+" * 200}1"', "longer than 200"),
+    ],
+)
+def test_what_a_prediction_can_not_be(text: str, says: str) -> None:
+    if not says:
+        assert predict(read_prediction(text), 1.0, 1.0) == 1.0
+        return
+    with pytest.raises(BadPrediction) as error:
+        read_prediction(text)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("formula", ["latency_us - 5", "1e300 * 1e300", "1 / (latency_us - 0.5)"])
+def test_a_formula_may_come_out_senseless(formula: str) -> None:
+    with pytest.raises(BadPrediction):
+        predict(formula, 0.5, 8192.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "says"),
+    [
+        ('"latency_us + 65536 / bandwidth_mb_s"', "pass", "off by a factor of 1.0"),
+        ("8.5", "pass", "predicted to take 8.5 us one way"),
+        ("20", "pass", "factor of 2.35"),
+        ("22", "fail", "22 us for 64 KiB one way is too long"),
+        ("3.5", "pass", "factor of 2.4"),
+        ("3.3", "fail", "is too short"),
+        ('"65536 / latency_us"', "fail", "too long"),  # latency alone
+        ('"latency_us"', "fail", "8 bytes take 0.5 us at best"),
+        ('"latency_us - 3"', "fail", "predict.toml: `latency_us - 3` is -2.5 us here"),
+    ],
+)
+def test_predictions(messages: Lab, schema: Path, value: str, status: str, says: str) -> None:
+    files = FILES | {"predict.toml": f"time_64_kib_us = {value}"}
+    record = session(invented.latency("placement", samples=(1.0, 1.01, 1.02)), files=files)
+    validate(record, schema)
+    found = judged(messages, record)["predicted"]
+    assert found.status == status, found.why
+    assert says in found.why
+    # What was measured is not told before it has been predicted.
+    assert ("8.5" in found.why) == (status == "pass")
+
+
+def test_times_that_disagree_decide_nothing(messages: Lab) -> None:
+    noisy = invented.latency("placement", samples=(0.3, 0.5, 1.0, 2.0, 3.0))
+    found = judged(messages, session(noisy, files=FILES))["predicted"]
+    assert found.status == "inconclusive" and "factor of 4.0" in found.why
+    one_late = invented.latency("placement", samples=(1.0, 1.0, 1.0, 1.0, 50.0))
+    assert judged(messages, session(one_late, files=FILES))["predicted"].status == "pass"
+
+
+def slower_64_kib(factor: float) -> Json:
+    """A curve with one size that is off."""
+    run = invented.latency("placement")
+    samples = [
+        one | {"elapsed_s": one["elapsed_s"] * (factor if one["bytes"] == 65536 else 1)}
+        for one in run["samples"]
+    ]
+    return run | {"samples": samples}
+
+
+@pytest.mark.parametrize(
+    ("factor", "value", "status"),
+    [
+        (9, '"latency_us + 65536 / bandwidth_mb_s"', "inconclusive"),  # right, and the curve is not
+        (1 / 9, "8.5", "inconclusive"),
+        (2, '"latency_us"', "fail"),  # the curve is one, and the prediction wrong
+        (9, "8.5 * 9", "inconclusive"),
+        (2, "8.5 * 2", "pass"),
+        (9, '"latency_us -"', "fail"),
+    ],
+)
+def test_a_curve_that_nobody_could_predict_decides_nothing(
+    messages: Lab, factor: float, value: str, status: str
+) -> None:
+    value = value if value.startswith('"') else f'"{value}"'
+    files = FILES | {"predict.toml": f"time_64_kib_us = {value}"}
+    found = judged(messages, session(slower_64_kib(factor), files=files))["predicted"]
+    assert found.status == status, found.why
+    assert ("do not fit together" in found.why) == (status == "inconclusive")
+
+
+def test_where_no_message_can_be_timed(messages: Lab) -> None:
+    refused = session(files=FILES, timing_refused="A login node.")
+    assert judged(messages, refused)["predicted"].why == "A login node."
+    assert not needs_latency(messages, parse(refused), "placement")
+    one_core = session(files=FILES, node=invented.Machine(1, 1, 1, False).describe())
+    for name in ("predicted", "efficiency"):
+        found = judged(messages, one_core)[name]
+        assert found.status == "not_gradable" and "offers 1 core" in found.why
+    assert not needs_latency(messages, parse(one_core), "placement")
+    assert needs_latency(messages, parse(session(files=FILES)), "placement")
+    assert not needs_latency(messages, parse(session(files=FILES)), "ping_pong")
+    assert judged(messages, session(files=FILES))["predicted"].status == "inconclusive"
+
+
+# ---- what launches are worth -----------------------------------------------------------
+
+NEWCOMER, FLAT = "compared/newcomer.toml", "compared/flat.toml"
+LAUNCH = {"launch.toml": "ranks = 2"}
+FAST = {"handout": 0.44, "solution": 0.23, "control": 0.23, "submission": 0.23}
+
+
+def generations(slow: str, count: int = 13, **times: float) -> list[Json]:
+    return [
+        invented.generation(invented.TWO_NODES, one) | {"part": "launch", "slow": slow}
+        for one in invented.steady(count, **(FAST | times))
+    ]
+
+
+def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: Path) -> None:
+    runs = [*generations(NEWCOMER), *generations(FLAT, submission=0.44)]
+    record = session(*runs, files=LAUNCH)
+    validate(record, schema)
+    found = judged(hybrid, record)
+    assert found["launch_speedup"].status == "pass"
+    assert "times newcomer.toml's speed" in found["launch_speedup"].why
+    assert found["over_flat"].status == "fail"
+    same = session(*generations(NEWCOMER, handout=0.23), files=LAUNCH)
+    found = judged(hybrid, same)
+    assert found["launch_speedup"].status == "not_gradable"
+    assert "The kit's newcomer.toml is not 1.15 times slower" in found["launch_speedup"].why
+    assert found["over_flat"].status == "inconclusive"  # not timed yet
+
+
+def test_of_the_handouts_launch_no_instability_is_guessed(hybrid: Lab) -> None:
+    """Not bound, it runs now well and now badly; the control is steady."""
+    times = [FAST | {"submission": 0.2 if g % 2 else 0.6} for g in range(60)]
+    runs = [
+        invented.generation(invented.TWO_NODES, one) | {"part": "launch", "slow": NEWCOMER}
+        for one in times
+    ]
+    own = judged(hybrid, session(*runs, files=LAUNCH, unchanged_files=["kernel.c"]))
+    assert own["launch_speedup"].why.startswith("Unstable, or just at the limit: ")
+    record = session(*runs, files=LAUNCH, unchanged_files=["launch.toml"])
+    found = judged(hybrid, record)["launch_speedup"]
+    assert found.status == "fail"
+    assert found.why.startswith("This is still the handout's launch.toml: ")
+    assert "times newcomer.toml's speed (median); 1.38 is asked for" in found.why
+    assert "nstable" not in found.why and "steady" not in found.why
+
+
+def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
+    no_build = {"kernel": {"status": "does_not_compile", "message": "No.", "output": ""}}
+    record = session(files=LAUNCH, build=no_build)
+    timed = Timed("launch", NEWCOMER)
+    roles = ("handout", "solution", "submission")
+    assert timing_roles(hybrid, parse(record), timed) == roles
+    record["runs"] = generations(NEWCOMER)
+    assert judged(hybrid, record)["launch_speedup"].status == "pass"
+    assert timing_is_decided(hybrid, parse(record), timed)
+    assert not timing_is_decided(hybrid, parse(record), Timed("launch", FLAT))
+
+
+def test_a_launch_that_can_not_be_meant_is_not_timed(hybrid: Lab) -> None:
+    refused = invented.launched("launch.toml", "launch", [], refused="launch.toml: no.")
+    record = session(refused, files=LAUNCH)
+    found = judged(hybrid, record)["launch_speedup"]
+    assert (found.status, found.why) == ("fail", "launch.toml: no.")
+    record["runs"].append(refused | {"role": "solution"})
+    assert judged(hybrid, record)["launch_speedup"].status == "not_gradable"
+    slow = refused | {"role": "handout", "file": FLAT, "refused": "flat.toml: no."}
+    found = judged(hybrid, session(slow, files=LAUNCH))
+    assert found["over_flat"].status == "not_gradable"
+    assert "flat.toml: no." in found["over_flat"].why
+    assert found["launch_speedup"].status == "inconclusive"
+    unreadable = session(files=LAUNCH)
+    unreadable["handed_in"][0]["complaint"] = "launch.toml: what?"
+    assert judged(hybrid, unreadable)["launch_speedup"].why == "launch.toml: what?"
+    assert timing_roles(hybrid, parse(unreadable), Timed("launch", NEWCOMER)) == ()
+
+
+def test_a_launch_that_takes_for_ever_is_slow(hybrid: Lab) -> None:
+    (run,) = generations(NEWCOMER, 1)
+    part = next(role for role in run["roles"] if role["role"] == "submission")
+    part["outcome"] = {"status": "timed_out", "doing": "an iteration", "n": 1000, "limit_s": 60.0,
+                       "printed_bytes": 0}  # fmt: skip
+    found = judged(hybrid, session(run, files=LAUNCH))["launch_speedup"]
+    assert found.status == "fail" and "Far too slow: one iteration took" in found.why
+
+
+def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:
+    record = session(files=LAUNCH, node=invented.ONE_NODE.describe())
+    found = judged(hybrid, record)
+    assert found["over_flat"].status == found["ranks_placed"].status == "not_gradable"
+    assert timing_roles(hybrid, parse(record), Timed("launch", FLAT)) == ()
+    assert timing_roles(hybrid, parse(record), Timed("launch", NEWCOMER))
+
+
+# ---- for people's eyes -------------------------------------------------------------------
+
+
+def drawn(lab: Lab, record: Json) -> dict[str, tuple[bool, list[str]]]:
+    evidence = parse(record)
+    pictures = placement_pictures(lab, judge(lab, evidence), [("here", evidence)], 76, symbol)
+    return {
+        what: (is_reached, [line.plain for line in lines]) for what, is_reached, lines in pictures
+    }
+
+
+def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) -> None:
+    node = node_of(kit, "hydra")
+    far = invented.launched("far.toml", "placement", invented.job([EVEN], [ALL]))
+    found = drawn(messages, session(NEAR, far, files=FILES, node=node))
+    is_reached, lines = found["near.toml on this node"]
+    assert is_reached
+    assert lines[0] == "package 0  node 0  [0][1]" + "[.]" * 14
+    assert found["far.toml on this node"] == (
+        False,
+        [
+            "rank 0 may run on any core of NUMA node 0",
+            "rank 1 may run on cores of several packages",
+        ],
+    )
+    # A rank's threads have its digit; those of the library are not drawn.
+    job = invented.job([*each(*EVEN), ALL], [*each(*ODD), ALL])
+    run = invented.launched("launch.toml", "launch", job, team=16)
+    found = drawn(hybrid, session(run, files=LAUNCH, node=node))
+    assert found == {
+        "launch.toml on this node": (
+            True, ["package 0  node 0  " + "[0]" * 16, "package 1  node 1  " + "[1]" * 16],
+        )
+    }  # fmt: skip
+    assert "a character a PU: rank" in legend(hybrid)
+
+
+def test_threads_of_one_rank_on_a_core_are_no_crowd(hybrid: Lab, kit: Kit) -> None:
+    run = invented.launched("launch.toml", "launch", invented.job([[0], [0]], [[2]]), team=2)
+    found = drawn(hybrid, session(run, files=LAUNCH, node=node_of(kit, "hydra")))
+    assert found["launch.toml on this node"][1][0].startswith("package 0  node 0  [0][1][.]")
+
+
+def test_a_launch_that_was_refused_is_not_drawn(messages: Lab) -> None:
+    refused = invented.launched("near.toml", "placement", [], refused="near.toml: no.")
+    assert not drawn(messages, session(refused, files=FILES))
+
+
+def test_latencies_are_shown_without_what_is_to_be_predicted(kit: Kit) -> None:
+    near = invented.latency("placement")
+    far = invented.latency("placement", "far.toml", 1.1, 4000.0)
+    published = find_machine(kit, "hydra").latencies
+    evidence = parse(session(near, far, node=node_of(kit, "hydra")))
+    before = latency_lines(evidence, False, published)
+    assert max(map(len, before)) <= 78
+    assert " 64 KiB  left out: predict it" in before
+    assert not any("8.50" in line or "17.48" in line for line in before)
+    assert not any("TUW-NUMA" in line or "0.65" in line for line in before)
+    after = latency_lines(evidence, True, published)
+    (row,) = [line for line in after if line.startswith(" 64 KiB")]
+    assert row.split()[2:6] == ["8.50", "7,710", "17.48", "3,748"]
+    assert (len(before), len(after)) == (2 + 24 + 1, 2 + 24 + 1 + 5)
+    assert "n: near, f: far, *: both" in after
+    rows = {line[:7].strip(): line for line in after}
+    assert rows["0 B"].split()[2:4] == ["0.50", "1.10"]  # no bandwidth
+    assert any(line.endswith("0.65  0.65  0.65  0.65  0.65  1.01  1.00  1.01") for line in after)
+    assert not any("one package" in line for line in after)
+
+
+def test_near_and_far_are_alike_in_one_package() -> None:
+    near, far = invented.latency("placement"), invented.latency("placement", "far.toml")
+    node = invented.ONE_NODE.describe()
+    lines = latency_lines(parse(session(near, far, node=node)), True, ())
+    assert lines[-1] == "This node has one package, so far is no farther than near."
+    assert " *" in lines[5]
+    (by_kit,) = [invented.latency("placement", None)]
+    lines = latency_lines(parse(session(by_kit, node=node)), True, ())
+    assert lines[-2].startswith("2 cores: the kit's own launch")
+    ended = {
+        "status": "timed_out",
+        "limit_s": 9.0,
+        "doing": "ping_pong",
+        "n": 8,
+        "printed_bytes": 0,
+    }
+    assert latency_lines(parse(session(near | {"outcome": ended})), True, ()) == []
+    assert latency_lines(parse(session()), True, ()) == []
+
+
+def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
+    one, two = invented.ONE_NODE.describe(), invented.TWO_NODES.describe()
+    assert gradable(two, messages)[1] == gradable(two, hybrid)[1] == []
+    assert gradable(one, messages)[1] == gradable_virtually(one, messages) == ["near", "far"]
+    single = one | {"cores": 1}
+    assert gradable(single, messages)[0] == ["correct", "deadlock_free"]
+    assert "thread_level" in gradable(single, hybrid)[0]
+    assert gradable(two, messages, has_mpi=False) == ([], [c.name for c in messages.criteria])
+    assert gradable_virtually(two, messages, has_mpi=False) == []
+    assert mpi("MPICH 4.0.2").level == "good"
+    assert "apt-get install mpich" in mpi("").remedy
+
+
+# ---- without MPI -------------------------------------------------------------------------
+
+
+def test_without_mpi_the_other_labs_are_graded(
+    messages: Lab,
+    first_touch: Lab,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    here = Kit(tmp_path)
+    here.build.mkdir(parents=True)
+    labs = [first_touch, messages]
+    (here.build / "build.json").write_text('{"mpi": ""}')
+    assert root._with_mpi(here, labs, is_chosen=False) == [first_touch]
+    assert "31_messages: this build of the kit has no MPI" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
+        root._with_mpi(here, labs, is_chosen=True)
+    assert root._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
+    (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
+    assert root._with_mpi(here, labs, is_chosen=True) == labs
+
+
+def test_every_goal_of_a_file_can_be_judged() -> None:
+    of_kind: dict[str, set[str]] = {}
+    for goal, kind in FILE_KINDS.items():
+        of_kind.setdefault(kind, set()).add(goal)
+    assert of_kind["placement"] == set(thread_goals.GOALS)
+    assert of_kind["launch"] == set(rank_goals.GOALS)
+    assert of_kind["prediction"] == {"prediction"}

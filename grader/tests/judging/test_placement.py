@@ -1,0 +1,170 @@
+"""Placement files, their goals, and the drawing of threads, on machines of the gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from numalab.evidence.record import Thread
+from numalab.judging.thread_goals import BadPlacement, reached, read_placement, team_of
+from numalab.reports.thread_map import thread_map
+from numalab.reports.touch_map import symbol
+
+Json = dict[str, Any]
+OMP = ("OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
+
+
+def node_of(packages: int, nodes: int, cores: int, smt: int, in_turn: bool) -> Json:
+    """cores: of each NUMA node; in_turn: PUs numbered over the NUMA nodes in turn, siblings
+    after all cores."""
+    total = nodes * cores
+    entries = []
+    for pu in range(total * smt):
+        first = pu % total
+        numa_node = first % nodes if in_turn else first // cores
+        if in_turn and packages < nodes:  # the packages take turns, too
+            numa_node = numa_node % packages * (nodes // packages) + numa_node // packages
+        entries.append(
+            {"pu": pu, "core": first, "package": numa_node * packages // nodes,
+             "numa_node": numa_node}
+        )  # fmt: skip
+    return {"pu_list": entries}
+
+
+HYDRA = node_of(2, 2, 4, 1, True)
+NEBULA = node_of(2, 8, 2, 1, True)
+WESTMERE_EX = node_of(4, 4, 2, 2, True)
+WESTMERE_EP = node_of(2, 2, 2, 2, False)
+
+
+def team(*allowed: Sequence[int]) -> list[Thread]:
+    return [Thread(i, tuple(pus), -1, -1, -1) for i, pus in enumerate(allowed)]
+
+
+def on(*pus: int) -> list[Thread]:
+    return team(*([pu] for pu in pus))
+
+
+@pytest.mark.parametrize(
+    ("node", "spread", "close", "full"),
+    [(HYDRA, 2, 4, 8), (NEBULA, 8, 4, 16), (WESTMERE_EX, 4, 2, 8), (WESTMERE_EP, 2, 2, 4)],
+)
+def test_the_team_follows_from_goal_and_node(
+    node: Json, spread: int, close: int, full: int
+) -> None:
+    assert team_of("spread", node) == spread
+    assert team_of("close", node) == team_of("close_in_package", node) == close
+    assert team_of("full", node) == full
+
+
+# Where the runtimes put threads was seen on virtual nodes; the policy is in the comment.
+@pytest.mark.parametrize(
+    ("goal", "node", "threads", "misplaced", "says"),
+    [
+        ("spread", HYDRA, on(0, 1), 0, "2 threads, each on a NUMA node of its own"),
+        # libgomp, cores and spread
+        ("spread", HYDRA, on(0, 4), 1, "sit on one NUMA node (0), while 1 NUMA node has none"),
+        ("spread", NEBULA, on(0, 2, 4, 6, 8, 10, 12, 14), 4, "while 4 NUMA nodes have none"),
+        # a list that fits alternating numbers
+        ("spread", WESTMERE_EP, on(0, 1), 1, "Threads 0 and 1 sit on one NUMA node (0)"),
+        # sockets
+        ("spread", NEBULA, team(*[[0, 2, 4, 6, 8, 10, 12, 14]] * 8), 8, "may run on several"),
+        ("spread", HYDRA, team([0], range(8)), 1, "Thread 1 may run on several NUMA nodes: "),
+        ("full", HYDRA, on(*range(8)), 0, "8 threads, each on a core of its own"),
+        # compact
+        ("full", WESTMERE_EX, on(0, 8, 4, 12, 1, 9, 5, 13), 4, "sit on one core, while 4 cores"),
+        ("full", WESTMERE_EX, team(*([c, c + 8] for c in range(8))), 0, "each on a core"),
+        ("full", WESTMERE_EP, team(*[range(4)] * 4), 4, "may run on several cores"),
+        ("close", HYDRA, on(0, 2, 4, 6), 0, "4 threads on one NUMA node"),
+        ("close", HYDRA, on(0, 1, 2, 3), 2, "The threads sit on 2 NUMA nodes"),
+        ("close", NEBULA, on(0, 8, 2, 10), 0, "on one package"),
+        ("close", WESTMERE_EX, on(0, 8), 0, "2 threads (a package has 2 cores here) on one NUMA"),
+        ("close", HYDRA, team(*[[0]] * 4), 3, "4 threads share 1 PU."),
+        ("close", HYDRA, team(*[range(0, 8, 2)] * 4), 0, "on one NUMA node"),
+        ("close", HYDRA, team(*[range(8)] * 4), 4, "may run on several NUMA nodes"),
+        ("close_in_package", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package"),
+        ("close_in_package", NEBULA, team(*[[0, 8]] * 4), 2, "4 threads share 2 PUs"),
+        ("close_in_package", HYDRA, on(0, 2, 4), 1, "runs with 3 threads instead of 4"),
+        ("close_in_package", HYDRA, team(*[range(8)] * 4), 4, "several packages: nothing binds"),
+        ("close", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package."),
+    ],
+)  # fmt: skip
+def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, says: str) -> None:
+    found = reached(goal, threads, team_of(goal, node), node)
+    assert found.misplaced == misplaced, found.why
+    assert says in found.why
+
+
+def test_own_pus_are_dealt_out_as_well_as_they_can() -> None:
+    # Taken greedily, thread 0 would get PU 0 and thread 1 none.
+    threads = team([0, 2], [0], [2, 4], [4, 6])
+    assert reached("close", threads, 4, HYDRA).misplaced == 0
+
+
+def test_a_placement_file_is_read() -> None:
+    text = '# spread\n\n OMP_PLACES = "numa_domains"\nOMP_PROC_BIND=spread\n'
+    assert read_placement(text, OMP) == {"OMP_PLACES": "numa_domains", "OMP_PROC_BIND": "spread"}
+    assert read_placement("", OMP) == {}
+    assert read_placement("OMP_PLACES={0},{2}:4", OMP) == {"OMP_PLACES": "{0},{2}:4"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("OMP_NUM_THREADS=4", "the kit sets the number of threads itself"),
+        ("OMP_PROC_BINDING=close", "did you mean OMP_PROC_BIND"),
+        ("omp_places=cores", "did you mean OMP_PLACES"),
+        ("LD_PRELOAD=/tmp/x.so", "it can have OMP_PLACES"),
+        ("KMP_AFFINITY=compact", "KMP_AFFINITY has no place in this file"),
+        ("export OMP_PLACES=cores", "without export"),
+        ("OMP_PLACES cores", "not of the form KEY=VALUE"),
+        ("# fine\nOMP_PLACES=cores\nOMP_PLACES=threads", "line 3, `OMP_PLACES=threads`: OMP_PLAC"),
+        ("OMP_PLACES=cores\x07", "can't be printed"),
+    ],
+)
+def test_what_a_placement_file_can_not_have(text: str, says: str) -> None:
+    with pytest.raises(BadPlacement) as error:
+        read_placement(text, OMP)
+    assert says in str(error.value)
+
+
+def drawn(node: Json, threads: list[Thread], columns: int = 76) -> list[str]:
+    return [line.plain for line in thread_map(node, threads, columns, symbol)]
+
+
+def test_threads_are_drawn_where_they_sit() -> None:
+    assert drawn(HYDRA, on(0, 1)) == [
+        "package 0  node 0  [0][.][.][.]",
+        "package 1  node 1  [1][.][.][.]",
+    ]
+    assert drawn(WESTMERE_EP, [*on(0, 4), *team([1, 5])[:0]]) == [
+        "package 0  node 0  [01][..]",
+        "package 1  node 1  [..][..]",
+    ]
+
+
+def test_threads_that_may_move_or_share_are_told() -> None:
+    assert drawn(WESTMERE_EP, team([0, 4], [1], [1], [0, 1])) == [
+        "package 0  node 0  [0-][+.]",
+        "package 1  node 1  [..][..]",
+        "+ is threads 1 and 2",
+        "thread 3 may run on any core of NUMA node 0",
+    ]
+    assert drawn(NEBULA, team(range(0, 16, 2), range(16))) == [
+        "thread 0 may run on any core of package 0",
+        "thread 1 may run on cores of several packages",
+    ]
+
+
+def test_of_many_that_share_the_first_are_told() -> None:
+    pairs = [pus for core in ([0, 8], [4, 12], [1, 9], [5, 13]) for pus in (core, core)]
+    assert drawn(WESTMERE_EX, team(*pairs))[-1] == "+ is threads 0 and 1; threads 2 and 3; 2 more"
+    assert drawn(WESTMERE_EX, team(*pairs))[0].endswith("[+-][+-]")
+
+
+def test_wide_nodes_are_wrapped() -> None:
+    lines = drawn(node_of(1, 1, 60, 1, False), on(0))
+    assert len(lines) > 1 and all(len(line) <= 76 for line in lines)
+    assert sum(line.count("[") for line in lines) == 60

@@ -1,0 +1,677 @@
+"""The rules beyond first touch, and labs of several kernels, on invented records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented
+
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import Evidence
+from numalab.judging import judge as judging
+from numalab.judging.judge import judge
+from numalab.judging.soundness import sound_parts
+from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.labs.declaration import Lab, load_lab
+from numalab.reports.report import memory_caption
+
+Json = dict[str, Any]
+ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
+MIB = 2**20
+
+LAB = """
+title = "Two kernels"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["one", "two"]
+
+[[criterion]]
+name = "correct"
+kind = "correctness"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "race_free"
+kind = "correctness"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "balanced"
+part = "one"
+kind = "evidence"
+points = 1
+at_least = 0.9
+
+[[criterion]]
+name = "touched_where_used"
+part = "two"
+kind = "evidence"
+points = 1
+at_least = 0.95
+
+[[criterion]]
+name = "one_speedup"
+rule = "efficiency"
+part = "one"
+kind = "timing"
+points = 1
+at_least = 0.8
+
+[[criterion]]
+name = "two_speedup"
+rule = "speedup"
+part = "two"
+kind = "timing"
+points = 1
+"""
+
+
+def lab_of(folder: Path, text: str) -> Lab:
+    folder.mkdir(exist_ok=True)
+    (folder / "lab.toml").write_text(text)
+    return load_lab(folder)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path / "20_two_kernels", LAB)
+
+
+def part(run: Json, name: str, **more: Any) -> Json:
+    return run | {"part": name} | more
+
+
+def check(name: str, **more: Any) -> Json:
+    return {"kind": "check", "lab": "x", "part": name, "team": 2, "role": "submission",
+            "seed": "0", "checks": [{"n": 7, "results": invented.RIGHT}],
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+def race(name: str, **more: Any) -> Json:
+    return {"kind": "race", "lab": "x", "part": name, "team": 4, "role": "submission",
+            "sizes": [100], "outcome": invented.OK} | more  # fmt: skip
+
+
+def placed(
+    name: str,
+    *cpu_s: float,
+    waiting_s: tuple[float, ...] = (0.0, 0.0),
+    stolen_s: tuple[float, ...] = (0.0, 0.0),
+    role: str = "submission",
+) -> Json:
+    run = invented.placement(ONE, lambda owner, page: 0, role)
+    """One call."""
+    return part(run, name, cpu_time=[
+        {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i], "stolen_s": stolen_s[i],
+         "longest_s": cpu_s[i] if i == cpu_s.index(max(cpu_s)) else 0.0,
+         "busy_s": min(cpu_s[i] + waiting_s[i] + stolen_s[i], max(cpu_s))}
+        for i in range(len(cpu_s))
+    ])  # fmt: skip
+
+
+def session(*runs: Json, **more: Any) -> Json:
+    return invented.evidence(ONE) | {"runs": list(runs)} | more
+
+
+def right() -> list[Json]:
+    traces = [
+        part(invented.trace(ONE, order, invented.owner_writes, invented.owner_uses, "submission"),
+             "two")
+        for order in ("natural", "ascending", "descending")
+    ]  # fmt: skip
+    generations = [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **invented.FAST)
+    ]
+    return [check("one"), check("two"), race("one"), race("two"), placed("one", 0.1, 0.1),
+            *traces, *generations]  # fmt: skip
+
+
+def of(verdict: Verdict) -> dict[str, CriterionVerdict]:
+    return {c.name: c for c in verdict.criteria}
+
+
+def judged(lab: Lab, record: Json) -> dict[str, CriterionVerdict]:
+    return of(judge(lab, parse(record)))
+
+
+def test_all_parts_right(lab: Lab, schema: Path) -> None:
+    record = session(*right())
+    validate(record, schema)
+    assert lab.parts == ("one", "two")
+    assert {c.status for c in judged(lab, record).values()} == {"pass"}
+
+
+def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
+    wrong = {"checked": 7, "wrong": 1, "first_wrong": {
+        "array": "e", "element": 3, "expected": 1.0, "found": 2.0, "phase": "one",
+        "repetition": 0}}  # fmt: skip
+    runs = right()
+    runs[0] = check("one", checks=[{"n": 7, "results": wrong}])
+    found = judged(lab, session(*runs))
+    assert found["correct"].status == "fail" and "e[3] is 2 after one" in found["correct"].why
+    assert found["one_speedup"].status == "fail"
+    assert "not yet give the right results" in found["one_speedup"].why
+    assert found["two_speedup"].status == "pass"
+    assert found["touched_where_used"].status == "pass"
+    evidence = parse(session(*runs))
+    assert sound_parts(lab, evidence) == ("two",)
+    assert judging.timing_roles(lab, evidence, judging.Timed("one")) == ()
+    assert "handout" in judging.timing_roles(lab, evidence, judging.Timed("two"))
+
+
+def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
+    found = judged(lab, session(*(run for run in right() if run["part"] == "one")))
+    assert found["correct"].status == found["race_free"].status == "inconclusive"
+    assert found["balanced"].status == "pass"
+
+
+def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "generation" or run["part"] == "one"]
+    evidence = parse(session(*runs))
+    assert judging.timing_is_decided(lab, evidence, judging.Timed("one"))
+    assert not judging.timing_is_decided(lab, evidence, judging.Timed("two"))
+
+
+def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
+    needed = {
+        name: {run for run in judging.RULES_OF_RUN if judging.is_needed(run, lab, name)}
+        for name in ("one", "two")
+    }
+    assert needed == {"one": {"placement", "race"}, "two": {"trace", "race"}}
+
+
+def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
+    """schedule(dynamic, 1): even, and yet no faster than it was."""
+    text = LAB.replace('rule = "efficiency"', 'rule = "speedup"').replace("at_least = 0.8\n", "")
+    lab = lab_of(tmp_path / "20_two_kernels", text)
+    slow = {"handout": 0.33, "solution": 0.22, "control": 0.22, "submission": 0.316}
+    runs = [run for run in right() if run["kind"] != "generation" and run["kind"] != "placement"]
+    runs += [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **slow)
+    ]
+    even = judged(lab, session(*runs, placed("one", 0.1, 0.1)))
+    assert even["one_speedup"].status == even["two_speedup"].status == "fail"
+    assert even["one_speedup"].why.endswith("in small pieces, or the work itself.")
+    assert "dealing it out" not in even["two_speedup"].why
+    quick = judged(lab, session(*runs, placed("one", 0.1, 0.1), quick=True))
+    assert quick["one_speedup"].why.endswith("less work in it, and dealing it out costs the same.")
+    uneven = judged(lab, session(*runs, *3 * [placed("one", 0.1, 0.3)]))
+    assert "dealing it out" not in uneven["one_speedup"].why
+    runs = [run for run in runs if run["kind"] != "race"]
+    raced = race("one", race={"accesses": ["kernel.c:7"]})
+    racing = judged(lab, session(*runs, raced, race("two"), placed("one", 0.1, 0.1)))
+    assert "Mend the data race first" in racing["one_speedup"].why
+    assert "dealing it out" not in racing["one_speedup"].why
+    elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
+    racing = judged(lab, session(*runs, race("one"), elsewhere, placed("one", 0.1, 0.1)))
+    assert "dealing it out" in racing["one_speedup"].why
+
+
+def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None:
+    """How fast it is beside itself tells of the node, and that it asks for nothing is known."""
+    text = LAB.replace('rule = "efficiency"', 'rule = "speedup"').replace("at_least = 0.8\n", "")
+    lab = lab_of(tmp_path / "20_two_kernels", text)
+    same = {"handout": 0.33, "solution": 0.22, "control": 0.22, "submission": 0.3}
+    runs = [run for run in right() if run["kind"] != "generation"]
+    runs += [
+        part(invented.generation(ONE, times), name)
+        for name in ("one", "two")
+        for times in invented.steady(13, **same)
+    ]
+    edited = judged(lab, session(*runs))["one_speedup"]
+    assert edited.status == "fail" and "times the handout's speed (median)" in edited.why
+    record = session(*runs, unchanged_files=["kernel.c"])
+    validate(record, schema)
+    untouched = judged(lab, record)["one_speedup"]
+    assert untouched.why == "This is still the handout; 1.22 times its speed is asked for."
+    assert untouched.value == edited.value
+    of_other = judged(lab, session(*runs, unchanged_files=["kernel.f90"]))["one_speedup"]
+    assert of_other.why == edited.why
+
+    tables = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8, **seen(16, 0)), table(256)), unchanged_files=["kernel.c"])
+    record["node"]["huge_page_mode"] = "madvise"
+    why = judged(tables, record)["huge_pages"].why
+    assert why.endswith("nobody asked the kernel for them; this is still the handout.")
+
+
+# ---- work share ------------------------------------------------------------------
+
+
+def looked_at(lab: Lab, *looks: Json) -> CriterionVerdict:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    return judged(lab, session(*runs, *looks))["balanced"]
+
+
+def test_balance_is_mean_over_maximum(lab: Lab) -> None:
+    found = looked_at(lab, *3 * [placed("one", 0.1, 0.3)])
+    assert found.status == "fail" and found.value == pytest.approx(2 / 3)
+    assert found.why.startswith("Thread 1 works longest; the average thread works 67 %")
+
+
+def test_a_team_that_did_not_start_counts_as_idle(lab: Lab) -> None:
+    for look, value in ((placed("one", 0.2), 0.5), (placed("one", 0.0, 0.0), 0.0)):
+        found = looked_at(lab, *3 * [look])
+        assert (found.status, found.value) == ("fail", value)
+
+
+def test_threads_that_change_places_are_not_balanced(lab: Lab) -> None:
+    in_turn = placed("one", 0.1, 0.1)  # two calls, each of one thread alone
+    for entry in in_turn["cpu_time"]:
+        entry["longest_s"] = 0.1
+    found = looked_at(lab, *3 * [in_turn])
+    assert (found.status, found.value) == ("fail", 0.5)
+
+
+# Thread 1 was kept from its core half of the time: it did half as much, and was done as late.
+DISTURBED = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1))
+UNEVEN = placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("looks", "status"),
+    [
+        ([DISTURBED], "inconclusive"),
+        ([DISTURBED] * 8, "inconclusive"),
+        ([placed("one", 0.2, 0.1, stolen_s=(0.0, 0.1))] * 8, "inconclusive"),
+        # It held a piece all the time, and the other one waited for it, asleep.
+        ([placed("one", 0.3, 0.1, waiting_s=(0.0, 0.9))] * 8, "inconclusive"),
+        ([placed("one", 0.2, 0.1, waiting_s=(0.0, 0.05), stolen_s=(0.0, 0.05))], "inconclusive"),
+        # One that passes counts, and several that fail do.
+        ([DISTURBED, placed("one", 0.20, 0.21)], "pass"),
+        ([UNEVEN] * 3 + [placed("one", 0.20, 0.21)], "pass"),
+        ([UNEVEN] * 2, "inconclusive"),
+        ([UNEVEN, DISTURBED, UNEVEN], "inconclusive"),
+        ([UNEVEN, DISTURBED, UNEVEN, UNEVEN], "fail"),
+        # That the busiest was kept from its core makes nobody else idle.
+        ([placed("one", 0.1, 0.3, waiting_s=(0.0, 0.9))] * 3, "fail"),
+        ([placed("one", 0.2, 0.156)] * 3, "fail"),
+    ],
+)
+def test_other_load_leaves_the_balance_open(lab: Lab, looks: list[Json], status: str) -> None:
+    assert looked_at(lab, *looks).status == status
+
+
+def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    for looks, is_open in (
+        ([DISTURBED], True),
+        ([UNEVEN], True),
+        ([UNEVEN] * 2, True),
+        ([UNEVEN] * 3, False),
+        ([DISTURBED, placed("one", 0.20, 0.21)], False),
+    ):
+        evidence = parse(session(*runs, *looks))
+        assert judging.needs_another_look(lab, evidence, "one") == is_open
+        assert not judging.needs_another_look(lab, evidence, "two")
+
+
+def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
+    found = looked_at(lab, DISTURBED)
+    assert found.value == pytest.approx(0.75) and "other programs took cores" in found.why
+    assert "fewer looks say so than it takes" in looked_at(lab, UNEVEN).why
+
+
+def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
+    disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1), role="solution")
+    serial = placed("one", 0.4, 0.0, waiting_s=(0.3, 0.0))
+    assert looked_at(lab, *3 * [serial], *3 * [disturbed]).status == "fail"
+
+
+def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    record = session(*runs, *3 * [placed("one", 0.1, 0.3)])
+    assert judging.needs_control(lab, parse(record), "one")
+    record["runs"] += 3 * [placed("one", 0.1, 0.25, role="solution")]
+    found = judged(lab, record)["balanced"]
+    assert found.status == "not_gradable" and "own solution misses it" in found.why
+    assert not judging.needs_control(lab, parse(record), "one")
+
+
+# ---- data races --------------------------------------------------------------------
+
+
+def test_a_race_fails_and_names_its_lines(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
+             "printed": "WARNING: "}  # fmt: skip
+    found = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:9"]})
+    verdict = judged(lab, session(*runs, found, race("two")))
+    assert verdict["race_free"].status == "fail"
+    why = verdict["race_free"].why
+    assert "at kernel.c:7 and kernel.c:9" in why and "any variable in those lines" in why
+    one = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:7"]})
+    why = judged(lab, session(*runs, one, race("two")))["race_free"].why
+    assert "at kernel.c:7," in why and "any variable in that line" in why
+    nowhere = race("one", outcome=ended, race={"accesses": []})
+    assert "variable" not in judged(lab, session(*runs, nowhere, race("two")))["race_free"].why
+    # It is a program of its own that was ended: nothing else suffers.
+    assert verdict["correct"].status == verdict["one_speedup"].status == "pass"
+
+
+def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
+             "printed": "FATAL: ThreadSanitizer: unexpected memory mapping"}  # fmt: skip
+    found = judged(lab, session(*runs, race("one", outcome=ended), race("two")))["race_free"]
+    assert found.status == "error" and "unexpected memory mapping" in found.why
+
+
+def test_without_clang_races_are_not_graded(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
+    assert (found.status, found.why) == ("not_gradable", "There is no clang.")
+
+
+# ---- memory ------------------------------------------------------------------------
+
+MEMORY_LAB = """
+title = "Tables"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["table_create"]
+
+[[criterion]]
+name = "huge_pages"
+kind = "evidence"
+points = 1
+at_least = 0.9
+needs_huge_page_mode = ["madvise"]
+
+[[criterion]]
+name = "no_waste"
+kind = "evidence"
+points = 1
+at_most = 1.1
+
+[[criterion]]
+name = "released"
+kind = "evidence"
+points = 1
+at_most = 0.01
+"""
+
+
+def table(mib: int, **more: int) -> Json:
+    size, base = mib * MIB, 10 * MIB
+    return {"n": size // 8, "bytes": size, "huge_bytes": size, "create_s": 0.0,
+            "initialize_s": 0.1, "compute_s": 0.1, "initialize_page_faults": mib // 2,
+            "resident_before_bytes": base, "resident_during_bytes": base + size,
+            "resident_after_bytes": base, "address_space_before_bytes": 9 * base,
+            "address_space_after_bytes": 9 * base} | more  # fmt: skip
+
+
+def seen(offset_bytes: int, advised_mib: int, written_mib: int = 0) -> Json:
+    """Of a table that got no huge page: what tells why."""
+    return {"huge_bytes": 0, "page_offset_bytes": offset_bytes, "advised_bytes": advised_mib * MIB,
+            "resident_created_bytes": (10 + written_mib) * MIB}  # fmt: skip
+
+
+def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> Json:
+    return {"kind": "memory", "lab": "x", "part": None, "team": 2, "role": role,
+            "huge_pages_allowed": True, "results": invented.RIGHT, "tables": [small, large],
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "fails", "says"),
+    [
+        ({}, {}, "", ""),
+        ({"huge_bytes": 6 * MIB}, {"huge_bytes": 254 * MIB}, "huge_pages", "75 % of a table of 8"),
+        ({}, {"huge_bytes": 128 * MIB}, "huge_pages", "50 % of a table of 256.0 MiB"),
+        ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
+        (seen(16, 0), {}, "huge_pages", "begins 16 bytes behind one: look at what the call"),
+        (seen(0, 0), {}, "huge_pages", "or it refused: look at what the call returns"),
+        (seen(0, 8, 8), {}, "huge_pages", "asked, but too late. The table had been written"),
+        (seen(0, 8), {}, "huge_pages", "the kernel was asked, and gave none"),
+        ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
+        ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
+        (
+            {},
+            {"address_space_after_bytes": 98 * MIB},
+            "released",
+            "8.0 MiB of addresses, though no",
+        ),
+        (
+            {},
+            {"address_space_after_bytes": 98 * MIB, "resident_after_bytes": 11 * MIB},
+            "released",
+            "8.0 MiB of addresses, though hardly any memory, are",
+        ),
+        # An empty table_destroy, of a table that was given room to begin at 2 MiB.
+        (
+            {},
+            {"resident_after_bytes": 266 * MIB, "address_space_after_bytes": 348 * MIB},
+            "released",
+            "256.0 MiB of memory and 258.0 MiB of addresses are still",
+        ),
+        ({}, {"resident_after_bytes": 11 * MIB}, "", ""),
+    ],
+)
+def test_memory(
+    tmp_path: Path, schema: Path, small: Json, large: Json, fails: str, says: str
+) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8, **small), table(256, **large)))
+    record["node"]["huge_page_mode"] = "madvise"
+    validate(record, schema)
+    found = judged(lab, record)
+    assert [name for name, c in found.items() if c.status == "fail"] == ([fails] if fails else [])
+    if fails:
+        assert says in found[fails].why
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [("always", "every large table gets them"), ("never", "switched off"), (None, "unknown")],
+)
+def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
+    tmp_path: Path, mode: str | None, says: str
+) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8), table(256)))
+    record["node"]["huge_page_mode"] = mode
+    found = judged(lab, record)["huge_pages"]
+    assert found.status == "not_gradable" and says in found.why
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "caption"), [(0.11, "A table of 9 bytes"), (0.3, "A table of 9 bytes, times noisy")]
+)
+def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
+    times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
+    seen_table = parse(session(memory(table(8), table(256)))).memories[0].tables[0]
+    evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
+    told = memory_caption(evidence, [("yours", replace(seen_table, bytes=9))])
+    assert told == caption
+
+
+def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    few = memory(table(8), table(256, huge_bytes=100 * MIB))
+    record = session(few)
+    record["node"]["huge_page_mode"] = "madvise"
+    assert judging.needs_control(lab, parse(record), None)
+    record["runs"].append(few | {"role": "solution"})
+    assert judged(lab, record)["huge_pages"].status == "not_gradable"
+    assert judged(lab, record)["released"].status == "pass"
+
+
+# ---- placement files and locate ------------------------------------------------------
+
+AFFINITY_LAB = """
+title = "Affinity"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["locate"]
+machines = ["hydra", "nebula"]
+
+[timed_placements]
+slow = "close.env"
+fast = "spread.env"
+
+[[criterion]]
+name = "located"
+kind = "evidence"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "spread"
+rule = "binding"
+kind = "evidence"
+points = 1
+at_most = 0
+file = "spread.env"
+goal = "spread"
+variables = ["OMP_PLACES"]
+runtimes = ["libomp", "libgomp"]
+on_machines = true
+
+[[criterion]]
+name = "close"
+rule = "binding"
+kind = "evidence"
+points = 1
+at_most = 0
+file = "close.env"
+goal = "close"
+variables = ["OMP_PLACES"]
+runtimes = ["libomp"]
+"""
+
+
+def binding(file: str, runtime: str, *pus: int, role: str = "submission", **more: Any) -> Json:
+    threads = [
+        {"thread": t, "allowed_pus": [pu], "last_pu": pu, "core": pu, "package": -1,
+         "numa_node": -1}
+        for t, pu in enumerate(pus)
+    ]  # fmt: skip
+    return {"kind": "binding", "lab": "x", "part": None, "team": len(pus), "role": role,
+            "file": file, "runtime": runtime, "threads": threads,
+            "outcome": invented.OK} | more  # fmt: skip
+
+
+def handed_in(*runs: Json, complaint: str | None = None) -> Json:
+    return invented.evidence(TWO) | {
+        "runs": list(runs),
+        "handed_in": [
+            {"file": "spread.env", "complaint": complaint, "variables": {"OMP_PLACES": "cores"}},
+            {"file": "close.env", "complaint": None, "variables": {}},
+        ],
+    }
+
+
+@pytest.fixture
+def affinity(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path / "22_affinity", AFFINITY_LAB)
+
+
+def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> None:
+    good, bad = binding("spread.env", "libomp", 0, 1), binding("spread.env", "libgomp", 0, 4)
+    close = binding("close.env", "libomp", 0, 2, 4, 6)
+    record = handed_in(good, bad, close)
+    validate(record, schema)
+    found = judged(affinity, record)
+    assert found["close"].status == "pass"
+    assert found["spread"].status == "fail" and found["spread"].value == 1
+    why = found["spread"].why
+    assert why.startswith("Under libgomp: threads 0 and 1 sit on one NUMA node (0)")
+    assert why.endswith(" Under libomp it is right.")
+    alike = handed_in(bad, bad | {"runtime": "libomp"}, close)
+    assert judged(affinity, alike)["spread"].why.startswith("Under libgomp and libomp: threads")
+    other = handed_in(bad, binding("spread.env", "libomp", 1, 3), close)
+    assert judged(affinity, other)["spread"].why.endswith(" Under libomp it fails, too.")
+    right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
+    assert judged(affinity, right)["spread"].status == "pass"
+
+
+def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:
+    found = judged(affinity, handed_in(complaint="spread.env, line 1: no."))["spread"]
+    assert (found.status, found.why) == ("fail", "spread.env, line 1: no.")
+
+
+def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> None:
+    said = {"status": "ok", "printed_bytes": 50, "printed": "OMP: Warning #42: bad value\n"}
+    found = judged(affinity, handed_in(binding("spread.env", "libomp", 0, 2, outcome=said)))
+    assert found["spread"].status == "fail"
+    assert found["spread"].why.endswith(" libomp said: OMP: Warning #42: bad value.")
+
+
+def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affinity: Lab) -> None:
+    outcomes = [
+        {"status": "ok", "printed_bytes": 50, "printed": text}
+        for text in (
+            "OMP: Warning #250: OMP_PLACES: syntax error, using cores.\n",
+            "\nlibgomp: Invalid value for environment variable OMP_PLACES\n",
+        )
+    ]
+    runs = [
+        binding("spread.env", runtime, 0, 1, outcome=outcome)
+        for runtime, outcome in zip(("libomp", "libgomp"), outcomes, strict=True)
+    ]
+    found = judged(affinity, handed_in(*runs))["spread"]
+    assert found.status == "pass"
+    assert found.why.endswith(
+        " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
+        "libgomp said: Invalid value for environment variable OMP_PLACES."
+    )
+    silent = handed_in(binding("spread.env", "libomp", 0, 1), binding("close.env", "libomp", 0, 2))
+    assert "said" not in judged(affinity, silent)["spread"].why
+
+
+def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:
+    record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
+    assert judging.files_to_compare(affinity, parse(record)) == ("spread.env",)
+    record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
+    assert judged(affinity, record)["spread"].status == "not_gradable"
+    assert judging.files_to_compare(affinity, parse(record)) == ()
+
+
+def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> None:
+    record = handed_in(binding("spread.env", "libomp", 0, 1))
+    record["build"]["kernel"]["status"] = "does_not_compile"
+    found = judged(affinity, record)
+    assert (found["spread"].status, found["located"].status) == ("pass", "fail")
+
+
+def located(*told: tuple[int, int, int, int]) -> Evidence:
+    entries = [
+        {"thread": t, "pu": pu, "numa_node": node, "told_pu": told_pu, "told_numa_node": told_node}
+        for t, (pu, node, told_pu, told_node) in enumerate(told)
+    ]
+    run = {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission",
+           "seed": "0", "rounds": [entries], "outcome": invented.OK}  # fmt: skip
+    return parse(handed_in(run))
+
+
+def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -> None:
+    def verdict(*told: tuple[int, int, int, int]) -> CriterionVerdict:
+        return of(judge(affinity, located(*told)))["located"]
+
+    assert verdict((0, 0, 0, 0), (3, 1, 3, 1)).status == "pass"
+    wrong = verdict((0, 0, 0, 0), (3, 1, 1, 1))
+    assert (wrong.status, wrong.value) == ("fail", 1)
+    assert "Thread 1 was bound to PU 3 and locate said PU 1" in wrong.why
+    assert "PU 3 belongs to NUMA node 1 and locate said 0" in verdict((3, 1, 3, 0)).why
+    assert verdict().status == "fail"
+
+
+def test_no_numa_node_is_told_in_the_words_of_the_language(affinity: Lab) -> None:
+    told = located((3, 1, 3, -1))
+    in_c = of(judge(affinity, told))["located"].why
+    assert "and locate said -1" in in_c and in_c.endswith("Which of its functions was asked?")
+    in_fortran = of(judge(affinity, replace(told, language="fortran")))["located"].why
+    assert in_fortran.endswith("was asked, and did it get the PU by value?")

@@ -1,0 +1,251 @@
+"""The kit in Python: what a call returns, draws and refuses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from support import invented
+
+from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import Json
+from numalab.judging.judge import judge
+from numalab.judging.verdict import Status, Verdict, verdict_on
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.learning import api
+from numalab.learning.api import Graded, OpenLab, Run, load_run, open_lab
+from numalab.virtual import place
+
+WRONG = "int x;\n#include <nowhere.h>\n"
+
+
+@pytest.fixture(scope="module")
+def first(kit: Kit) -> OpenLab:
+    return open_lab("01", kit)
+
+
+@pytest.fixture(scope="module")
+def handout(first: OpenLab) -> Run:
+    return first.run("c", source=first.handout("c"), label="handout")
+
+
+def test_importing_is_cheap_and_the_lab_is_found_by_call(kit: Kit) -> None:
+    code = (
+        "import sys, numalab; assert 'matplotlib' not in sys.modules and 'rich' not in sys.modules;"
+        "print(numalab.lab('1').name, numalab.lab('02').name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["01_first_touch", "02_affinity"], done.stderr
+
+
+def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> None:
+    assert handout.is_built
+    assert handout.criterion("correct").status == "pass"
+    cores = handout.evidence.node["cores"]
+    assert handout.value("touched_where_used") == pytest.approx(1 / cores, abs=0.02)
+    assert {c.kind for c in handout.verdict.criteria} == {"correctness", "evidence"}
+    assert isinstance(handout.touch_map(handout, arrays=["a"]), Figure)
+    assert len(handout.touch_map(handout).axes) == 2
+    assert isinstance(handout.threads(), Figure)
+    assert isinstance(handout.topology(), Figure)
+    assert isinstance(first.topology(), Figure)
+    with first.kit.lock():  # a grading is under way, and nothing is measured here
+        assert isinstance(first.topology(), Figure)
+    assert "first written by thread 0" in str(handout)
+    with pytest.raises(NothingToDraw, match="nothing was timed"):
+        handout.timing()
+    with pytest.raises(UserError, match="did you mean correct"):
+        handout.value("corect")
+
+
+def test_a_kernel_that_does_not_compile_is_a_result(
+    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")  # as notebooks' kernels have it
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run = first.run("c", source=WRONG)
+    assert not run.is_built
+    assert "kernel.c:2:10: fatal error: nowhere.h" in run.compiler_output
+    assert "FAILED" not in run.compiler_output
+    assert "\x1b" not in run.compiler_output + str(run)
+    assert "kernel.c does not compile." in str(run)
+    assert run.criterion("correct").status == "fail"
+    with pytest.raises(NothingToDraw, match=r"nowhere.h(.|\n)*no page was traced"):
+        run.touch_map()
+
+
+def test_sources_are_texts_files_and_folders(first: OpenLab, tmp_path: Path) -> None:
+    folder = tmp_path / first.name
+    folder.mkdir()
+    (folder / "kernel.c").write_text(WRONG)
+    for source in (folder / "kernel.c", str(folder / "kernel.c"), folder, tmp_path):
+        with first._files("c", source, None) as there:
+            assert (there / "kernel.c").read_text() == WRONG
+    with first.at(tmp_path)._files("c", None, None) as there:
+        assert there == folder
+    with first._files("c", "int x;\n", None) as there:
+        assert (there / "kernel.c").read_text() == "int x;\n"
+    assert not there.exists()
+    with pytest.raises(UserError, match=r"there is no nowhere.c"):
+        first.run("c", source="nowhere.c")
+
+
+def test_files_beside_the_kernel_can_be_replaced(kit: Kit) -> None:
+    lab = open_lab("02", kit)
+    with lab._files("c", None, {"omp_full.env": "OMP_PLACES=cores\n"}) as there:
+        assert (there / "omp_full.env").read_text() == "OMP_PLACES=cores\n"
+        own = kit.lab_folder(lab.name)
+        for name in ("kernel.c", "kmp_full.env"):
+            assert (there / name).read_bytes() == (own / name).read_bytes()
+    assert "OMP_PROC_BIND=false" in (own / "omp_full.env").read_text()
+
+
+def test_one_of_several_kernels_can_be_run_alone(kit: Kit) -> None:
+    lab = open_lab("03", kit)
+    run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
+    assert {one.part for one in run.evidence.traces} == {"stream_update"}
+    assert {one.part for one in run.evidence.checks} == {"stream_update"}
+    assert [c.name for c in run.verdict.criteria] == ["touched_where_used"]
+    with pytest.raises(UserError, match="did you mean stream_update"):
+        lab.run("c", parts=["stream_updat"])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda lab: open_lab("99", lab.kit), "there is no lab '99'"),
+        (lambda lab: lab.run("fortan"), "did you mean fortran"),
+        (lambda lab: lab.run(size="huge"), "there is no size 'huge'"),
+        (
+            lambda lab: lab.run(files={"a.env": ""}),
+            "no file 'a.env' beside the kernel. It has none",
+        ),
+        (lambda lab: lab.on("hidra"), "hydra"),
+        (lambda lab: lab.handout("C"), "there is no language 'C'"),
+    ],
+)
+def test_wrong_use_gets_a_sentence(first: OpenLab, call: object, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        call(first)  # type: ignore[operator]
+
+
+def test_while_a_command_measures_a_call_is_refused(first: OpenLab) -> None:
+    with first.kit.lock(), pytest.raises(UserError, match="another numalab command"):
+        first.run("c")
+
+
+def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path) -> None:
+    graded = first.grade("c", source=first.handout("c"))
+    assert isinstance(graded, Graded)
+    assert graded.status in ("fail", "error")
+    assert graded.verdict.max_points == 10
+    assert "not gradable here" in graded.report
+    assert "This is still the handout." in graded.report
+    assert isinstance(graded.timing("efficiency"), Figure)
+    with pytest.raises(UserError, match="did you mean efficiency"):
+        graded.timing("eficiency")
+    path = graded.save(tmp_path / "evidence.json")
+    again = load_run(path, "stored", first.kit)
+    assert again.evidence == graded.evidence
+    assert again.is_recorded
+    with pytest.raises(UserError, match="can't be written"):
+        graded.save(tmp_path / "nowhere" / "evidence.json")
+
+
+def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
+    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> Path:
+        raise UserError("there is no QEMU here")
+
+    monkeypatch.setattr(place, "find_qemu", none)
+    measured: list[Any] = []
+    really = OpenLab._measure
+
+    def once(lab: OpenLab, *args: Any) -> Any:
+        measured[:] = measured or [really(lab, *args)]
+        return measured[0]
+
+    monkeypatch.setattr(OpenLab, "_measure", once)
+    hydra = first.on("hydra")
+    with pytest.raises(KitError, match="there is no QEMU here"):
+        hydra.run("c", source=first.handout("c"))
+    with pytest.raises(UserError, match=r"no record of 'nebula'\. There is: hydra"):
+        first.on("nebula").recorded()
+    said: list[str] = []
+    recorded = replace(hydra, progress=said.append).run(
+        "c", source=first.handout("c"), or_recorded=True
+    )
+    assert any("there is no QEMU here" in text for text in said)
+    assert recorded.is_recorded
+    assert recorded.where == "hydra"
+    assert recorded.value("touched_where_used") == 0.5
+    figure = recorded.touch_map()
+    assert "the handout, recorded on virtual hydra" in figure.axes[0].get_title(loc="left")
+
+
+def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(kit: Kit) -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
+    here = parse(record)
+    lab = open_lab("01", kit)
+    untraced = replace(here, traces=(), is_virtual=True)
+    seen = (("here", here), ("hydra", untraced))
+    run = Run(kit, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2)
+    title = run.touch_map().axes[0].get_title(loc="left")
+    assert "yours" in title and "virtual" not in title
+    with pytest.raises(NothingToDraw, match="no page was traced"):
+        replace(run, seen=(("here", replace(here, traces=())), ("hydra", untraced))).touch_map()
+
+
+def test_what_was_seen_before_an_interruption_comes_with_it(
+    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api.grade.Session, "take_times", interrupted)
+    with pytest.raises(Interrupted) as caught:
+        first.run("c", source=first.handout("c"), times=True)
+    (run,) = caught.value.args
+    assert isinstance(run, Run)
+    assert run.criterion("correct").status == "pass"
+    with first.kit.lock():
+        pass  # it is free again
+
+
+@pytest.mark.parametrize("path", sorted(api.open_kit().root.glob("labs/*/recorded/*.json")))
+def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
+    run = load_run(path, "recorded", kit)
+    assert run.where == path.stem
+    assert run.lab.name == path.parent.parent.name
+    assert isinstance(run.touch_map(), Figure)
+    record: Json = run.records[0]
+    assert not any(one["kind"] == "generation" for one in record["runs"])  # no times there
+    assert not re.search(r"/(home|root|tmp|work)/", path.read_text(encoding="utf-8"))
+
+
+def test_what_virtual_nodes_would_show_is_told(kit: Kit, labs: dict[str, Lab]) -> None:
+    messages = labs["06_message_latency"]
+    here = OpenLab(kit, messages, kit.root / "notebooks" / messages.name)
+
+    def judged(status: Status) -> Verdict:
+        criteria = tuple(verdict_on(c, status, "") for c in messages.criteria)
+        return Verdict(messages.name, "c", "submission", criteria)
+
+    said = here._shown_elsewhere(judged("not_gradable"))
+    words = " ".join(said.split())
+    assert "near and far" in words and 'on("hydra")' in words
+    assert "./numalab grade 06 --submission notebooks in a terminal" in words
+    own = replace(here, folder=kit.lab_folder(messages.name))
+    assert "--submission" not in own._shown_elsewhere(judged("not_gradable"))
+    assert max(map(len, said.splitlines())) <= 80
+    assert here._shown_elsewhere(judged("fail")) == ""
+    assert here.on("hydra")._shown_elsewhere(judged("not_gradable")) == ""

@@ -1,0 +1,718 @@
+"""Described machines: what is published, what is refused, scaling, pictures, imports."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.commands import numalab_command
+
+from numalab.errors import UserError
+from numalab.kit import Kit, find_kit
+from numalab.machines import picture
+from numalab.machines.hwloc_xml import import_xml
+from numalab.machines.machine import (
+    Core,
+    Machine,
+    find_machine,
+    gallery_folder,
+    load_gallery,
+    load_machine,
+    parse_machine,
+)
+from numalab.pu_lists import format_pus, parse_pus
+
+FOLDER = gallery_folder(find_kit("gnu"))
+NAMES = [
+    "hydra", "janus", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm", "uv1000",
+    "westmere-ep", "westmere-ex",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gallery() -> dict[str, Machine]:
+    return load_gallery(FOLDER)
+
+
+def node_pus(machine: Machine) -> list[str]:
+    return [format_pus(node.pus) for node in machine.numa_nodes]
+
+
+# ---- what is published ---------------------------------------------------------
+
+
+def test_gallery_is_complete(gallery: dict[str, Machine]) -> None:
+    assert list(gallery) == NAMES
+    for name, machine in gallery.items():
+        assert machine.name == name
+        assert len(machine.title) <= 39, name  # fits a line of `list`
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("nehalem-ep", (2, 1, 4, 1)), ("nhm", (2, 1, 4, 2)), ("westmere-ep", (2, 1, 6, 2)),
+        ("janus", (2, 1, 6, 1)), ("westmere-ex", (4, 1, 10, 2)), ("magny-cours", (4, 2, 6, 1)),
+        ("hydra", (2, 1, 16, 1)), ("nebula", (2, 4, 8, 1)), ("uv1000", (16, 1, 8, 1)),
+        ("laptop", (1, 1, 4, 1)),
+    ],
+)  # fmt: skip
+def test_shapes(gallery: dict[str, Machine], name: str, shape: tuple[int, ...]) -> None:
+    machine = gallery[name]
+    counts = (machine.packages, machine.nodes_per_package, machine.cores_per_node)
+    assert (*counts, machine.threads_per_core) == shape
+    packages, nodes, cores, threads = shape
+    assert machine.cores == packages * nodes * cores
+    assert machine.pus == machine.cores * threads == len(machine.pu_table)
+
+
+def test_hydra_has_even_and_odd_pus(gallery: dict[str, Machine]) -> None:
+    hydra = gallery["hydra"]
+    assert node_pus(hydra) == ["0-30:2", "1-31:2"]
+    assert [node.memory_mb for node in hydra.numa_nodes] == [46803, 48360]
+    assert hydra.distances == ((10, 21), (21, 10))
+    assert all(place.numa_node == pu % 2 for pu, place in enumerate(hydra.pu_table))
+
+
+def test_nebula(gallery: dict[str, Machine]) -> None:
+    nebula = gallery["nebula"]
+    first = [0, 2, 4, 6, 1, 3, 5, 7]
+    assert node_pus(nebula) == [f"{pu}-{pu + 56}:8" for pu in first]
+    assert [node.package for node in nebula.numa_nodes] == [0] * 4 + [1] * 4
+    groups = nebula.numa_nodes[0].core_groups
+    assert [[core.pus for core in group] for group in groups] == [
+        [(0,), (16,), (32,), (48,)],
+        [(8,), (24,), (40,), (56,)],
+    ]
+    assert nebula.distances is not None
+    assert nebula.distances[0] == (10, 16, 16, 16, 28, 28, 22, 28)
+    assert nebula.distances[3] == (16, 16, 16, 10, 28, 22, 28, 28)
+    for i, row in enumerate(nebula.distances):
+        for j, distance in enumerate(row):
+            assert distance == nebula.distances[j][i]
+            assert (distance in (10, 16)) == (i // 4 == j // 4)
+        assert row.count(22) == 1  # the directly linked die
+    assert any("reconstruction" in note for note in nebula.notes)
+
+
+def test_westmere_ex_siblings_and_swapped_nodes(gallery: dict[str, Machine]) -> None:
+    machine = gallery["westmere-ex"]
+    node_of_remainder = {0: 0, 1: 2, 2: 1, 3: 3}
+    assert all(
+        place.numa_node == node_of_remainder[pu % 4] == place.package
+        for pu, place in enumerate(machine.pu_table)
+    )
+    cores = [core.pus for core in machine.numa_nodes[0].cores]
+    assert cores[:2] == [(0, 32), (4, 36)]
+    assert cores[7:] == [(28, 60), (64, 72), (68, 76)]
+    for node in machine.numa_nodes:
+        shift = node.pus[0]
+        assert [tuple(pu - shift for pu in core.pus) for core in node.cores] == cores
+
+
+def test_nhm_siblings(gallery: dict[str, Machine]) -> None:
+    cores = [core.pus for core in gallery["nhm"].numa_nodes[0].cores]
+    assert cores == [(0, 8), (2, 10), (4, 12), (6, 14)]
+
+
+def test_uv1000_distances(gallery: dict[str, Machine]) -> None:
+    distances = gallery["uv1000"].distances
+    assert distances is not None
+    assert distances[0] == (10, 13, 40, 40, 62, 62, 55, 55, 62, 62, 55, 55, 62, 62, 55, 55)
+    assert distances[15] == (55, 55, 48, 48, 55, 55, 48, 48, 55, 55, 48, 48, 40, 40, 13, 10)
+    assert distances[6][:8] == (55, 55, 48, 48, 40, 40, 10, 13)
+    assert all(distances[i][j] == distances[j][i] for i in range(16) for j in range(16))
+
+
+def test_magny_cours_pairs(gallery: dict[str, Machine]) -> None:
+    machine = gallery["magny-cours"]
+    pairs = [[node.number for node in machine.nodes_of(package)] for package in range(4)]
+    assert pairs == [[0, 1], [4, 5], [2, 3], [6, 7]]
+    assert node_pus(machine) == [f"{6 * k}-{6 * k + 5}" for k in range(8)]
+    assert machine.distances is None
+    assert machine.guest_distances()[2] == (20, 20, 10, 20, 20, 20, 20, 20)
+
+
+def test_figures(gallery: dict[str, Machine]) -> None:
+    assert gallery["westmere-ep"].latencies[0].values == (90, 140)
+    near, far = gallery["hydra"].latencies
+    assert (near.values[4], near.values[5], far.values[4], far.values[5]) == (
+        0.41, 0.56, 0.65, 1.01,
+    )  # fmt: skip
+    assert [figure.values[0] for figure in gallery["janus"].bandwidths] == [24510, 13868, 11122]
+
+
+# ---- lists of PUs -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("0-3", [0, 1, 2, 3]),
+        ("5", [5]),
+        ("0-8:4, 64 ,68", [0, 4, 8, 64, 68]),
+        ("7-8", [7, 8]),
+        ("0-7:3", [0, 3, 6]),
+    ],
+)
+def test_pu_lists(text: str, numbers: list[int]) -> None:
+    assert list(parse_pus(text)) == numbers
+    assert list(parse_pus(format_pus(numbers))) == numbers
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "0-4:0", "0,,1", "-1", "0-999999999", "٣"])
+def test_bad_pu_lists(text: str) -> None:
+    with pytest.raises(ValueError, match=r"PU"):
+        parse_pus(text)
+
+
+# ---- what is refused ----------------------------------------------------------------
+
+GOOD = """\
+name = "mine"
+title = "Mine"
+source = "me"
+notes = ["one",
+    "[[numa_node]]"]
+distances = [
+    [10, 20],  # a comment with [ and "
+    [20, 10],
+]
+
+[[numa_node]]
+package = 0
+memory_mb = 1000
+pus = ["0-3", "8-11"]
+l3_groups = 2
+
+[[numa_node]]
+package = 1
+memory_mb = 1000
+pus = ["4-7", "12-15"]
+l3_groups = 2
+
+[[latency]]
+what = "memory"
+value = 90
+unit = "ns"
+source = "me"
+"""
+
+BAD = {
+    "not TOML": ("package = 1", "package 1", 18, "not TOML"),
+    "unknown key of the machine": ('title = "Mine"', 'titel = "Mine"', 2, "Did you mean 'title'"),
+    "unknown key of a node": ("memory_mb = 1000\npus = [\"4", "memory = 1\npus = [\"4", 19,
+                              "Did you mean 'memory_mb'"),
+    "distances below a table": ('unit = "ns"', 'unit = "ns"\ndistances = [[10]]', 27, "move it"),
+    "no source": ('source = "me"\nnotes', "notes", 1, "no key 'source'"),
+    "no package": ("package = 1\n", "", 17, "number 1 has no key 'package'"),
+    "no nodes": ("numa_node", "cache", 1, "no key 'numa_node'"),
+    "type of a text": ('title = "Mine"', "title = 3", 2, "text in quotes"),
+    "type of a number": ("package = 1", 'package = "1"', 18, "whole number"),
+    "a truth value": ("package = 1", "package = true", 18, "whole number"),
+    "type of pus": ('pus = ["4-7", "12-15"]', 'pus = "4-7"', 20, "list of texts"),
+    "type of notes": ('notes = ["one",', "notes = [1,", 4, "text in quotes"),
+    "type of a value": ("value = 90", 'value = "90"', 25, "above 0"),
+    "no value": ("value = 90", "value = []", 25, "empty list"),
+    "memory": ("memory_mb = 1000\npus = [\"4", "memory_mb = 0\npus = [\"4", 19, "1 or more"),
+    "PU list": ('"12-15"', '"12-15:"', 20, "PU list"),
+    "PU list in a line of its own": ('"12-15"', '\n"15-12"', 21, "upwards"),
+    "PU twice": ('"12-15"', '"11-14"', 20, "PU 11 is listed twice, in NUMA nodes 0 and 1"),
+    "PU gap": ('"12-15"', '"13-16"', 20, "PU 12 nowhere"),
+    "too many PUs": ('"12-15"', '"252-255"', 20, "at most 255"),
+    "threads unlike": ('"12-15"', '"12-14"', 20, "4 first threads but 3"),
+    "cores unlike": ('["4-7", "12-15"]', '["4-5", "12-13"]', 20, "node 0 has 4"),
+    "threads of nodes unlike": ('["4-7", "12-15"]', '["4-7"]', 20, "threads a core"),
+    "L3 groups": ("l3_groups = 2\n\n[[lat", "l3_groups = 3\n\n[[lat", 21, "can't be split"),
+    "L3 groups unlike": ("l3_groups = 2\n\n[[lat", "l3_groups = 4\n\n[[lat", 21, "L3 groups"),
+    "package gap": ("package = 1", "package = 2", 18, "there is no package 1"),
+    "package below 0": ("package = 1", "package = -1", 18, "0 or more"),
+    "PU 0 elsewhere": ('pus = ["0-3", "8-11"]', 'pus = ["8-11", "0-3"]', 14, "must be PU 0"),
+    "too few rows": ("    [20, 10],\n", "", 6, "1 rows for 2"),
+    "row too long": ("[20, 10]", "[20, 10, 20]", 8, "row 1"),
+    "distances of text": ("[20, 10]", '["20", 10]', 8, "whole number"),
+    "distances no matrix": ("[20, 10]", "20", 6, "list of rows"),
+    "diagonal": ("[20, 10]", "[20, 11]", 8, "itself, is 11; it must be 10"),
+    "remote as near as local": ("[20, 10]", "[10, 10]", 8, "above 10"),
+    "distance too small": ("[10, 20]", "[10, 9]", 7, "10 or more"),
+    "distance too large": ("[20, 10]", "[255, 10]", 8, "254 or less"),
+    "another name": ('name = "mine"', 'name = "yours"', 1, "both the same"),
+    "name for no file": ('name = "mine"', 'name = "My Own"', 1, "can't be used"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_mistakes_are_refused_with_their_line(case: str, tmp_path: Path) -> None:
+    old, new, line, words = BAD[case]
+    text = GOOD.replace(old, new)
+    assert text != GOOD
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        load_machine(path)
+    assert str(caught.value).startswith(f"{path}:{line}: "), caught.value
+    assert words in str(caught.value)
+
+
+def test_the_good_file_is_good() -> None:
+    machine = parse_machine(GOOD, Path("mine.toml"))
+    assert machine.numa_nodes[1].core_groups[1] == (Core((6, 14)), Core((7, 15)))
+    assert machine.text == GOOD
+
+
+def test_packages_with_unlike_numbers_of_nodes() -> None:
+    text = GOOD[: GOOD.index("distances")] + "".join(
+        f'[[numa_node]]\npackage = {package}\npus = ["{pu}"]\n'
+        for package, pu in ((0, 0), (1, 1), (0, 2))
+    )
+    with pytest.raises(UserError, match=r"mine\.toml:10: package 1 has 1 NUMA nodes"):
+        parse_machine(text, Path("mine.toml"))
+
+
+MEMORY_NODE = "[[numa_node]]\npackage = 1\nmemory_mb = 9\npus = []\n\n"
+MEMORY_ONLY = (
+    GOOD.replace("[[latency]]", f"{MEMORY_NODE}[[latency]]")
+    .replace("[10, 20],", "[10, 20, 30],")
+    .replace("[20, 10],", "[20, 10, 30], [30, 30, 10],")
+)
+
+
+def test_nodes_of_memory_only() -> None:
+    machine = parse_machine(MEMORY_ONLY, Path("mine.toml"))
+    assert len(machine.numa_nodes) == 3
+    assert machine.numa_nodes[2].pus == ()
+    assert (machine.packages, machine.nodes_per_package, machine.pus) == (2, 1, 16)
+    assert len(machine.scaled(2).numa_nodes) == 3
+    assert any("memory only" in line.plain for line in picture.terminal(machine, 80))
+    assert "memory only" in picture.svg(machine)
+    with pytest.raises(UserError, match=r"package 2 has no cores"):
+        parse_machine(MEMORY_ONLY.replace("1\nmemory_mb = 9", "2\nmemory_mb = 9"),
+                      Path("mine.toml"))  # fmt: skip
+    with pytest.raises(UserError, match=r"no NUMA node has cores"):
+        parse_machine(re.sub(r"pus = .*", "pus = []", GOOD), Path("mine.toml"))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        load_machine(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(UserError, match="UTF-8"):
+        load_machine(tmp_path / "bytes.toml")
+    with pytest.raises(UserError, match="directory"):
+        load_machine(tmp_path)
+
+
+def test_machines_are_found(kit: Kit, tmp_path: Path) -> None:
+    assert find_machine(kit, "hydra").name == "hydra"
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    assert find_machine(kit, str(path)).name == "mine"
+    with pytest.raises(UserError) as caught:
+        find_machine(kit, "Nebla")
+    assert "Did you mean nebula?" in str(caught.value)
+    assert all(name in str(caught.value) for name in NAMES)
+
+
+# ---- scaling -------------------------------------------------------------------------
+
+
+def test_hydra_scaled(gallery: dict[str, Machine]) -> None:
+    small = gallery["hydra"].scaled(4)
+    assert node_pus(small) == ["0-6:2", "1-7:2"]
+    assert small.scaled_from is gallery["hydra"]
+    assert small.scaled(1).scaled_from is gallery["hydra"]
+    assert gallery["hydra"].scaled(16) is gallery["hydra"]
+    assert gallery["hydra"].scaled(99) is gallery["hydra"]
+
+
+def test_nebula_scaled_keeps_both_l3s(gallery: dict[str, Machine]) -> None:
+    nebula = gallery["nebula"]
+    small = nebula.scaled(2)
+    assert node_pus(small) == ["0,8", "2,10", "4,12", "6,14", "1,9", "3,11", "5,13", "7,15"]
+    assert [len(node.core_groups) for node in small.numa_nodes] == [2] * 8
+    assert nebula.scaled(3) == small  # three can't be two equal groups
+    assert nebula.scaled(1).numa_nodes[4].core_groups == ((Core((1,)),),)
+    four = nebula.scaled(5).numa_nodes[0].core_groups
+    assert [[core.pus[0] for core in group] for group in four] == [[0, 16], [8, 24]]
+
+
+def test_westmere_ex_scaled_keeps_siblings(gallery: dict[str, Machine]) -> None:
+    small = gallery["westmere-ex"].scaled(2)
+    assert [core.pus for core in small.numa_nodes[0].cores] == [(0, 8), (4, 12)]
+    assert [core.pus for core in small.numa_nodes[2].cores] == [(1, 9), (5, 13)]
+    assert small.threads_per_core == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("cores", [1, 2, 3, 7])
+def test_scaling_keeps_the_shape(gallery: dict[str, Machine], name: str, cores: int) -> None:
+    whole = gallery[name]
+    small = whole.scaled(cores)
+    assert 1 <= small.cores_per_node <= cores
+    for attribute in ("packages", "nodes_per_package", "threads_per_core", "distances", "text"):
+        assert getattr(small, attribute) == getattr(whole, attribute)
+    numbers = [pu for node in small.numa_nodes for pu in node.pus]
+    assert sorted(numbers) == list(range(small.pus))
+    assert len({len(group) for node in small.numa_nodes for group in node.core_groups}) == 1
+    # The kept PUs in the order of the whole machine's numbers are those of the small one.
+    kept = []
+    for node, before in zip(small.numa_nodes, whole.numa_nodes, strict=True):
+        assert (node.package, node.memory_mb) == (before.package, before.memory_mb)
+        for group, group_before in zip(node.core_groups, before.core_groups, strict=False):
+            for core, core_before in zip(group, group_before, strict=False):
+                kept += zip(core_before.pus, core.pus, strict=True)
+    assert [new for _, new in sorted(kept)] == list(range(small.pus))
+    assert small.pu_table[0] == (0, 0, 0, 0)
+
+
+def test_scaling_to_nothing_is_refused(gallery: dict[str, Machine]) -> None:
+    with pytest.raises(UserError, match="1 or more"):
+        gallery["hydra"].scaled(0)
+
+
+# ---- pictures -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_terminal_picture(gallery: dict[str, Machine], name: str, width: int) -> None:
+    machine = gallery[name]
+    lines = [line.plain for line in picture.terminal(machine, width)]
+    assert all(len(line) <= width for line in lines)
+    for node in machine.numa_nodes:
+        assert any(re.search(rf"node {node.number}\b", line) for line in lines), node.number
+    for package in range(machine.packages):
+        assert any(re.search(rf"Package {package}\b", line) for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_terminal_picture_shows_each_pu_once(gallery: dict[str, Machine], name: str) -> None:
+    machine = gallery[name]
+    text = "\n".join(line.plain for line in picture.terminal(machine, 80)[:-1])  # no legend
+    text = re.sub(r"(Package|node) \d+|\d+ MiB|L3", "", text)
+    shown = [int(number) for number in re.findall(r"\d+", text)]
+    assert sorted(shown) == list(range(machine.pus))
+
+
+def many_cores() -> Machine:
+    """255 PUs are the most: two nodes of 63 cores with two threads each."""
+    text = 'name = "big"\ntitle = "Big"\nsource = "me"\n' + "".join(
+        f'[[numa_node]]\npackage = {n}\npus = ["{63 * n}-{63 * n + 62}", '
+        f'"{63 * n + 126}-{63 * n + 188}"]\nl3_groups = 1\n'
+        for n in range(2)
+    )
+    return parse_machine(text, Path("big.toml"))
+
+
+def test_many_pus_collapse_into_ranges() -> None:
+    lines = [line.plain for line in picture.terminal(many_cores(), 80)]
+    assert all(len(line) <= 80 for line in lines)
+    assert len(lines) < 12
+    assert any("│ 0-62 + 126-188 " in line for line in lines)
+
+
+def test_distance_table(gallery: dict[str, Machine]) -> None:
+    assert picture.distance_table(gallery["hydra"]) == [
+        "node distances:", "node   0   1", "  0:  10  21", "  1:  21  10",
+    ]  # fmt: skip
+    assert all(len(line) <= 80 for line in picture.distance_table(gallery["uv1000"]))
+    uv = gallery["uv1000"]
+    nodes = tuple(replace(uv.numa_nodes[0], number=number) for number in range(40))
+    blocks = picture.distance_table(replace(uv, numa_nodes=nodes, distances=None))
+    assert all(len(line) <= 80 for line in blocks)
+    assert sum(line.count(" 10") for line in blocks if not line.startswith("node")) >= 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_svg_is_self_contained(gallery: dict[str, Machine], name: str) -> None:
+    machine = gallery[name]
+    text = picture.svg(machine)
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{space}svg"
+    assert {element.tag.removeprefix(space) for element in root.iter()} <= {
+        "svg", "title", "desc", "rect", "text", "path",
+    }  # fmt: skip
+    assert not re.search(r"href|url\(|@import|https?:(?!//www\.w3\.org/2000/svg')", text)
+    assert root.findtext(f"{space}title") == machine.title
+    description = root.findtext(f"{space}desc") or ""
+    words = [element.text or "" for element in root.iter(f"{space}text")]
+    for node in machine.numa_nodes:
+        assert f"NUMA node {node.number}," in description
+        assert any(re.match(rf"NUMA node {node.number}\b", word) for word in words)
+    before_matrix = words[: next(i for i, word in enumerate(words) if "Distances" in word)]
+    pus = [int(word) for word in before_matrix if word.isdecimal()]
+    assert sorted(pus) == list(range(machine.pus))
+    # Nothing sticks out of the picture.
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    for box in root.iter(f"{space}rect"):
+        assert float(box.get("x", 0)) + float(box.get("width", 0)) <= width
+        assert float(box.get("y", 0)) + float(box.get("height", 0)) <= height
+
+
+def test_svg_escapes_what_a_title_holds(gallery: dict[str, Machine]) -> None:
+    title = "<script>'&\"</script>"
+    root = ElementTree.fromstring(picture.svg(replace(gallery["hydra"], title=title)))
+    assert root.findtext("{http://www.w3.org/2000/svg}title") == title
+
+
+# ---- imports from hwloc ----------------------------------------------------------------
+
+
+def hwloc_export(folder: Path, *arguments: str) -> Path:
+    program = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    assert program, "install hwloc, which the kit needs"
+    path = folder / "node.xml"
+    subprocess.run([program, *arguments, "--of", "xml", str(path)], check=True, capture_output=True)
+    return path
+
+
+def imported(path: Path) -> Machine:
+    return parse_machine(import_xml(path, "node"), Path("node.toml"))
+
+
+@pytest.mark.parametrize(
+    ("synthetic", "shape", "pus"),
+    [
+        ("pack:2 numa:2 l3:1 core:4 pu:2", (2, 2, 4, 2, 1),
+         ["0-7", "8-15", "16-23", "24-31"]),
+        ("pack:2 [numa(memory=1073741824)] l3:2 core:3 pu:1", (2, 1, 6, 1, 2), ["0-5", "6-11"]),
+        ("pack:2 [numa(memory=1073741824)] l3:2 core:2 pu:2(indexes=pack:core)", (2, 1, 4, 2, 2),
+         ["0-14:2", "1-15:2"]),
+        ("pack:4 [numa(memory=1073741824)] core:2 pu:1(indexes=3,7,1,5,0,4,2,6)", (4, 1, 2, 1, 1),
+         ["3,7", "1,5", "0,4", "2,6"]),
+        ("numa:2 core:2 pu:1", (1, 2, 2, 1, 1), ["0,1", "2,3"]),
+        ("pack:1 l3:2 [numa(memory=1073741824)] core:2 pu:1(indexes=1,0,2,3)", (1, 2, 2, 1, 1),
+         ["0,1", "2,3"]),
+        ("pack:70 [numa(memory=1073741824)] l3:1 core:1 pu:1", (70, 1, 1, 1, 1),
+         [str(pu) for pu in range(70)]),
+    ],
+)  # fmt: skip
+def test_synthetic_machines(
+    synthetic: str, shape: tuple[int, ...], pus: list[str], tmp_path: Path
+) -> None:
+    path = hwloc_export(tmp_path, "--if", "synthetic", "-i", synthetic)
+    machine = imported(path)
+    found = (machine.packages, machine.nodes_per_package, machine.cores_per_node)
+    assert (*found, machine.threads_per_core, machine.groups_per_node) == shape
+    assert node_pus(machine) == pus
+    assert machine.pu_table[0][0] == 0  # package 0 holds PU 0
+    assert machine.numa_nodes[0].memory_mb == 1024
+    # Each PU as the XML nests it: same package, same core.
+    root = ElementTree.parse(path).getroot()
+    for kind, key in (("Package", 0), ("Core", 2)):
+        together = {
+            frozenset(int(pu.get("os_index", "")) for pu in element.iter("object")
+                      if pu.get("type") == "PU")
+            for element in root.iter("object") if element.get("type") == kind
+        }  # fmt: skip
+        by_place: dict[int, set[int]] = {}
+        for pu, place in enumerate(machine.pu_table):
+            by_place.setdefault(place[key], set()).add(pu)
+        if together:
+            assert {frozenset(group) for group in by_place.values()} == together, kind
+
+
+def test_this_machine_if_it_can_be_described(tmp_path: Path) -> None:
+    path = hwloc_export(tmp_path)
+    root = ElementTree.parse(path).getroot()
+    pus = [e for e in root.iter("object") if e.get("type") == "PU"]
+    try:
+        machine = imported(path)
+    except UserError as error:  # such as one with unlike cores
+        assert "described" in str(error) or "lie within" in str(error)
+    else:
+        assert machine.pus == len(pus)
+
+
+PU = (
+    '<object type="Core" cpuset="{set}"><object type="PU" os_index="{pu}" cpuset="{set}"/></object>'
+)
+DISTANCES = (
+    '<distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">'
+    '<indexes length="3">4 0</indexes>'
+    '<u64values length="6">10 21 </u64values><u64values length="6">31 10 </u64values>'
+    "</distances2>"
+)
+
+
+def xml(nodes: str, pus: list[int], more: str = "", version: str = ' version="2.0"') -> str:
+    cores = "".join(PU.format(pu=pu, set=hex(1 << pu)) for pu in pus)
+    return f'<topology{version}><object type="Machine">{nodes}{cores}</object>{more}</topology>'
+
+
+def node(number: int, cpuset: str, kind: str = "NUMANode") -> str:
+    return (
+        f'<object type="{kind}" os_index="{number}" cpuset="{cpuset}" gp_index="{100 + number}" '
+        'local_memory="1048576000"/>'
+    )
+
+
+def test_distances_and_gaps_in_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "node.xml"
+    two = node(0, "0x3") + node(4, "0x30")
+    path.write_text(xml(two, [0, 1, 4, 5], DISTANCES))
+    machine = imported(path)
+    assert machine.distances == ((10, 31), (21, 10))  # the export lists node 4 first
+    assert node_pus(machine) == ["0,1", "2,3"]
+    assert [n.memory_mb for n in machine.numa_nodes] == [1000, 1000]
+    assert any("NUMA nodes 0,4" in note for note in machine.notes)
+    assert any("PUs 0,1,4,5" in note for note in machine.notes)
+    path.write_text(xml(two, [0, 1, 4, 5], DISTANCES.replace("31 10", "31 12")))
+    assert imported(path).distances is None  # as in Linux
+
+
+def test_memory_of_a_second_kind_has_no_cores(tmp_path: Path) -> None:
+    path = tmp_path / "node.xml"
+    path.write_text(xml(node(1, "0x3") + node(0, "0x3"), [0, 1]))
+    machine = imported(path)
+    assert [n.pus for n in machine.numa_nodes] == [(0, 1), ()]
+
+
+TWO = node(0, "0x3") + node(1, "0xc")
+REFUSED = {
+    "not XML": ("<topology", "not XML"),
+    "empty": ("", "not XML"),
+    "another XML": ("<html/>", "not hwloc's"),
+    "hwloc 1": (xml(TWO, [0, 1, 2, 3], version=""), "hwloc 1.x"),
+    "hwloc 9": (xml(TWO, [0, 1, 2, 3], version=' version="9.0"'), "hwloc 9.x"),
+    "no PU": (xml(TWO, []), "no PU"),
+    "no NUMA node": (xml("", [0]), "no NUMA node is in it"),
+    "PU twice": (xml(TWO, [0, 0]), "twice"),
+    "node twice": (xml(node(0, "0x3") * 2, [0, 1]), "twice"),
+    "no set": (xml(node(0, "0xf...f"), [0]), "no finite set"),
+    "no number": (xml(node(0, "0x1").replace('"0"', '"x"'), [0]), "a number belongs"),
+    "core nowhere": (xml(TWO, [0, 1, 2, 3, 4]), "no NUMA node holds the core of PU 4"),
+    "nodes unlike": (xml(TWO, [0, 1, 2]), "NUMA node 1 has 1 core(s), NUMA node 0 has 2"),
+    "PU 0 in a later node": (xml(node(0, "0xc") + node(1, "0x3"), [0, 1, 2, 3]),
+                             "first node is 0"),
+    "a node over packages": (
+        xml(node(0, "0x3") + node(0, "0x1", "Package") + node(1, "0x2", "Package"), [0, 1]),
+        "within one package",
+    ),
+    "PU in no package": (xml(node(0, "0x3") + node(0, "0x2", "Package"), [0, 1]),
+                         "no package holds PU 0"),
+    "L3s unlike": (
+        xml(node(0, "0xf") + node(0, "0x1", "L3Cache") + node(1, "0xe", "L3Cache"), [0, 1, 2, 3]),
+        "the L3 of PU 1 has 3 core(s)",
+    ),
+    "packages unlike": (
+        xml(node(0, "0x1") + node(1, "0x2") + node(2, "0x4") + node(0, "0x3", "Package")
+            + node(1, "0x4", "Package"), [0, 1, 2]),
+        "package 1 has 1 NUMA node(s)",
+    ),
+    "too many PUs": (xml(node(0, hex(1)), list(range(256))), "at most 255"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_imports_that_are_refused(case: str, tmp_path: Path) -> None:
+    text, words = REFUSED[case]
+    path = tmp_path / "node.xml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        import_xml(path, "node")
+    assert str(path) in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_imported_threads_unlike(tmp_path: Path) -> None:
+    two_threads = (
+        '<object type="Core" cpuset="0x6"><object type="PU" os_index="1" cpuset="0x2"/>'
+        '<object type="PU" os_index="2" cpuset="0x4"/></object>'
+    )
+    path = tmp_path / "node.xml"
+    path.write_text(xml(node(0, "0x7") + two_threads, [0]))
+    with pytest.raises(UserError, match=r"core of PU 0 has 1 thread"):
+        import_xml(path, "node")
+
+
+def test_import_of_nothing_and_bad_names(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        import_xml(tmp_path / "none.xml", "node")
+    with pytest.raises(UserError, match="--name"):
+        import_xml(tmp_path / "none.xml", "My Node")
+
+
+def test_odd_words_in_an_export_survive(tmp_path: Path) -> None:
+    path = tmp_path / 'a "b" \\.xml'
+    info = '<info name="CPUModel" value="&quot;A\\B&quot; &#233;&#127;"/>'
+    path.write_text(xml(node(0, "0x1") + info, [0]), encoding="utf-8")
+    machine = imported(path)
+    assert machine.title == 'node: "A\\B" é\x7f'
+    assert machine.source == 'hwloc export a "b" \\.xml'
+
+
+# ---- the command line -------------------------------------------------------------------
+
+
+def test_list(kit: Kit) -> None:
+    done = numalab_command(kit, "machine", "list")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines[1 : len(NAMES) + 1]] == NAMES
+
+
+def test_show(kit: Kit, tmp_path: Path) -> None:
+    path = tmp_path / "out.svg"
+    done = numalab_command(kit, "machine", "show", "nebula", "--svg", str(path))
+    assert done.code == 0, done.err
+    assert all(len(line) <= 80 for line in done.out.splitlines() if str(path) not in line)
+    for words in ("TUW-NUMA", "L3: 8 24 40 56", "reconstruction", "node distances:"):
+        assert words in done.out, words
+    assert "20735.7" not in done.out, "it is to be predicted"
+    assert "Published bandwidths, for afterwards: --published" in done.out
+    published = numalab_command(kit, "machine", "show", "nebula", "--published").out
+    assert "20735.7" in published and "for afterwards" not in published
+    assert ElementTree.parse(path).getroot().get("role") == "img"
+    small = numalab_command(kit, "machine", "show", "magny-cours", "--cores", "2")
+    assert small.code == 0, small.err
+    assert "Scaled down from 6 cores" in small.out
+    assert "not given in the source; virtual nodes use 10 and 20" in small.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "nebla"), "Did you mean nebula"),
+        (("show", "./none.toml"), "No such file"),
+        (("show", "hydra", "--cores", "0"), "0"),
+        (("show", "hydra", "--svg", "/none/x.svg"), "make it first"),
+        (("show", "hydra", "--svg", "/tmp"), "that is a folder"),
+        (("import", "/none.xml"), "No such file"),
+        (("import", "/none.xml", "--output", "x.xml"), "ends in .toml"),
+        (("import", "/none.xml", "--output", "x.toml", "--name", "y"), "don't fit"),
+    ],
+)
+def test_wrong_use(kit: Kit, arguments: tuple[str, ...], words: str) -> None:
+    done = numalab_command(kit, "machine", *arguments)
+    assert done.code == 2, done.out
+    assert words in done.said
+
+
+def test_import_command(kit: Kit, tmp_path: Path) -> None:
+    path = hwloc_export(
+        tmp_path, "--if", "synthetic", "-i", "pack:2 [numa(memory=1073741824)] core:2 pu:1"
+    )
+    target = tmp_path / "ours.toml"
+    command = ("machine", "import", str(path), "--output", str(target))
+    done = numalab_command(kit, *command)
+    assert done.code == 0, done.err
+    assert load_machine(target).pus == 4
+    target.write_text("kept")
+    again = numalab_command(kit, *command)
+    assert again.code == 2
+    assert "--force" in again.err
+    assert target.read_text() == "kept"
+    assert numalab_command(kit, *command, "--force").code == 0
+    assert load_machine(target).pus == 4
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["node.xml", "ours.toml"]
+    taken = numalab_command(kit, "machine", "import", str(path), "--name", "hydra")
+    assert taken.code == 2
+    assert "hydra.toml exists" in taken.said

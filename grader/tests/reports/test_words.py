@@ -1,0 +1,206 @@
+"""Sentences, pictures and counts: pure functions for people's eyes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from support import invented
+
+from numalab.commands.suite import count_tests
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import Mismatch
+from numalab.harness.build import compiler_output, misspelt_directives, stage
+from numalab.harness.interface import Argument, prototypes
+from numalab.harness.monitor import worker_environment
+from numalab.judging import explain
+from numalab.labs.declaration import Lab, choose_labs, load_lab
+from numalab.reports.touch_map import touch_map_picture
+
+
+def test_percentages_are_100_only_when_all() -> None:
+    assert [explain.percent(x) for x in (0, 0.001, 0.999, 1)] == [
+        "0 %",
+        "under 1 %",
+        "over 99 %",
+        "100 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "says"),
+    [
+        (2.0, 1.0, "e[3] is 2 after one, it should be 1"),
+        (8.2322601, 8.2322602, "is 8.2322601 after one, it should be 8.2322602"),
+        (1.0, 1.0 + 2**-52, "is 1 after one, it should be 1.0000000000000002"),
+        (math.nan, 1.0, "e[3] is NaN after one, it should be 1"),
+    ],
+)
+def test_values_are_told_apart(found: float, expected: float, says: str) -> None:
+    wrong = Mismatch("e", 3, expected, found, "one", 0)
+    assert says in explain.mismatch(wrong, "c")
+
+
+def test_suite_counts_each_kind(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    report.write_text(
+        "<testsuites><testsuite><testcase/><testcase><failure/></testcase>"
+        "<testcase><error/></testcase><testcase><skipped/></testcase></testsuite></testsuites>"
+    )
+    assert count_tests([report]) == (1, 2, 1)
+
+
+# ---- building ----------------------------------------------------------------
+
+
+def test_compiler_output_is_short_and_names_the_students_file() -> None:
+    said = (
+        "[1/2] Building C object x\nFAILED: x\ngcc -c /b/k.c\n/b/k.c:1: error: no\nninja: stopped"
+    )
+    assert compiler_output(said, {"/b/k.c": "kernel.c"}) == "kernel.c:1: error: no"
+    long = compiler_output("\n".join(f"line {i}" for i in range(40)), {}).splitlines()
+    assert len(long) == 25
+    assert long[-1].startswith("... and 16 more lines")
+
+
+def test_a_file_that_is_gone_is_not_graded_from_before(tmp_path: Path) -> None:
+    source, staged = tmp_path / "kernel.c", tmp_path / "staged" / "kernel.c"
+    source.write_text("one")
+    assert stage(source, staged)
+    assert staged.read_text() == "one"
+    source.unlink()
+    assert not stage(source, staged)
+    assert not staged.exists()
+
+
+def test_prototypes_are_read_from_a_header(kit_root: Path) -> None:
+    found = prototypes((kit_root / "labs/01_first_touch/first_touch.h").read_text())
+    assert found["initialize"] == [
+        Argument("n", "size_t", 0),
+        Argument("a", "float", 1),
+        Argument("b", "float", 1),
+        Argument("c", "float", 1),
+    ]
+    assert [a.name for a in found["compute"]] == ["n", "a", "b", "c"]
+
+
+def test_which_arguments_fit() -> None:
+    n = Argument("n", "size_t", 0)
+    assert n.fits(Argument("n", "long", 0))
+    assert not n.fits(Argument("n", "int", 0))
+    assert not n.fits(Argument("n", "size_t", 1))
+    assert not n.fits(Argument("n", "double", 0))
+    assert not Argument("a", "float", 1).fits(Argument("a", "int", 1))
+    assert not Argument("a", "float", 1).fits(Argument("a", "double", 1))
+    assert not Argument("table", "void", 1).fits(Argument("table", "void", 2))
+    assert not Argument("a", "one_type", 1).fits(Argument("a", "another_type", 1))
+
+
+# ---- what surrounds a measurement -----------------------------------------------
+
+
+def test_nothing_that_steers_openmp_is_inherited(
+    first_touch: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_SCHEDULE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/kept")
+    found = worker_environment(first_touch, 6)
+    assert found["OMP_NUM_THREADS"] == "6"
+    assert found["OMP_PLACES"] == "cores"
+    assert found["OMP_PROC_BIND"] == "spread"
+    assert found["OMP_DYNAMIC"] == "false"
+    assert found["LD_LIBRARY_PATH"] == "/kept"
+    assert not {"OMP_SCHEDULE", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "LD_PRELOAD"} & found.keys()
+    assert "OMP_WAIT_POLICY" not in found
+    assert worker_environment(first_touch, 6, passive=True)["OMP_WAIT_POLICY"] == "passive"
+
+
+# ---- the touch map as a picture ---------------------------------------------------
+
+
+def test_touch_map_picture() -> None:
+    lines = touch_map_picture(parse(invented.evidence(invented.ONE_NODE)), 65)
+    plain = [line.plain for line in lines]
+    assert plain[0] == "Touch map: 80 pages an array, 2 a character; digit: thread"
+    assert plain[1] == "a, b, c first written by " + "0" * 19 + "1" * 19
+    assert plain[2] == "        used by          " + "0" * 19 + "1" * 19
+    assert len(lines) == 3
+
+
+def test_touch_map_picture_of_nobody_and_several() -> None:
+    record = invented.evidence(
+        invented.ONE_NODE, writer=lambda owner, page: -1, users=lambda owner, page: [0, 1]
+    )
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert plain[1].endswith("." * 38)
+    assert plain[2].endswith("*" * 38)
+    assert plain[-1].strip() == ". nobody, * pages that several threads use"
+
+
+def test_touch_map_picture_of_mixed_pages() -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=lambda owner, page: page % 2)
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert plain[1].endswith("~" * 38)
+    assert plain[2].endswith("0" * 19 + "1" * 19)
+    assert plain[-1].strip() == "~ pages of different threads"
+
+
+def test_openmp_lines_that_are_comments_are_named() -> None:
+    source = "!$omp parallel do\n! omp parallel do\n!omp do\n!$opm end\n! a comment\ncall f\n"
+    notes = misspelt_directives(source, "fortran")
+    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4"]
+    assert misspelt_directives(source, "c") == []
+
+
+def test_touch_map_picture_of_several_nodes_shows_nodes() -> None:
+    record = invented.evidence(invented.TWO_NODES, writer=invented.master_writes)
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert plain[0].endswith("digit: NUMA node of the thread")
+    assert plain[1].endswith("0" * 38)
+    assert plain[2].endswith("0" * 19 + "1" * 19)
+
+
+def test_touch_map_picture_tells_of_its_two_runs() -> None:
+    record = invented.evidence(
+        invented.TWO_NODES, writer=lambda owner, page: owner, users=lambda owner, page: [0, 7]
+    )
+    plain = [line.plain for line in touch_map_picture(parse(record), 65, with_homes=True)]
+    notes = [line.strip() for line in plain[4:]]
+    assert notes[0] == "* pages that several NUMA nodes use"
+    assert " ".join(notes[1:]).startswith("'lives on' was seen in another run than the rows above")
+    assert all(len(line) <= 65 for line in plain)
+
+
+def test_a_runtimes_warning_is_told_once() -> None:
+    told: set[str] = set()
+    words = "OMP: Warning #192: no such domain.  Using granularity=core instead"
+    first = f"2 threads. libomp said: {words}. libgomp said: Invalid value."
+    assert explain.without_repeated_warnings(first, told) == first
+    assert (
+        explain.without_repeated_warnings(f"4 threads. libomp said: {words}.", told)
+        == "4 threads. libomp said the same."
+    )
+    other = "8 threads. libgomp said: Another."
+    assert explain.without_repeated_warnings(other, told) == other
+    assert explain.without_repeated_warnings("Nobody said a word.", told) == "Nobody said a word."
+
+
+# ---- labs ---------------------------------------------------------------------------
+
+
+def test_a_lab_is_chosen_once_by_any_of_its_names(labs: dict[str, Lab]) -> None:
+    for name in ("1", "01", "01_first_touch", "first_touch", "labs/01_first_touch/"):
+        assert [lab.name for lab in choose_labs(labs, [name])] == ["01_first_touch"], name
+    assert len(choose_labs(labs, ["01", "01_first_touch"])) == 1
+    assert choose_labs(labs, []) == list(labs.values())
+
+
+def test_the_lab_as_declared(kit_root: Path) -> None:
+    lab = load_lab(kit_root / "labs/01_first_touch")
+    assert lab.max_points == 10
+    assert {c.name: c.points for c in lab.criteria} == {
+        "correct": 2, "shared_out": 1, "touched_where_used": 2, "local_pages": 2, "speedup": 2,
+        "efficiency": 1,
+    }  # fmt: skip

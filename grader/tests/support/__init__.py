@@ -1,0 +1,1 @@
+"""What tests share: the kit started as a user does, invented records, courses, nodes."""

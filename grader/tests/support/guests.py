@@ -1,0 +1,46 @@
+"""Virtual nodes as tests boot them and run commands in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalab.kit import Kit, find_kit
+from numalab.machines.machine import (
+    find_machine,
+    gallery_folder,
+    load_gallery,
+)  # fmt: skip
+from numalab.virtual import guest, plan
+from numalab.virtual.guest import Guest, Share
+from numalab.virtual.session import guest_environment
+
+GALLERY = sorted(load_gallery(gallery_folder(find_kit("gnu"))))
+
+
+LIMIT_S = 240
+
+
+@dataclass(frozen=True)
+class Output:
+    code: int
+    out: str
+    err: str
+
+
+def run(node: Guest, *command: str, **environment: str) -> Output:
+    out, err = bytearray(), bytearray()
+    variables = guest_environment({"PATH": "/usr/bin:/usr/sbin"} | environment, node.name, None)
+    ended = node.run(command, "/", variables, out.extend, err.extend, limit_s=LIMIT_S)
+    assert ended is not None and not ended.refused, (ended, err)
+    return Output(ended.code or 128 + ended.signal * bool(ended.signal), out.decode(), err.decode())
+
+
+def text(node: Guest, *command: str, **environment: str) -> str:
+    done = run(node, *command, **environment)
+    assert done.code in (0, 128), done
+    return done.out
+
+
+def start(kit: Kit, name: str, *shares: Share, wish: plan.Wish | None = None) -> Guest:
+    ready, store = plan.make_plan(kit, find_machine(kit, name), shares, wish or plan.Wish(), print)
+    return guest.boot(ready, store, print)

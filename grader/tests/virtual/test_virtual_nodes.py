@@ -1,0 +1,368 @@
+"""Virtual nodes, booted: that programs see the machine that its file describes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.commands import SOON_LIMIT_S
+from support.guests import GALLERY, run, start, text
+
+from numalab.kit import Kit
+from numalab.machines.hwloc_xml import import_xml
+from numalab.machines.machine import (
+    Machine,
+    find_machine,
+    parse_machine,
+)  # fmt: skip
+from numalab.pu_lists import kernel_pus
+from numalab.virtual import guest, host, plan, snapshots
+from numalab.virtual.guest import Guest, Share
+from numalab.virtual.kernel import find_kernel
+
+# ---- the machine that programs see ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=GALLERY)
+def node(kit: Kit, request: pytest.FixtureRequest) -> Iterator[Guest]:
+    with start(kit, request.param) as found:
+        yield found
+
+
+def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
+    exported = folder / "node.xml"
+    exported.write_text(text(node, "lstopo-no-graphics", "--of", "xml"))
+    return parse_machine(import_xml(exported, "node"), folder / "node.toml")
+
+
+def test_lstopo_shows_the_machine(node: Guest, tmp_path: Path) -> None:
+    described, seen = node.plan.machine, seen_by_hwloc(node, tmp_path)
+    packages = dict(zip(
+        [place.package for place in seen.pu_table],
+        [place.package for place in described.pu_table], strict=True,
+    ))  # fmt: skip
+    assert len(packages) == len(set(packages.values())) == described.packages
+    for own, other in zip(described.pu_table, seen.pu_table, strict=True):
+        assert own.package == packages[other.package]
+        assert own.numa_node == other.numa_node
+    siblings = {core.pus for one in described.numa_nodes for core in one.cores}
+    assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
+
+
+def test_numactl_shows_nodes_and_distances(node: Guest) -> None:
+    shown = text(node, "numactl", "-H")
+    machine = node.plan.machine
+    assert f"available: {len(machine.numa_nodes)} nodes" in shown
+    for one in machine.numa_nodes:
+        found = re.search(rf"^node {one.number} cpus: ?([\d ]*)$", shown, re.MULTILINE)
+        assert found, shown
+        assert tuple(map(int, found[1].split())) == one.pus
+    rows = re.findall(r"^ +\d+: +([\d ]+)$", shown, re.MULTILINE)
+    assert tuple(tuple(map(int, row.split())) for row in rows) == machine.guest_distances()
+
+
+def test_lscpu_shows_packages_and_siblings(node: Guest) -> None:
+    machine = node.plan.machine
+    rows = [
+        tuple(map(int, row.split(",")))
+        for row in text(node, "lscpu", "-p=CPU,SOCKET,NODE,CORE").splitlines()
+        if not row.startswith("#")
+    ]
+    assert [row[0] for row in rows] == list(range(machine.pus))
+    assert len({row[1] for row in rows}) == machine.packages
+    assert [row[2] for row in rows] == [place.numa_node for place in machine.pu_table]
+    assert len({row[3] for row in rows}) == machine.cores
+
+
+def test_l3_caches_are_shared_as_described(kit: Kit) -> None:
+    """Where a cache has two PUs or more after scaling down."""
+    with start(kit, "nebula", wish=plan.Wish(cores_per_node=4)) as node:
+        shown = text(
+            node, "sh", "-c", "cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list"
+        )
+    groups = [group for one in node.plan.machine.numa_nodes for group in one.core_groups]
+    wanted = {frozenset(pu for core in group for pu in core.pus) for group in groups}
+    assert len(wanted) == 16
+    assert {kernel_pus(shared) for shared in shown.splitlines()} == wanted
+
+
+# ---- placement, as programs get it -------------------------------------------------------------
+
+C_PROGRAM = r"""
+#define _GNU_SOURCE
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+int main(void)
+{
+#pragma omp parallel
+#pragma omp critical
+    printf("%d %d\n", omp_get_thread_num(), sched_getcpu());
+}
+"""
+FORTRAN_PROGRAM = """
+program where
+   use, intrinsic :: iso_c_binding, only: c_int
+   use omp_lib, only: omp_get_thread_num
+   implicit none
+   interface
+      integer(c_int) function sched_getcpu() bind(c)
+         import :: c_int
+      end function
+   end interface
+   !$omp parallel
+   !$omp critical
+   print '(i0, 1x, i0)', omp_get_thread_num(), sched_getcpu()
+   !$omp end critical
+   !$omp end parallel
+end program
+"""
+PROGRAMS = ("gcc-libomp", "clang-libomp", "gfortran-libomp", "gcc-libgomp", "gfortran-libgomp")
+
+
+def llvm_folder() -> Path:
+    return sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so"))[-1].parent
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "where.c").write_text(C_PROGRAM)
+    (folder / "where.f90").write_text(FORTRAN_PROGRAM)
+    llvm = llvm_folder()
+    clang = sorted((llvm.parent / "bin").glob("clang"))
+    link = [f"-L{llvm}", f"-Wl,-rpath,{llvm}"]
+    for name, command in {
+        "gcc-libomp": ["gcc", "-fopenmp", "where.c", *link],
+        "clang-libomp": [str(clang[0]) if clang else "clang", "-fopenmp", "where.c", *link],
+        "gfortran-libomp": ["gfortran", "-fopenmp", "where.f90", *link, "-lomp"],
+        "gcc-libgomp": ["gcc", "-fopenmp", "where.c"],
+        "gfortran-libgomp": ["gfortran", "-fopenmp", "where.f90"],
+    }.items():
+        subprocess.run([*command, "-o", name], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["hydra", "westmere-ep"])
+def two_packages(
+    kit: Kit, request: pytest.FixtureRequest, programs: Path
+) -> Iterator[tuple[Guest, Path]]:
+    """Interleaved numbering, and consecutive with SMT."""
+    with start(kit, request.param, Share(programs)) as found:
+        yield found, programs
+
+
+def packages_of_threads(node: Guest, program: Path, threads: int, **environment: str) -> list[int]:
+    """The package that each thread runs on, by its number."""
+    shown = text(node, str(program), OMP_NUM_THREADS=str(threads), **environment)
+    where = dict(map(int, line.split()) for line in shown.splitlines())
+    assert sorted(where) == list(range(threads)), shown
+    table = node.plan.machine.pu_table
+    return [table[where[thread]].package for thread in range(threads)]
+
+
+LIBOMP = [name for name in PROGRAMS if name.endswith("libomp")]
+
+
+@pytest.mark.parametrize("program", LIBOMP)
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param({"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}, id="close"),
+        pytest.param({"KMP_AFFINITY": "granularity=fine,compact"}, id="compact"),
+    ],
+)
+def test_libomp_keeps_half_a_team_on_one_package(
+    two_packages: tuple[Guest, Path], program: str, environment: dict[str, str]
+) -> None:
+    node, folder = two_packages
+    threads = node.plan.machine.cores // 2
+    found = packages_of_threads(node, folder / program, threads, **environment)
+    assert len(set(found)) == 1, found
+
+
+@pytest.mark.parametrize("program", LIBOMP)
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param({"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}, id="spread"),
+        pytest.param({"KMP_AFFINITY": "granularity=fine,scatter"}, id="scatter"),
+    ],
+)
+def test_libomp_spreads_half_a_team_over_both_packages(
+    two_packages: tuple[Guest, Path], program: str, environment: dict[str, str]
+) -> None:
+    node, folder = two_packages
+    threads = node.plan.machine.cores // 2
+    found = packages_of_threads(node, folder / program, threads, **environment)
+    assert found.count(0) == found.count(1) == threads // 2, found
+
+
+@pytest.mark.parametrize("program", ["gcc-libgomp", "gfortran-libgomp"])
+def test_libgomp_orders_cores_by_pu_number(two_packages: tuple[Guest, Path], program: str) -> None:
+    """So `close` alternates between packages where the numbering does."""
+    node, folder = two_packages
+    threads = node.plan.machine.cores // 2
+    found = packages_of_threads(
+        node, folder / program, threads, OMP_PLACES="cores", OMP_PROC_BIND="close"
+    )
+    wanted = [place.package for place in node.plan.machine.pu_table[:threads]]
+    assert found == wanted
+    assert len(set(found)) == (2 if node.name == "hydra" else 1)
+
+
+def test_libgomp_spreads_over_sockets(two_packages: tuple[Guest, Path]) -> None:
+    node, folder = two_packages
+    found = packages_of_threads(
+        node, folder / "gcc-libgomp", 2, OMP_PLACES="sockets", OMP_PROC_BIND="spread"
+    )
+    assert found == [0, 1]
+
+
+def test_mpiexec_binds_ranks_to_packages(two_packages: tuple[Guest, Path]) -> None:
+    node, _ = two_packages
+    shown = text(
+        node, "mpiexec", "-bind-to", "socket", "-n", "2",
+        "grep", "Cpus_allowed_list", "/proc/self/status",
+    )  # fmt: skip
+    masks = [kernel_pus(line.split()[1]) for line in shown.splitlines()]
+    table = node.plan.machine.pu_table
+    packages = [{table[pu].package for pu in mask} for mask in masks]
+    assert sorted(map(sorted, packages)) == [[0], [1]], shown
+    assert all(len(mask) == node.plan.machine.pus // 2 for mask in masks)
+
+
+def test_memory_goes_where_numactl_binds_it(two_packages: tuple[Guest, Path]) -> None:
+    node, _ = two_packages
+    for number in (0, 1):
+        shown = text(
+            node, "numactl", f"--membind={number}", "--cpunodebind=0",
+            "sh", "-c", "numactl -s; grep -c . /proc/self/numa_maps",
+        )  # fmt: skip
+        assert re.search(rf"^membind: {number} *$", shown, re.MULTILINE), shown
+
+
+# ---- a guest's manners --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def laptop(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Guest, Path]]:
+    folder = tmp_path_factory.mktemp("seen")
+    (folder / "text").write_text("as it was")
+    (folder / "out").mkdir()
+    shares = [Share(folder, cached=False), Share(folder / "out", writable=True)]
+    with start(kit, "laptop", *shares) as found:
+        yield found, folder
+
+
+def test_folders_are_seen_and_only_one_can_be_written(laptop: tuple[Guest, Path]) -> None:
+    node, folder = laptop
+    assert text(node, "cat", f"{folder}/text") == "as it was"
+    done = run(node, "sh", "-c", f"echo x >{folder}/text; echo y >{folder}/out/new; id -u")
+    assert "Read-only file system" in done.err
+    assert (folder / "text").read_text() == "as it was"
+    assert (folder / "out" / "new").read_text() == "y\n"
+    assert run(node, "sh", "-c", "echo x >/usr/x").code != 0
+
+
+def test_the_guest_sees_a_changed_file_at_once(laptop: tuple[Guest, Path]) -> None:
+    node, folder = laptop
+    for content in ("first", "and a longer second"):
+        fresh = folder / "fresh"
+        fresh.unlink(missing_ok=True)
+        fresh.write_text(content)
+        assert text(node, "cat", str(fresh)) == content
+
+
+def test_home_and_secrets_are_not_seen(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    assert text(node, "ls", "-A", "/root").strip() == ""
+    assert run(node, "ls", "/home").code != 0
+    assert run(node, "cat", "/etc/shadow").code != 0
+
+
+def test_exit_codes_signals_and_both_outputs_come_back(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    done = run(node, "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.code, done.out, done.err) == (7, "out\n", "err\n")
+    out = bytearray()
+    ended = node.run(["sh", "-c", "kill -9 $$"], "/", {"PATH": "/usr/bin"}, out.extend, out.extend)
+    assert ended == guest.Ended(0, signal=9)
+
+
+def test_much_output_comes_whole(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    assert text(node, "head", "-c", "5000000", "/dev/zero") == "\0" * 5_000_000
+
+
+def test_what_a_command_leaves_behind_is_ended(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    assert text(node, "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo done") == "done\n"
+    # On a busy host they take a moment to be gone; and so may what was just listed be.
+    list_all = "cat /proc/[0-9]*/comm 2>/dev/null || true"
+    deadline = time.monotonic() + SOON_LIMIT_S
+    while "sleep" in (running := text(node, "sh", "-c", list_all)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "sleep" not in running and "sh" in running.split()
+
+
+def test_a_command_beyond_its_limit_is_ended(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    nothing = bytearray()
+    command = ["sh", "-c", "trap '' INT TERM; sleep 1000"]
+    ended = node.run(command, "/", {"PATH": "/usr/bin"}, nothing.extend, nothing.extend, limit_s=1)
+    assert ended is None
+    assert text(node, "echo", "alive") == "alive\n"
+
+
+def test_a_program_that_is_not_there_is_refused(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    nothing = bytearray()
+    ended = node.run(["/no/such"], "/", {}, nothing.extend, nothing.extend)
+    assert ended is not None and ended.refused == 2
+
+
+def test_the_clock_is_right(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    before_s = time.time()
+    found_s = int(text(node, "date", "+%s"))
+    assert before_s - 5 < found_s < time.time() + 5
+
+
+# ---- coming up, or not -----------------------------------------------------------------------
+
+
+def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
+    kit: Kit, tmp_path: Path
+) -> None:
+    wish = plan.Wish(cores_per_node=1)
+    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
+    store = snapshots.Store(tmp_path)
+    said: list[str] = []
+    with guest.boot(ready, store, said.append) as node:
+        assert not node.from_snapshot
+    (kept,) = tmp_path.iterdir()
+    with guest.boot(ready, store, said.append) as node:
+        assert node.from_snapshot
+        assert text(node, "nproc") == "2\n"
+    kept.write_bytes(kept.read_bytes()[:100_000])
+    with guest.boot(ready, store, said.append) as node:
+        assert not node.from_snapshot
+        assert text(node, "nproc") == "2\n"
+    assert said == ["booting hydra", "waking hydra", "waking hydra", "booting hydra"]
+
+
+def test_snapshots_of_all_machines_differ(kit: Kit) -> None:
+    kernel = find_kernel(host.cache_folder() / "kernels", None, print)
+    keys = set()
+    for name in GALLERY:
+        for cores in (1, 2):
+            machine = find_machine(kit, name).scaled(cores)
+            for memory in (256, 512):
+                made = guest.Plan(machine, memory, "tcg", kernel, b"init", 0, (), 1.0)
+                keys.add(made.key(guest.find_qemu(), made.initrd()))
+    assert len(keys) == 4 * len(GALLERY)

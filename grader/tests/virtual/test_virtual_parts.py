@@ -1,0 +1,495 @@
+"""What virtual nodes are made of, without starting any."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import lzma
+import os
+import socket
+import stat
+import struct
+from pathlib import Path
+
+import pytest
+
+from numalab.errors import KitError, UserError
+from numalab.judging.audit import complaints, is_refuted
+from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
+from numalab.kit import find_kit
+from numalab.labs.declaration import Lab
+from numalab.machines.machine import Machine, gallery_folder, load_gallery
+from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
+from numalab.virtual.guest import Share
+
+GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
+
+
+# ---- the table of processors and the archives ----------------------------------------
+
+
+def table_entries(table: bytes) -> list[tuple[int, int, int]]:
+    """(uid, APIC id, flags) of the processors in an ACPI MADT."""
+    found, at = [], 44
+    while at < len(table):
+        kind, length = table[at], table[at + 1]
+        if kind == 0:
+            found.append(struct.unpack_from("<BBI", table, at + 2))
+        at += length
+    assert at == len(table)
+    return found
+
+
+def test_processors_are_listed_in_the_order_of_their_numbers() -> None:
+    table = initramfs.processor_table([0, 16, 1, 17])
+    assert table[:4] == b"APIC"
+    assert struct.unpack_from("<I", table, 4)[0] == len(table)
+    assert sum(table) % 256 == 0
+    assert [(apic, flags) for _, apic, flags in table_entries(table)] == [
+        (0, 1), (16, 1), (1, 1), (17, 1)
+    ]  # fmt: skip
+    # A processor's other number is its rank in QEMU's order.
+    assert [uid for uid, _, _ in table_entries(table)] == [0, 2, 1, 3]
+
+
+def test_the_table_replaces_qemus_own() -> None:
+    table = initramfs.processor_table([0])
+    assert table[10:24] == b"BOCHS BXPC    "
+    assert struct.unpack_from("<I", table, 24)[0] > 1  # QEMU's revision
+
+
+def members(archive: bytes) -> dict[str, tuple[int, bytes]]:
+    found, at = {}, 0
+    while True:
+        assert archive[at : at + 6] == b"070701"
+        fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
+        mode, size, name_size = fields[1], fields[6], fields[11]
+        name = archive[at + 110 : at + 110 + name_size - 1].decode()
+        at += (110 + name_size + 3) // 4 * 4
+        if name == "TRAILER!!!":
+            return found
+        found[name] = (mode, archive[at : at + size])
+        at += (size + 3) // 4 * 4
+
+
+def test_archives_can_be_read_back() -> None:
+    found = members(initramfs.initramfs(b"ELF", {"virtio": b"12345", "9p": b""}))
+    assert found["init"] == (stat.S_IFREG | 0o755, b"ELF")
+    assert found["modules/order"][1] == b"virtio.ko\n9p.ko\n"
+    assert found["modules/virtio.ko"][1] == b"12345"
+    assert stat.S_ISCHR(found["dev/console"][0])
+    found = members(initramfs.acpi_archive({"madt": b"table"}))
+    assert found["kernel/firmware/acpi/madt.aml"][1] == b"table"
+
+
+# ---- QEMU's command line -------------------------------------------------------------
+
+
+def test_apic_ids_have_fields_of_whole_bits() -> None:
+    shape = qemu.Shape(sockets=2, dies=1, cores=6, threads=2)
+    assert shape.apic_id(qemu.Position(0, 0, 5, 1)) == 0b0_101_1
+    assert shape.apic_id(qemu.Position(1, 0, 0, 0)) == 0b1_000_0
+    assert qemu.Shape(2, 3, 4, 1).apic_id(qemu.Position(1, 2, 3, 0)) == 0b1_10_11
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("cores", [1, 2, 3, 100])
+def test_every_pu_has_its_place(machine: Machine, cores: int) -> None:
+    scaled = machine.scaled(cores)
+    shape, at = qemu.shape_of(scaled), qemu.positions(scaled)
+    assert sorted(at) == list(range(scaled.pus))
+    assert shape.sockets * shape.dies * shape.cores * shape.threads == scaled.pus
+    assert len(set(qemu.apic_ids(scaled))) == scaled.pus
+    assert qemu.apic_ids(scaled)[0] == 0  # the processor that boots is PU 0
+    for pu, place in enumerate(scaled.pu_table):
+        assert (at[pu].socket, at[pu].thread) == (place.package, place.thread)
+    # Linux takes dies of one PU for packages.
+    assert shape.dies == 1 or shape.cores * shape.threads > 1
+
+
+def command_line(machine: Machine, shares: list[tuple[str, bool]]) -> list[str]:
+    devices = qemu.Devices(7, 8, 9, shares)
+    return qemu.command_line("qemu", machine, 256, "tcg", "/k", True, "quiet", devices)
+
+
+def test_command_line_has_nodes_processors_and_distances() -> None:
+    line = command_line(GALLERY["hydra"].scaled(1), [])
+    numa = [line[i + 1] for i, word in enumerate(line) if word == "-numa"]
+    assert "cpu,node-id=0,socket-id=0,core-id=0,thread-id=0" in numa
+    assert "cpu,node-id=1,socket-id=1,core-id=0,thread-id=0" in numa
+    assert "dist,src=0,dst=1,val=21" in numa
+    assert line[line.index("-smp") + 1] == "2,sockets=2,dies=1,cores=1,threads=1"
+    assert line[line.index("-m") + 1] == "512M"
+
+
+def test_folders_are_read_only_unless_said_and_may_hold_commas() -> None:
+    line = command_line(GALLERY["laptop"], [("/a,b", False), ("/out", True)])
+    fsdev = [line[i + 1] for i, word in enumerate(line) if word == "-fsdev"]
+    assert "path=/a,,b," in fsdev[0] and "readonly=on" in fsdev[0]
+    assert "path=/out," in fsdev[1] and "readonly=off" in fsdev[1]
+
+
+def test_an_emulated_machine_raises_its_processors_itself() -> None:
+    words = qemu.kernel_command_line("tcg", 2_000_000)
+    assert "maxcpus=1" in words and "tsc_early_khz=2000000" in words and "lpj=8000000" in words
+    assert "tsc_early" not in qemu.kernel_command_line("tcg", 0)
+    assert "maxcpus" not in qemu.kernel_command_line("kvm", 2_000_000)
+
+
+# ---- kernels -------------------------------------------------------------------------
+
+
+def module(*needs: str) -> bytes:
+    return b"\x7fELF\0license=GPL\0depends=" + ",".join(needs).encode() + b"\0name=x\0"
+
+
+def order(files: dict[str, bytes], builtin: tuple[str, ...] = ()) -> list[str]:
+    names = {kernel.module_name(path): path for path in files}
+    return list(kernel.load_order(files.__getitem__, names, builtin, "6.1"))
+
+
+def test_modules_come_after_those_that_they_need() -> None:
+    files = {
+        "net/9p/9pnet.ko": module(),
+        "net/9p/9pnet_virtio.ko.xz": lzma.compress(module("9pnet", "virtio-ring")),
+        "fs/9p/9p.ko.gz": gzip.compress(module("9pnet")),
+        "virtio_ring.ko": module(),
+        "virtio-console.ko": module("virtio_ring"),
+    }
+    found = order(files, builtin=("virtio_pci",))
+    assert found.index("virtio_ring") < found.index("9pnet_virtio") < found.index("9p")
+    assert set(found) == {"9pnet", "9pnet_virtio", "virtio_ring", "9p", "virtio_console"}
+
+
+def test_a_kernel_without_9p_is_refused_with_advice() -> None:
+    with pytest.raises(UserError, match=r"no module 9pnet_virtio.*--guest-kernel FILE"):
+        order({}, builtin=("virtio_pci",))
+
+
+def test_what_is_no_kernel_is_said_to_be_none(tmp_path: Path) -> None:
+    junk = tmp_path / "vmlinuz"
+    junk.write_bytes(b"x" * 4096)
+    with pytest.raises(UserError, match="no Linux kernel"):
+        kernel.from_file(tmp_path, junk)
+    with pytest.raises(UserError, match="No such file"):
+        kernel.from_file(tmp_path, tmp_path / "none")
+    assert not kernel.has_pvh_entry(b"x" * 4096)
+    with pytest.raises(KitError, match="decompressed"):
+        kernel.decompress(b"\xfd7zXZ\0broken")
+
+
+def test_a_damaged_kept_kernel_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "6.1-0000").mkdir()
+    (tmp_path / "6.1-0000" / "kernel.json").write_text("{")
+    monkeypatch.setattr(kernel, "_installed", lambda store: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match=r"without apt none.*--guest-kernel"):
+        kernel.find_kernel(tmp_path, None, print)
+
+
+# ---- what the host keeps -------------------------------------------------------------
+
+
+def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, ran = tmp_path / "probe", tmp_path / "ran"
+    probe.write_text(
+        f"#!/bin/sh\necho x >>{ran}\n"
+        'echo \'{"tsc_khz": 2, "kvm": false, "why": "a loop did not end"}\'\n'
+    )
+    probe.chmod(0o755)
+    for _ in range(2):
+        assert host.examine(probe, tmp_path) == host.Host(2, False, "a loop did not end")
+    assert ran.read_text() == "x\n"
+    monkeypatch.setattr(host, "_kvm_access", lambda: "0:104:20660:True")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\n"
+    monkeypatch.setattr(host, "_boot_id", lambda: "another")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\nx\n"
+    (tmp_path / "host.json").write_text("{")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\nx\nx\n"
+    probe.write_text("#!/bin/sh\nexit 1\n")
+    monkeypatch.setattr(host, "_boot_id", lambda: "a third")
+    with pytest.raises(KitError, match="can't be examined"):
+        host.examine(probe, tmp_path)
+
+
+def test_a_cache_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    with pytest.raises(UserError, match=r"/proc/nowhere/numalab.*XDG_CACHE_HOME"):
+        host.cache_folder()
+
+
+def keep(store: snapshots.Store, key: str, content: bytes) -> None:
+    with store.writing(key) as file:
+        assert file is not None
+        os.write(file, content)
+
+
+def test_snapshots_appear_whole_and_the_oldest_go(tmp_path: Path) -> None:
+    store = snapshots.Store(tmp_path / "s", most_bytes=250)
+    for number, key in enumerate(("a", "b")):
+        keep(store, key, b"x" * 100)
+        os.utime(tmp_path / "s" / f"{key}.state", (number, number))
+    file = store.open("a")  # now used after b
+    assert file is not None
+    assert os.read(file, 200) == b"x" * 100
+    os.close(file)
+    keep(store, "c", b"y" * 100)
+    assert {path.name for path in (tmp_path / "s").iterdir()} == {"a.state", "c.state"}
+    with pytest.raises(KeyboardInterrupt), store.writing("d"):
+        raise KeyboardInterrupt
+    assert store.open("d") is None
+    store.drop("a")
+    assert store.open("a") is None
+
+
+# ---- what is decided before a start --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "pus"),
+    [("hydra", 2, 8), ("nebula", 2, 16), ("uv1000", 2, 32), ("westmere-ex", 2, 16),
+     ("laptop", 2, 4), ("nhm", 2, 8), ("hydra", 16, 32), ("nebula", 16, 64)],
+)  # fmt: skip
+def test_scale_follows_the_host(name: str, cores: int, pus: int) -> None:
+    assert plan.scale(GALLERY[name], plan.Wish(), cores, "tcg").pus == pus
+
+
+def test_scale_follows_the_wish() -> None:
+    uv1000 = GALLERY["uv1000"]
+    assert plan.scale(uv1000, plan.Wish(full=True), 2, "tcg") is uv1000
+    assert plan.scale(uv1000, plan.Wish(cores_per_node=4), 2, "tcg").pus == 64
+    assert plan.scale(uv1000, plan.Wish(), 8, "kvm").pus == 128
+
+
+def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
+    hydra = GALLERY["hydra"]
+    assert plan.node_memory_mib(hydra, plan.Wish(), 20_000) == plan.NODE_MEMORY_MIB
+    assert plan.node_memory_mib(hydra, plan.Wish(), 900) == 192
+    with pytest.raises(UserError, match=r"hydra with 2 NUMA nodes needs 620 MiB.*500 MiB"):
+        plan.node_memory_mib(hydra, plan.Wish(), 500)
+    with pytest.raises(UserError, match="8492 MiB"):
+        plan.node_memory_mib(hydra, plan.Wish(node_memory_mib=4096), 8_000)
+    with pytest.raises(UserError, match="--node-memory 8"):
+        plan.node_memory_mib(hydra, plan.Wish(node_memory_mib=8), 8_000)
+
+
+def test_what_is_smaller_is_said() -> None:
+    note = plan.scaling_note(GALLERY["hydra"].scaled(4), 256)
+    assert "4 of 16 cores a NUMA node (8 PUs), 256 MiB" in note
+
+
+def test_the_writable_folder_wins_over_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    both = [Share(Path("/w/out")), Share(Path("/w/out"), writable=True)]
+    assert plan.combine(both) == (both[1],)
+
+
+def test_a_home_among_the_programs_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert Path("/usr") in plan.toolchain_folders()
+    monkeypatch.setenv("HOME", "/usr/home")
+    assert Path("/usr") not in plan.toolchain_folders()
+
+
+def test_silence_counts_from_an_unanswered_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    heart = guest._Heart()
+    assert not heart.is_due(1) and not heart.has_stopped(1000)
+    assert heart.is_due(1000)  # this process was stopped for long
+    assert not heart.is_due(1001) and not heart.has_stopped(1001)
+    assert heart.has_stopped(1000 + guest.SILENCE_LIMIT_S + 1)
+    heart.beats(1002)
+    assert not heart.has_stopped(5000)
+
+
+def test_folders_within_others_are_not_shared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    combined = plan.combine(
+        [Share(Path("/w/in")), Share(Path("/w")), Share(Path("/w/out"), writable=True)]
+    )
+    assert [str(share.path) for share in combined] == ["/w", "/w/out"]
+    for path in ("/home/u", "/home", "/"):
+        with pytest.raises(UserError, match="home folder"):
+            plan.combine([Share(Path(path))])
+    assert plan.combine([Share(Path("/home/u/work"))])
+    with pytest.raises(UserError, match="8 folders"):
+        plan.combine([Share(Path(f"/f{number}")) for number in range(9)])
+
+
+def test_the_current_folder_may_not_be_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(UserError, match=r"Change to a folder of its own below it"):
+        session.shares_for(tmp_path, None, [])
+    (tmp_path / "w").mkdir()
+    assert session.shares_for(tmp_path / "w", None, []) == [Share(tmp_path / "w")]
+    with pytest.raises(UserError, match=r"--share .*: there is no such folder"):
+        session.shares_for(tmp_path / "w", None, [tmp_path / "none"])
+    with pytest.raises(UserError, match="--results"):
+        session.results_folder(Path("/proc/none"))
+
+
+def test_the_guest_gets_no_job_and_no_home() -> None:
+    found = session.guest_environment(
+        {"SLURM_JOB_ID": "1", "PMI_RANK": "0", "HOME": "/home/u", "OMP_PLACES": "cores"},
+        "hydra", Path("/out"),
+    )  # fmt: skip
+    assert found["OMP_PLACES"] == "cores" and found["NUMALAB_RESULTS"] == "/out"
+    assert found["NUMALAB_MACHINE"] == "hydra" and found["HOME"] == "/root"
+    assert not any(key.startswith(("SLURM", "PMI")) for key in found)
+
+
+def test_why_a_command_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "a.out"
+    program.write_text("text")
+    hidden, seen = [Share(Path("/usr"))], [Share(tmp_path)]
+
+    def why(reason: int, command: str, shares: list[Share]) -> str:
+        return session.why_refused(reason, command, tmp_path, shares)
+
+    assert "does not see it" in why(errno.ENOENT, str(program), hidden)
+    assert "--share DIR" in why(errno.ENOENT, "./a.out", hidden)
+    assert "no command nosuch" in why(errno.ENOENT, "nosuch", seen)
+    assert "no program ./none" in why(errno.ENOENT, "./none", seen)
+    assert "chmod +x" in why(errno.EACCES, "./a.out", seen)
+    assert "#!" in why(errno.ENOEXEC, "./a.out", seen)
+    assert "interpreter or loader" in why(errno.ENOENT, "./a.out", seen)
+
+
+# ---- the line to the guest -----------------------------------------------------------
+
+
+def test_frames_arrive_whole_however_they_are_cut() -> None:
+    ours, theirs = socket.socketpair()
+    end = channel.Channel(ours)
+    whole = struct.pack("<BI", channel.OUTPUT, 5) + b"hello" + struct.pack("<BI", channel.PONG, 0)
+    theirs.sendall(whole[:7])
+    assert end.receive_ready() == []
+    theirs.sendall(whole[7:])
+    assert end.receive_ready() == [
+        channel.Frame(channel.OUTPUT, b"hello"), channel.Frame(channel.PONG, b"")
+    ]  # fmt: skip
+    theirs.sendall(whole)
+    pong = end.wait_for(channel.PONG, 5)
+    assert pong == channel.Frame(channel.PONG, b"")
+    assert end.wait_for(channel.PONG, 0.01) is None
+    theirs.close()
+    with pytest.raises(channel.ChannelClosed):
+        end.wait_for(channel.PONG, 5)
+    with pytest.raises(channel.ChannelClosed):
+        end.receive_ready()
+    end.close()
+
+
+def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
+    header = (kit_root / "common/guest/protocol.h").read_text()
+    for name in ("WRITE", "LINK", "MOUNT", "CLOCK", "PING", "RUN", "INPUT", "SIGNAL", "WINDOW",
+                 "READY", "PONG", "OUTPUT", "ERRORS", "CONSUMED", "REFUSED", "ENDED"):  # fmt: skip
+        assert f"NUMALAB_GUEST_{name} '{chr(getattr(channel, name))}'" in " ".join(header.split())
+    assert f'NUMALAB_GUEST_PORT "{qemu.PORT}"' in header
+
+
+# ---- verdicts from several places ----------------------------------------------------
+
+
+def criterion(
+    name: str, status: Status, points: int = 2, kind: str = "evidence"
+) -> CriterionVerdict:
+    earned = points if status == "pass" else 0
+    return CriterionVerdict(name, kind, status, "why", earned, points)  # type: ignore[arg-type]
+
+
+def verdict(*criteria: CriterionVerdict) -> Verdict:
+    return Verdict("lab", "c", "submission", criteria)
+
+
+def places(found: Verdict) -> list[tuple[str, str, str]]:
+    return [(c.name, c.where, c.status) for c in found.criteria]
+
+
+HERE = verdict(
+    criterion("correct", "pass", kind="correctness"),
+    criterion("touched", "pass"),
+    criterion("local", "not_gradable"),
+    criterion("speedup", "not_gradable", kind="timing"),
+)
+
+
+def there(touched: Status = "pass", local: Status = "pass", correct: Status = "error") -> Verdict:
+    return verdict(
+        criterion("correct", correct, kind="correctness"),
+        criterion("touched", touched),
+        criterion("local", local),
+        criterion("speedup", "not_gradable", kind="timing"),
+    )
+
+
+def test_a_machine_fills_in_what_this_node_can_not_show() -> None:
+    found = with_machine(HERE, there(), "hydra", only={"local"})
+    assert places(found) == [
+        ("correct", "here", "pass"), ("touched", "here", "pass"), ("local", "hydra", "pass"),
+        ("speedup", "here", "not_gradable"),
+    ]  # fmt: skip
+    assert (found.points, found.max_points, found.ungraded_points) == (6, 8, 2)
+
+
+def test_a_named_machine_is_told_beside_this_node_and_points_count_once() -> None:
+    found = with_machine(HERE, there(), "hydra", only=None)
+    found = with_machine(found, there(touched="fail"), "nebula", only=None)
+    assert [p for p in places(found) if p[0] == "touched"] == [
+        ("touched", "here", "pass"), ("touched", "hydra", "pass"), ("touched", "nebula", "fail")
+    ]  # fmt: skip
+    assert found.status == "fail"
+    assert (found.points, found.max_points, found.ungraded_points) == (4, 8, 2)
+
+
+def test_wrong_results_on_a_machine_count() -> None:
+    found = with_machine(HERE, there(correct="fail"), "hydra", only={"local"})
+    assert ("correct", "hydra", "fail") in places(found)
+    assert found.points == 4
+
+
+def test_a_machine_that_could_not_be_had_is_no_point_lost() -> None:
+    found = with_machine(HERE, there("error", "error"), "hydra", only=None)
+    assert found.status == "error"
+    assert (found.points, found.max_points, found.ungraded_points) == (2, 8, 6)
+    found = with_machine(HERE, there(local="not_gradable"), "laptop", only={"local"})
+    assert places(found) == places(HERE)
+
+
+def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
+    names = [(c.name, c.kind, c.points) for c in first_touch.criteria]
+    handout = Verdict(
+        first_touch.name, "c", "handout",
+        tuple(
+            CriterionVerdict(name, kind, "fail" if "touch" in name else "pass", "", 0, points)
+            for name, kind, points in names
+            if kind != "timing" and name != "local_pages"
+        ),
+    )  # fmt: skip
+    assert complaints(first_touch, handout, {"here": 1}) == []
+    wrong = CriterionVerdict("local_pages", "evidence", "pass", "", 2, 2, where="hydra")
+    found = complaints(
+        first_touch,
+        Verdict(handout.lab, "c", "handout", (*handout.criteria, wrong)),
+        {"here": 1, "hydra": 2},
+    )
+    assert len(found) == 1 and "local_pages on hydra is 'pass'" in found[0]
+
+
+def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_touch: Lab) -> None:
+    def audited(touched: str) -> Verdict:
+        time = CriterionVerdict("speedup", "timing", "inconclusive", "", 0, 2)
+        touch = CriterionVerdict("touched_where_used", "evidence", touched, "", 0, 2)  # type: ignore[arg-type]
+        return Verdict(first_touch.name, "c", "handout", (touch, time))
+
+    assert not is_refuted(first_touch, audited("fail"), {"here": 1})
+    assert is_refuted(first_touch, audited("pass"), {"here": 1})
