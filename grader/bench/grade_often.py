@@ -24,8 +24,9 @@ from series import Appender, lines_of
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading import handed_in
-from numalab.grading.grade import Session, effort_for
+from numalab.grading.grade import Session
 from numalab.harness.monitor import describe_node
+from numalab.judging.effort import effort_for
 from numalab.judging.timing_rules import TIMING_RULES
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs

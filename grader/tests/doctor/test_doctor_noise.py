@@ -44,8 +44,8 @@ from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, Outcome, Results, RolePart
-from numalab.grading.grade import effort_for
 from numalab.harness.monitor import describe_node
+from numalab.judging.effort import effort_for
 from numalab.judging.judge import Timed
 from numalab.judging.sequential import CAREFUL, Thresholds, decide
 from numalab.kit import Kit

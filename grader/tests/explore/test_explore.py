@@ -22,7 +22,7 @@ from numalab.explore.intervals import Interval, compare, coverage, median_interv
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.kit import Kit
-from numalab.reports.report import make_console
+from numalab.terminal import make_console
 
 MIB = 2**20
 SCHEDULES = explore.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from numalab.evidence.read_record import validate
-from numalab.grading.grade import Session, effort_for, grade
+from numalab.grading.grade import Session, grade
 from numalab.harness.monitor import describe_node
+from numalab.judging.effort import effort_for
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 

@@ -23,8 +23,9 @@ from support.commands import (
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.read_record import parse
 from numalab.grading.elsewhere import grade_elsewhere, left_open, left_out
-from numalab.grading.grade import Session, effort_for, grade
+from numalab.grading.grade import Session, grade
 from numalab.harness.monitor import describe_node
+from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit

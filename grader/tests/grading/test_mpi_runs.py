@@ -17,8 +17,9 @@ from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Build
 from numalab.grading import grade as grading
 from numalab.grading import handed_in
-from numalab.grading.grade import Session, effort_for, grade
+from numalab.grading.grade import Session, grade
 from numalab.harness import monitor
+from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab

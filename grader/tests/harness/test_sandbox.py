@@ -21,11 +21,12 @@ import pytest
 from support.commands import assert_all_gone, assert_goes_away, grade_json, numalab_command
 
 from numalab.doctor.doctor import sandbox_finding
-from numalab.grading.grade import Session, effort_for
+from numalab.grading.grade import Session
 from numalab.harness.build import build_kit, configure
 from numalab.harness.compile_apart import bound_files, read_step, take
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox, Unable, find_sandbox, other_roots
+from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from numalab.evidence.record import Thread
-from numalab.judging.thread_goals import BadPlacement, reached, read_placement, team_of
+from numalab.judging.thread_goals import reached, team_of
+from numalab.labs.placement import BadPlacement, read_placement
 from numalab.reports.thread_map import thread_map
 from numalab.reports.touch_map import symbol
 

@@ -31,7 +31,7 @@ from numalab.learning.progress import (
     save_progress,
 )
 from numalab.learning.progress_report import progress_json, show_progress
-from numalab.reports.report import make_console
+from numalab.terminal import make_console
 
 AT = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support import invented
 
+from numalab import words
 from numalab.commands.suite import count_tests
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Mismatch
@@ -20,7 +21,7 @@ from numalab.reports.touch_map import touch_map_picture
 
 
 def test_percentages_are_100_only_when_all() -> None:
-    assert [explain.percent(x) for x in (0, 0.001, 0.999, 1)] == [
+    assert [words.percent(x) for x in (0, 0.001, 0.999, 1)] == [
         "0 %",
         "under 1 %",
         "over 99 %",

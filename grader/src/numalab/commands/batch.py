@@ -406,7 +406,7 @@ def status(kit: Kit, course_path: Path, watch: bool) -> None:
       ./numalab batch status course --watch
     """
     from numalab.course.jobs import runs
-    from numalab.reports.report import make_console
+    from numalab.terminal import make_console
 
     course = _course(course_path)
 

@@ -50,7 +50,7 @@ def list_command(kit: Kit) -> None:
     from rich.text import Text
 
     from numalab.machines.machine import gallery_folder, load_gallery
-    from numalab.reports.report import make_console, stripped
+    from numalab.terminal import make_console, stripped
 
     machines = load_gallery(gallery_folder(kit))
     if not machines:
@@ -114,9 +114,9 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from numalab.judging.explain import listed
     from numalab.machines.picture import distance_table, summary, terminal
-    from numalab.reports.report import stripped
+    from numalab.terminal import stripped
+    from numalab.words import listed
 
     parts: list[object] = [
         Text(f"{one.name}: {one.title}", style="bold"),
@@ -191,7 +191,7 @@ def show(
     """
     from numalab.machines.machine import find_machine
     from numalab.machines.picture import svg
-    from numalab.reports.report import make_console
+    from numalab.terminal import make_console
 
     one = find_machine(kit, name)
     if cores is not None:

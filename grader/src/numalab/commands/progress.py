@@ -11,6 +11,7 @@ from numalab.errors import wrapped
 from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
+from numalab.terminal import make_console, stripped
 
 
 @click.command(short_help="What you have done, and what comes next.")
@@ -40,7 +41,6 @@ def progress(kit: Kit, json_path: Path | None) -> None:
     from numalab.labs.hints import seen_hints
     from numalab.learning import progress_report
     from numalab.learning.progress import aside_path, is_damaged, load_progress
-    from numalab.reports import report
 
     root.check_json_target(json_path)
     labs = list(load_labs(kit.root).values())
@@ -51,8 +51,8 @@ def progress(kit: Kit, json_path: Path | None) -> None:
             f"begins a new one and keeps this one as {aside_path(kit.progress_file).name}."
         )
         click.echo(wrapped(f"numalab: {told}"), err=True)
-    console = report.make_console()
-    with report.stripped(console):
+    console = make_console()
+    with stripped(console):
         progress_report.show_progress(console, labs, found, hints)
     if json_path is not None:
         data = progress_report.progress_json(labs, found, hints)

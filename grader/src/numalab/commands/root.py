@@ -43,8 +43,10 @@ from numalab.exit_codes import (
 from numalab.files import partial_path, write_json, write_whole
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import NOBODY_ELSE, Turns, shared_node
+from numalab.judging.effort import effort_for
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
+from numalab.terminal import make_console, stripped
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.doctor.findings import Finding
@@ -143,7 +145,7 @@ def _labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     """A line that says what is going on: live at a terminal, else one line a step."""
-    from numalab.reports.report import make_console
+    from numalab.terminal import make_console
 
     console = make_console(to_stderr=True)
     if console.is_terminal:
@@ -328,7 +330,7 @@ def _edited_language(kit: Kit, lab: Lab) -> str:
 def _kernels(kit: Kit, labs: Sequence[Lab], choice: str) -> Iterator[tuple[Lab, str]]:
     """Which kernels to grade: labs x languages. choice: a language, "all", or "edited",
     which leaves out the one that is still the handout while the other is not."""
-    from numalab.reports.report import LANGUAGE_NAMES
+    from numalab.labs.declaration import LANGUAGE_NAMES
 
     for lab in labs:
         chosen = _edited_language(kit, lab) if choice == "edited" else choice
@@ -411,8 +413,7 @@ def _build_own_programs(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[
 def _with_mpi(kit: Kit, labs: Sequence[Lab], is_chosen: bool) -> list[Lab]:
     """The labs, without those on MPI where the kit was configured without. Raises UserError
     if is_chosen and one of them is left out."""
-    from numalab.doctor.doctor import MPI_REMEDY
-    from numalab.harness.build import mpi_of
+    from numalab.harness.build import MPI_REMEDY, mpi_of
 
     there = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
     left_out = [lab.name for lab in labs if lab not in there]
@@ -434,12 +435,13 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     from numalab.harness.sandbox import level_of
     from numalab.judging.timing_account import timing_accounts, with_timing
     from numalab.judging.verdict import of_machine
+    from numalab.labs import declaration
     from numalab.labs.hints import seen_hints
     from numalab.machines.machine import find_machine
     from numalab.reports import report
     from numalab.reports.timing_plot import timing_lines
 
-    console = report.make_console()
+    console = make_console()
     labs = _build_own_programs(kit, request.labs, request.is_chosen)
     if request.sandbox is not None:
         build_kit(kit, [request.sandbox.confine.name])
@@ -447,7 +449,7 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     refused = request.no_times
     if refused is None and on_login_node() and not request.force:
         refused = refusal("grade")
-    effort = grade.effort_for(request.size, request.quick)
+    effort = effort_for(request.size, request.quick)
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     before_s = max(0.0, time.time() - started) if started else 0.0
     results: list[dict[str, Any]] = []
@@ -458,7 +460,9 @@ def grade_all(kit: Kit, request: Request, places: VirtualPlaces) -> Graded:
     not_kept = None
     for lab, one in _kernels(kit, labs, request.language):
         folder = _source(kit, lab, request.variant, request.submission)
-        title = f"{lab.name} {report.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
+        title = (
+            f"{lab.name} {declaration.LANGUAGE_NAMES[one]} {report.VARIANT_NAMES[request.variant]}"
+        )
         with progress_line(title) as progress:
             session = grade.Session(
                 kit, lab, one, request.variant, folder, effort, node, progress,
@@ -911,7 +915,6 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     from numalab.harness import monitor
     from numalab.harness.build import build_kit, configure, mpi_of
     from numalab.harness.sandbox import find_sandbox
-    from numalab.reports import report
 
     check_json_target(json_path)
     if with_noise and on_login_node() and not force:
@@ -940,8 +943,8 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
         data["noise"] = noise_json(noise)
     if json_path is not None:
         write_json(json_path, data)
-    console = report.make_console()
-    with report.stripped(console):
+    console = make_console()
+    with stripped(console):
         doctor_report.show_findings(console, node, findings, labs)
         doctor_report.show_labs(console, node, labs, has_mpi, virtual.level == "good")
         if noise is not None:
@@ -1005,7 +1008,6 @@ def explore_command(
     from numalab.explore import explore, explore_plot, explore_report
     from numalab.harness import monitor
     from numalab.harness.build import build_explorations
-    from numalab.reports import report
 
     folder = explore.find_exploration(kit.root, name)
     chosen = explore.resized(explore.load_exploration(folder, quick), rounds, n)
@@ -1023,8 +1025,8 @@ def explore_command(
         if not found.samples:
             click.echo("numalab: interrupted before anything was measured", err=True)
             return EXIT_INTERRUPTED
-        console = report.make_console()
-        with report.stripped(console):
+        console = make_console()
+        with stripped(console):
             explore_report.show(found, console)
         if json_path is not None:
             write_json(json_path, {"kit_version": numalab.__version__, **found.to_json()})

@@ -210,9 +210,9 @@ class _Run:
         return True
 
     def _show_changes(self, graded: Graded) -> None:
-        from numalab.judging.explain import listed
+        from numalab.labs.declaration import LANGUAGE_NAMES
         from numalab.learning.watch import change_of, remembered
-        from numalab.reports.report import LANGUAGE_NAMES
+        from numalab.words import listed
 
         click.echo()
         for verdict in graded.verdicts:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from numalab.doctor.findings import Finding, by_cores, by_time, concerned
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
-from numalab.judging.explain import amount, count
 from numalab.labs.declaration import Lab
 from numalab.pu_lists import format_pus
+from numalab.words import amount, count
 
 SMALL_MEMORY_BYTES = 4 * 2**30
 

@@ -10,8 +10,8 @@ from numalab.doctor.findings import Finding, by_time
 from numalab.doctor.load_sample import BusyProcess, LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
-from numalab.judging.explain import count, percent
 from numalab.labs.declaration import Lab
+from numalab.words import count, percent
 
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")

@@ -11,15 +11,12 @@ from numalab.doctor.findings import Concerns, Finding, by_run, by_time, concerne
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
+from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import Sandbox, Unable
-from numalab.judging.explain import amount, count
 from numalab.labs.declaration import Lab
+from numalab.words import amount, count
 
 DENIED = "Permission denied"
-MPI_REMEDY = (
-    "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
-    "libmpich-dev), remove the folder build/ and run ./numalab setup"
-)
 
 _EVIDENCE = {
     "userfaultfd": (

@@ -15,8 +15,8 @@ from numalab.doctor.findings import Finding, in_words
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
-from numalab.judging.explain import first_upper
 from numalab.labs.declaration import Lab
+from numalab.words import first_upper
 
 STYLES = {
     "good": ("ok", "green"),

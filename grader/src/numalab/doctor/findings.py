@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from numalab.judging.judge import RULES_OF_RUN
 from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.rules import RULES_OF_RUN
 
 Level = Literal["good", "note", "bad", "unknown"]
 # Names of criteria by lab.

@@ -15,10 +15,10 @@ from numalab.doctor.findings import Level
 from numalab.doctor.noise import Forecast, difference, effect_margins, margins, quantile
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
-from numalab.judging.explain import count
 from numalab.judging.sequential import CAREFUL, least_signs
 from numalab.judging.timing_rules import LEAST_HANDOUT_RATIO, best_s
 from numalab.labs.declaration import Criterion
+from numalab.words import count
 
 SELDOM = 0.05  # below this share of gradings, an open verdict is not worth a warning
 RARE = 0.01  # below this, not worth a word

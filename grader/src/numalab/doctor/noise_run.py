@@ -20,9 +20,10 @@ from numalab.doctor.noise import (
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
 from numalab.grading import handed_in
-from numalab.grading.grade import Effort, Session, effort_for, time_kits_own
+from numalab.grading.grade import Session, time_kits_own
 from numalab.harness.build import build_kit
 from numalab.judging import judge
+from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab

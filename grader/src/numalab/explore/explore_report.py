@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from numalab.explore.explore import Found, Reach, Schedules, TableSizes, thread_counts, tlb_reach
 from numalab.explore.intervals import Comparison, Interval, compare, median_interval
-from numalab.judging.explain import count
+from numalab.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,12 +10,12 @@ from numalab.errors import Interrupted, KitError, UserError
 from numalab.grading.grade import Session
 from numalab.grading.handed_in import gather_placements
 from numalab.judging import judge
-from numalab.judging.explain import listed
 from numalab.judging.soundness import is_sound, sound_parts, unseen
 from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
 from numalab.labs.declaration import Lab
 from numalab.machines.machine import Machine, find_machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
+from numalab.words import listed
 
 
 def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ...]) -> Session:

@@ -13,6 +13,7 @@ from numalab.grading import mpi_runs
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import judge, thread_goals
+from numalab.labs import placement
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
 
@@ -25,7 +26,7 @@ def _content(wanted: HandedFile, text: str) -> dict[str, str]:
     """The variables of a placement file; none of the others, which are only looked at. Raises
     BadPlacement, BadPolicy and BadPrediction."""
     if wanted.kind == "placement":
-        return thread_goals.read_placement(text, wanted.variables)
+        return placement.read_placement(text, wanted.variables)
     if wanted.kind == "launch":
         parse_policy(text, wanted.name)
     else:
@@ -37,7 +38,7 @@ def complaint_of(wanted: HandedFile, text: str) -> str | None:
     """Why a file of this text can't be used."""
     try:
         _content(wanted, text)
-    except (thread_goals.BadPlacement, BadPolicy, BadPrediction) as error:
+    except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
         return _complaint(wanted, error)
     return None
 
@@ -58,7 +59,7 @@ def read_files(session: Session) -> None:
         try:
             text = path.read_text("utf-8-sig")  # some editors put a mark before it
             variables = _content(wanted, text)
-        except (thread_goals.BadPlacement, BadPolicy, BadPrediction) as error:
+        except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
             complaint = _complaint(wanted, error)
         except FileNotFoundError:
             complaint = f"{wanted.name} was not handed in: there is no {path}."
@@ -78,8 +79,8 @@ def _solution_variables(session: Session, wanted: HandedFile) -> dict[str, str]:
     """Of the kit's own file. Raises KitError."""
     path = session.kit.solution_folder(session.lab.name) / wanted.name
     try:
-        return thread_goals.read_placement(path.read_text("utf-8"), wanted.variables)
-    except (OSError, thread_goals.BadPlacement) as error:
+        return placement.read_placement(path.read_text("utf-8"), wanted.variables)
+    except (OSError, placement.BadPlacement) as error:
         raise KitError(f"the kit's own {path} can't be used: {error}") from error
 
 

@@ -286,3 +286,9 @@ def build_kernel(
                 text,
             )
     return Build("does_not_compile", f"{file} does not compile.", "\n".join([*notes, text]))
+
+
+MPI_REMEDY = (
+    "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
+    "libmpich-dev), remove the folder build/ and run ./numalab setup"
+)

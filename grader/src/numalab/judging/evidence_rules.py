@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from numalab import words
 from numalab.evidence import touch
 from numalab.evidence.record import Binding, Evidence, KernelTable
 from numalab.evidence.work import judged_look
@@ -139,7 +140,7 @@ def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVe
     unsteady = touch.unsteady_share(traces, worst.worst_array)
     if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
         why += (
-            f" Who writes first is chance: for {explain.percent(unsteady)} of the pages it was not "
+            f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
             f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
         )
     if traces[0].method == "in_process":
@@ -175,7 +176,7 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
             f"uses them is dealt out {ways}.{too}"
         )
     if not found.stray_users:
-        share = explain.percent(1 - found.array_share[array])
+        share = words.percent(1 - found.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
     if found.stray_users == (found.writer,):
         return (
@@ -189,7 +190,7 @@ def _touch_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
     else:
         whom = f"{len(found.stray_users)} others"
     if found.writer_share == 1 or found.stray_share == 1:
-        share = explain.percent(found.stray_share) if found.stray_share < 1 else "all"
+        share = words.percent(found.stray_share) if found.stray_share < 1 else "all"
         return f"{written}, and {share} of them are used by {whom}."
     both = _pages(found.writer_share * found.stray_share, array, "was", "were")
     return f"{both} first written by thread {found.writer} and are used by {whom}."
@@ -203,7 +204,7 @@ def _loop_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
     if found.contested_share > 0.5:
         return f"{_contested(found, numa_nodes)}: the loop is dealt out {ways}. {kits}"
     share = found.array_share[found.worst_array]
-    pages = f"Only {explain.percent(share)} of the pages" if share > 0 else "None of the pages"
+    pages = f"Only {words.percent(share)} of the pages" if share > 0 else "None of the pages"
     where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
     return (
         f"{pages} of {found.worst_array} are used {where} they were first written: the loop "
@@ -220,7 +221,7 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
     """The subject of a sentence about some pages of an array, with its verb."""
     if share == 1:
         return f"Every page of {array} {one}"
-    return f"{explain.first_upper(explain.percent(share))} of the pages of {array} {many}"
+    return f"{words.first_upper(words.percent(share))} of the pages of {array} {many}"
 
 
 def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -238,18 +239,18 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "This system refuses move_pages, so nobody can see where pages live "
             "(a container's seccomp profile, most often).",
         )
-    local = explain.first_upper(explain.percent(found.share))
+    local = words.first_upper(words.percent(found.share))
     why = f"{local} of the pages live on the NUMA node of the thread that uses them"
     if found.absent:
-        why += f"; {explain.count(found.absent, 'page')} could not be found on any node"
+        why += f"; {words.count(found.absent, 'page')} could not be found on any node"
     elif found.contested_share > 0.5:
         why += f". {_contested(found, evidence.numa_nodes)}, so no place is right for them"
     elif found.share < 1:
-        share = explain.percent(found.crowded_share)
+        share = words.percent(found.crowded_share)
         why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
     if found.unbound_users:
         why += (
-            f"; {explain.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
+            f"; {words.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
             "is right"
         )
     if touch.is_written_unbound(traces[0], placements[0], found):
@@ -276,7 +277,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     least = criterion.at_least
     look, is_decided = judged_look(evidence.placements, least)
     value = look.share
-    average = f"the average thread works {explain.percent(value)} of its time"
+    average = f"the average thread works {words.percent(value)} of its time"
     why = f"Thread {look.busiest} works longest; {average}"
     if value >= least:
         return by_value(criterion, value, f"{why}.", unit="share")
@@ -304,7 +305,7 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
         return (
             "nobody asked the kernel for them, or it refused. It refuses (EINVAL) an address that "
             "is not the start of a page, and the table begins "
-            f"{explain.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
+            f"{words.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
             "returns"
         )
     if table.advised_bytes == 0:
@@ -327,8 +328,8 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     tables = evidence.memories[-1].tables
     worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
     share = worst.huge_bytes / worst.bytes
-    part = explain.first_upper(explain.percent(share))
-    why = f"{part} of a table of {explain.amount(worst.bytes)} sits on huge pages"
+    part = words.first_upper(words.percent(share))
+    why = f"{part} of a table of {words.amount(worst.bytes)} sits on huge pages"
     if share == 0:
         why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
     elif worst is tables[0] and share < (criterion.at_least or 1):
@@ -345,15 +346,15 @@ def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     table = evidence.memories[-1].tables[-1]
     resident_bytes = table.resident_during_bytes - table.resident_before_bytes
-    asked, taken = explain.amount(table.bytes), explain.amount(resident_bytes)
+    asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
     why = f"A table of {asked} takes {taken} of memory."
     return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
 
 
 def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
     """What is left of a table: memory, addresses, or both where they differ."""
-    memory = f"{explain.amount(resident_bytes)} of memory"
-    addresses = f"{explain.amount(mapped_bytes)} of addresses"
+    memory = f"{words.amount(resident_bytes)} of memory"
+    addresses = f"{words.amount(mapped_bytes)} of addresses"
     if resident_bytes <= allowed_bytes:
         return f"{addresses}, though {'hardly any' if resident_bytes > 0 else 'no'} memory,"
     if mapped_bytes <= resident_bytes:
@@ -372,11 +373,11 @@ def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     value = left_bytes / table.bytes
     assert criterion.at_most is not None
     if value <= criterion.at_most:
-        why = f"After it was destroyed nothing is left of a table of {explain.amount(table.bytes)}."
+        why = f"After it was destroyed nothing is left of a table of {words.amount(table.bytes)}."
     else:
         left = _left_words(resident_bytes, mapped_bytes, criterion.at_most * table.bytes)
         why = (
-            f"Of a table of {explain.amount(table.bytes)}, {left} are still taken after it was "
+            f"Of a table of {words.amount(table.bytes)}, {left} are still taken after it was "
             "destroyed."
         )
     return by_value(criterion, value, why, unit="of the table")
@@ -423,7 +424,7 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def _under_runtimes(worst: Reached, found: Sequence[tuple[Binding, Reached]]) -> str:
     """What is wrong, and what becomes of the same file under each other runtime."""
     alike = [run.runtime for run, one in found if one == worst]
-    why = f"Under {explain.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
+    why = f"Under {words.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
     for run, one in found:
         if one != worst:
             why += f" Under {run.runtime} it {'fails, too' if one.misplaced else 'is right'}."

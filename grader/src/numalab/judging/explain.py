@@ -8,61 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numalab.evidence.record import Binding, Mismatch, Outcome, Race, Results
-
-
-def percent(share: float) -> str:
-    """A share as a percentage that never rounds to 0 or 100 unless it is."""
-    if 0 < share < 0.01:
-        return "under 1 %"
-    if 0.99 < share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
-
-
-def ratio(value: float) -> str:
-    """A ratio of times, with two digits that say something."""
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
-
-
-def first_upper(text: str) -> str:
-    """As str.capitalize, which would make the rest small."""
-    return text[:1].upper() + text[1:]
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def listed(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-
-
-def some(names: Sequence[str]) -> str:
-    """As listed; of many the first ones, and how many more."""
-    return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
-
-
-def threads(numbers: Sequence[int]) -> str:
-    """thread 3; threads 0, 1, 2 and 5 more."""
-    if len(numbers) == 1:
-        return f"thread {numbers[0]}"
-    if len(numbers) <= 4:
-        return f"threads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
-    return f"threads {', '.join(map(str, numbers[:3]))} and {len(numbers) - 3} more"
-
-
-def ranks(numbers: Sequence[int]) -> str:
-    """rank 3; ranks 0, 1 and 2; as threads."""
-    return threads(numbers).replace("thread", "rank")
-
-
-def amount(size_bytes: float) -> str:
-    """Bytes in the unit that reads best."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size_bytes >= scale:
-            return f"{size_bytes / scale:.1f} {unit}"
-    return f"{size_bytes:.0f} bytes"
+from numalab.words import amount, count, first_upper
 
 
 def _value(number: float, digits: int = 6) -> str:

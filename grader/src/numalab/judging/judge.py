@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from numalab import words
 from numalab.evidence.record import SOLUTION, Build, Evidence
 from numalab.judging import explain
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
@@ -24,26 +25,13 @@ from numalab.judging.timing_rules import (
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan, read_policy
+from numalab.labs.rules import RULES_OF_RUN
 from numalab.machines.topology import topology_of_node
 
 # Bindings are those of the kit's own kernel, whatever part they belong to.
 _RULES_WITHOUT_KERNEL = frozenset({"binding"})
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
-
-# Which rules a kind of run is needed for.
-RULES_OF_RUN: dict[str, frozenset[str]] = {
-    "trace": frozenset({"shared_out", "touched_where_used", "local_pages"}),
-    "placement": frozenset({"local_pages", "balanced"}),
-    "memory": frozenset({"huge_pages", "no_waste", "released"}),
-    "race": frozenset({"race_free"}),
-    "locate": frozenset({"located"}),
-    "binding": frozenset({"binding"}),
-    "synchronous_check": frozenset({"deadlock_free"}),
-    "thread_level": frozenset({"thread_level"}),
-    "ranks": frozenset({"launch"}),
-    "latency": frozenset({"predicted"}),
-}
 
 
 def is_needed(run: str, lab: Lab, part: str | None) -> bool:
@@ -101,7 +89,7 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     try:
         plan(read_policy(lab.launch, "lab.toml"), topology_of_node(evidence.node))
     except BadPolicy:
-        cores = explain.count(evidence.node["cores"], "core")
+        cores = words.count(evidence.node["cores"], "core")
         return (
             f"Each of its ranks has a core of its own while it is timed; this node offers {cores}."
         )
@@ -124,7 +112,7 @@ def _gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     return verdict_on(
         criterion,
         "not_gradable",
-        f"This node has {explain.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
+        f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
         f"{criterion.needs_numa_nodes} or more.",
     )
 

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import chain
 
+from numalab import words
 from numalab.evidence.record import Evidence, Latency, Outcome, ThreadLevel
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
@@ -98,7 +99,7 @@ def _least(run: ThreadLevel) -> tuple[int, int, str]:
     # A single construct may have met the main thread each time.
     in_parallel = any(rank.calls.main_in_parallel for rank in ranks)
     started = f" (this check starts {run.team} in each)" if most == run.team else ""
-    why = f"a rank has {explain.count(most, 'thread')}{started}, and the main one calls MPI"
+    why = f"a rank has {words.count(most, 'thread')}{started}, and the main one calls MPI"
     return _FUNNELED, _SERIALIZED if in_parallel else _FUNNELED, why
 
 
@@ -107,7 +108,7 @@ def _level_faults(run: ThreadLevel) -> list[str]:
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.asked is None or rank.provided is None]
     if without:
-        who = explain.ranks(without)
+        who = words.ranks(without)
         return [f"{who[:1].upper()}{who[1:]} did not start MPI with MPI_Init_thread."]
     least, highest, because = _least(run)
     faults = []

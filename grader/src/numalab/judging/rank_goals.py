@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from numalab import words
 from numalab.evidence.record import Json, Rank
-from numalab.judging import explain
 from numalab.judging.thread_goals import Reached
 from numalab.machines.topology import Topology, topology_of_node, without_own
 
@@ -20,12 +20,12 @@ def _two(ranks: Sequence[Rank]) -> Reached | None:
         return None
     return Reached(
         max(1, abs(len(ranks) - 2)),
-        f"It starts {explain.count(len(ranks), 'rank')}; a message goes between two.",
+        f"It starts {words.count(len(ranks), 'rank')}; a message goes between two.",
     )
 
 
 def _loose(ranks: Sequence[int], many: str) -> Reached:
-    why = f"{explain.ranks(ranks)} may run on several {many}."
+    why = f"{words.ranks(ranks)} may run on several {many}."
     return Reached(len(ranks), why[:1].upper() + why[1:])
 
 
@@ -81,16 +81,16 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, found: Topology) -> Reac
         threads = rank.threads[:team]
         if len(threads) != cores[node]:
             wrong[rank.number] = (
-                f"Rank {rank.number} has {explain.count(len(threads), 'thread')}, and its NUMA "
-                f"node {node} has {explain.count(cores[node], 'core')}."
+                f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its NUMA "
+                f"node {node} has {words.count(cores[node], 'core')}."
             )
         elif without_own([{found.core[pu] for pu in one.allowed_pus} for one in threads]):
             wrong[rank.number] = f"Threads of rank {rank.number} share a core."
     misplaced = max(len(wrong), abs(len(ranks) - len(cores)))
     if len(ranks) != len(cores):
         why = (
-            f"It starts {explain.count(len(ranks), 'rank')} on "
-            f"{explain.count(len(cores), 'NUMA node')}."
+            f"It starts {words.count(len(ranks), 'rank')} on "
+            f"{words.count(len(cores), 'NUMA node')}."
         )
         if wrong:
             why += f" {next(iter(wrong.values()))}"
@@ -98,7 +98,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, found: Topology) -> Reac
     if wrong:
         return Reached(misplaced, next(iter(wrong.values())))
     return Reached(
-        0, f"{explain.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread a core."
+        0, f"{words.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread a core."
     )
 
 

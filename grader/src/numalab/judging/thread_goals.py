@@ -7,67 +7,15 @@ run, never by its text. Pure functions.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from numalab import words
 from numalab.evidence.record import Json, Thread
-from numalab.judging import explain
 from numalab.machines.topology import Topology, topology_of_node, without_own
 
 CLOSE_THREADS = 4
-
-_THREAD_COUNTS = (
-    "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC", "KMP_ALL_THREADS",
-    "KMP_DEVICE_THREAD_LIMIT", "KMP_TEAMS_THREAD_LIMIT", "OMP_NESTED", "OMP_MAX_ACTIVE_LEVELS",
-)  # fmt: skip
-_KNOWN = (
-    "OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "KMP_HW_SUBSET", "GOMP_CPU_AFFINITY",
-    "OMP_DISPLAY_AFFINITY", "OMP_AFFINITY_FORMAT", "OMP_SCHEDULE", "OMP_WAIT_POLICY",
-    "OMP_STACKSIZE", "KMP_BLOCKTIME", *_THREAD_COUNTS,
-)  # fmt: skip
-
-
-class BadPlacement(ValueError):
-    """A line that a placement file can't have; the text says which and what to do."""
-
-
-def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
-    """The variables of a placement file. Raises BadPlacement."""
-    variables: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
-        key, equals, value = line.partition("=")
-        key, value = key.strip(), value.strip()
-        where = f"line {number}, `{line[:40]}`"
-        if key.startswith(("export ", "set ")):
-            raise BadPlacement(f"{where}: write KEY=VALUE alone, without {key.split()[0]}")
-        if not equals:
-            raise BadPlacement(f"{where}: it is not of the form KEY=VALUE")
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        if key not in allowed:
-            raise BadPlacement(f"{where}: {_refusal(key, allowed)}")
-        if key in variables:
-            raise BadPlacement(f"{where}: {key} is set twice")
-        if not value.isprintable():
-            raise BadPlacement(f"{where}: the value has a character that can't be printed")
-        variables[key] = value
-    return variables
-
-
-def _refusal(key: str, allowed: Sequence[str]) -> str:
-    names = ", ".join(allowed)
-    if key in _THREAD_COUNTS:
-        return f"the kit sets the number of threads itself; take {key} out"
-    if key in _KNOWN:
-        return f"{key} has no place in this file; it can have {names}"
-    near = difflib.get_close_matches(key.upper(), allowed, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"it can have {names}"
-    return f"{key} is unknown here; {hint}"
 
 
 # ---- goals ---------------------------------------------------------------------------
@@ -116,16 +64,16 @@ def _own_units(
     if crowded:
         unit, found = next(iter(crowded.items()))
         empty = len(set(unit_of.values())) - len(holders)
-        why = f"{explain.threads(found)} sit on one {one}"
+        why = f"{words.threads(found)} sit on one {one}"
         if one == "NUMA node":
             why += f" ({unit})"
         if empty:
-            why += f", while {explain.count(empty, one)} {'has' if empty == 1 else 'have'} none"
+            why += f", while {words.count(empty, one)} {'has' if empty == 1 else 'have'} none"
     elif loose:
-        why = f"{explain.threads(loose)} may run on several {many}"
+        why = f"{words.threads(loose)} may run on several {many}"
         why += _unbound(threads, loose, unit_of)
     else:
-        why = f"{explain.count(len(threads), 'thread')}, each on a {one} of its own"
+        why = f"{words.count(len(threads), 'thread')}, each on a {one} of its own"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
@@ -141,16 +89,16 @@ def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reac
     crowded = without_own([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
     if loose:
-        why = f"{explain.threads(loose)} may run on several {many}"
+        why = f"{words.threads(loose)} may run on several {many}"
         why += _unbound(threads, loose, unit_of)
     elif len(inside) > 1:
         why = f"the threads sit on {len(inside)} {many}, where one has room for all"
     elif crowded:
-        why = f"{len(threads)} threads share {explain.count(len(threads) - crowded, 'PU')}"
+        why = f"{len(threads)} threads share {words.count(len(threads) - crowded, 'PU')}"
     else:
-        why = explain.count(len(threads), "thread")
+        why = words.count(len(threads), "thread")
         if len(threads) < CLOSE_THREADS:  # what holds for so few may not for more
-            fewest = explain.count(min(found.cores_in(found.package).values()), "core")
+            fewest = words.count(min(found.cores_in(found.package).values()), "core")
             why += f" (a package has {fewest} here)"
         why += f" on one {one}"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from numalab import words
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.judging import explain
 from numalab.judging.sequential import (
@@ -224,7 +225,7 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     measured = (
         f"{_speed_words(value, whose, is_cut)}; {asked:.2f}{' times its speed' if is_cut else ''} "
         f"is asked for, and reached in {claim.wins} of "
-        f"{explain.count(claim.signs, 'generation')}"
+        f"{words.count(claim.signs, 'generation')}"
     )
     if criterion.rule == "efficiency" and value > MERIT_RATIO and (lowest is None or lowest <= 1):
         measured += " (what is above 1 may well be noise)"
@@ -247,13 +248,13 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = lost if is_lost else _open(measured, state.gradable)
         return verdict_on(criterion, "inconclusive", why, **facts)
     if state.claim.status == "pass":
-        return verdict_on(criterion, "pass", f"{explain.first_upper(measured)}.", **facts)
+        return verdict_on(criterion, "pass", f"{words.first_upper(measured)}.", **facts)
     if criterion.rule == "speedup" and (state.claim.status == "fail" or state.is_unstable):
         handout = _of_handout(evidence, asked, measured)
         if handout is not None:
             return verdict_on(criterion, "fail", handout, **facts)
     if state.claim.status == "fail":
-        return verdict_on(criterion, "fail", f"{explain.first_upper(measured)}.", **facts)
+        return verdict_on(criterion, "fail", f"{words.first_upper(measured)}.", **facts)
     if state.is_unstable:
         return verdict_on(
             criterion,
@@ -273,16 +274,16 @@ def _of_handout(evidence: Evidence, asked: float, measured: str) -> str | None:
         return None
     if evidence.unchanged_files == {KERNEL_FILES[evidence.language]}:
         return f"This is still the handout; {asked:.2f} times its speed is asked for."
-    files = explain.listed(sorted(evidence.unchanged_files))
+    files = words.listed(sorted(evidence.unchanged_files))
     return f"This is still the handout's {files}: {measured}."
 
 
 def _speed_words(value: float, whose: str, is_cut: bool) -> str:
     """value: times as fast as whose, at most that where it was cut."""
     if not is_cut:
-        return f"{explain.ratio(value)} times {whose}'s speed (median)"
+        return f"{words.ratio(value)} times {whose}'s speed (median)"
     if value > 0.5:
-        return f"at most {explain.ratio(value)} times {whose}'s speed (median)"
+        return f"at most {words.ratio(value)} times {whose}'s speed (median)"
     times = math.floor(1 / value)
     return f"more than {times} times slower than {whose} (median), and stopped there"
 

@@ -324,3 +324,6 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
             raise UserError(f"there is no lab '{name}'.{hint} The labs are: {', '.join(labs)}")
         chosen += [lab for lab in matches if lab not in chosen]
     return chosen or list(labs.values())
+
+
+LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numalab.errors import UserError
-from numalab.judging.explain import count as _many
 from numalab.machines.topology import Pus, Topology, units_of
 from numalab.pu_lists import format_pus
+from numalab.words import count as _many
 
 UNITS = ("machine", "package", "numa_node", "core", "pu")
 THREAD_UNITS = ("core", "pu")

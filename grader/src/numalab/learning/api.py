@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rich.console import Console
 
-from numalab.doctor.doctor import MPI_REMEDY
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of, wrapped
 from numalab.evidence import read_record
 from numalab.evidence.record import Evidence, Json
@@ -33,18 +32,22 @@ from numalab.grading import grade
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.harness import monitor
-from numalab.harness.build import build_kit, configure, mpi_of
-from numalab.judging.explain import listed
-from numalab.judging.judge import RULES_OF_RUN, judge
+from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
+from numalab.judging.effort import effort_for
+from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
+from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
+from numalab.labs.rules import RULES_OF_RUN
 from numalab.machines.machine import Machine, find_machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
+from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
+from numalab.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -232,7 +235,9 @@ class Run:
         """In a few lines what was seen and what the compiler said."""
         shown = [c for c in self.verdict.criteria if self.is_recorded is False or c.where != "here"]
         verdict = replace(self.verdict, criteria=tuple(shown))
-        title = f"{self.lab.name}  {report.LANGUAGE_NAMES[self.verdict.language]}  {self.label}"
+        title = (
+            f"{self.lab.name}  {declaration.LANGUAGE_NAMES[self.verdict.language]}  {self.label}"
+        )
         return _printed(
             lambda console: report.show_run(console, title, verdict, self.evidence.build)
         )
@@ -481,7 +486,7 @@ class OpenLab:
             build_kit(self.kit, [self.kit.monitor(self.name).name])
             session = grade.Session(
                 self.kit, self.declared, language, "submission", folder,
-                grade.effort_for(size, size == "quick"), node, self.progress,
+                effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
                 timing_refused=refusal("notebook") if on_login_node() else None,
             )  # fmt: skip
@@ -587,7 +592,7 @@ def _printed(show: Callable[[Console], None]) -> str:
     show(
         Console(
             file=output,
-            width=report.WIDTH,
+            width=WIDTH,
             highlight=False,
             soft_wrap=False,
             no_color=True,

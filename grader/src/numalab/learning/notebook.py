@@ -38,7 +38,7 @@ from numalab.learning.predictions import (
     words,
 )
 from numalab.learning.questions import find_question
-from numalab.reports import report
+from numalab.terminal import WIDTH
 
 LINE = 72  # columns of the progress line
 
@@ -216,7 +216,7 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
     path = opened.write(name, cell.text)
     complaint = complaint_of(wanted, cell.text)
     if complaint is not None:
-        print(textwrap.fill(f"It can't be used yet: {complaint}", report.WIDTH))
+        print(textwrap.fill(f"It can't be used yet: {complaint}", WIDTH))
     print(_handing_in(opened, path))
 
 

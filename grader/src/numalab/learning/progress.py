@@ -15,11 +15,11 @@ from typing import Any, get_args
 from numalab.errors import KitError
 from numalab.files import read_json, write_json
 from numalab.grading.grade import is_pristine
-from numalab.judging.explain import listed, some
 from numalab.judging.verdict import UNGRADED, Status, Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.words import listed, some
 
 SCHEMA_VERSION = 1
 STATUSES = get_args(Status)

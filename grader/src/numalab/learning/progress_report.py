@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from numalab.judging import explain
-from numalab.labs.declaration import Lab
+from numalab import words
+from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
 from numalab.learning.progress import Progress, Result, Task, best_language, is_done, next_task
-from numalab.reports.report import LANGUAGE_NAMES
 
 Hints = Mapping[str, Levels]  # by lab
 
@@ -37,9 +36,9 @@ def _state(result: Result) -> tuple[str, str]:
         return f"to mend: {failed[0]}{more}", "bold red"
     if result.having("inconclusive", "error"):
         word = "interrupted" if result.interrupted else "open"
-        return f"{word}: {explain.some(result.having('inconclusive', 'error'))}", "yellow"
+        return f"{word}: {words.some(result.having('inconclusive', 'error'))}", "yellow"
     if result.left_out:
-        return f"not yet graded: {explain.listed(result.left_out)}", "yellow"
+        return f"not yet graded: {words.listed(result.left_out)}", "yellow"
     return "done" + (" (with --quick)" if result.quick else ""), "bold green"
 
 
@@ -77,7 +76,7 @@ def show_progress(console: Console, labs: Sequence[Lab], progress: Progress, hin
     points = sum(result.points for result in best)
     gradable = sum(result.gradable_points for result in best)
     console.print()
-    total = f"{done} of {explain.count(len(labs), 'lab')} done"
+    total = f"{done} of {words.count(len(labs), 'lab')} done"
     if best:
         total += f", {points} of the {gradable} points that could be graded so far"
     console.print(Text(f"{total}.", style="bold"))

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from numalab import words
 from numalab.evidence.record import Evidence, Locate, Rank, Thread
 from numalab.evidence.work import WorkShare, judged_look
-from numalab.judging import explain, rank_goals, thread_goals
-from numalab.judging.judge import RULES_OF_RUN
+from numalab.judging import rank_goals, thread_goals
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Criterion, HandedFile, Lab
+from numalab.labs.rules import RULES_OF_RUN
 
 Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first
 
@@ -184,7 +185,7 @@ def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> Seat
         if [one.allowed_pus for one in other.drawn] != [one.allowed_pus for one in sight.drawn]:
             heads = (f"under {sight.runtime}", f"under {other.runtime}")
             return replace(sight, runtime="", compared=other.drawn, heads=heads)
-    return replace(sight, runtime=explain.listed([one.runtime for one in of_place]))
+    return replace(sight, runtime=words.listed([one.runtime for one in of_place]))
 
 
 def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:

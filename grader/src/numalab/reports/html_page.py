@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from numalab import __version__
+from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel, Occasion, Submission
-from numalab.judging import explain
 from numalab.judging.verdict import Verdict
+from numalab.labs import declaration
 from numalab.labs.declaration import Lab
 from numalab.reports import report, report_figures
 from numalab.reports.comparison import (
@@ -147,8 +147,8 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
             c.name for c in verdict.criteria if c.status == status and not c.is_interrupted
         )
         if found:
-            words = explain.first_upper(STATUS_WORDS[status])
-            yield f"{words}: {', '.join(found)}: {means}"
+            status_words = words.first_upper(STATUS_WORDS[status])
+            yield f"{status_words}: {', '.join(found)}: {means}"
 
 
 def _steps(graded: GradedKernel) -> Iterator[str]:
@@ -184,7 +184,7 @@ class _Pictures:
 
 def _alike_words(sight: TouchSight) -> list[str]:
     return [
-        f"What is drawn of {group[0]} holds for {explain.listed(group[1:])}, too."
+        f"What is drawn of {group[0]} holds for {words.listed(group[1:])}, too."
         for group in report_figures.alike_arrays(sight)
         if group[1:]
     ]
@@ -284,7 +284,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
     gradable = verdict.max_points - verdict.ungraded_points
     return _Kernel(
         anchor=anchor,
-        title=f"{number} {graded.lab.title}, {report.LANGUAGE_NAMES[verdict.language]}: "
+        title=f"{number} {graded.lab.title}, {declaration.LANGUAGE_NAMES[verdict.language]}: "
         f"{report.VARIANT_NAMES[verdict.variant]}{edited}",
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
@@ -309,7 +309,7 @@ def _node_table(caption: str, node: Json) -> _Table:
     """Facts of a node, those that it tells."""
 
     def sized(key: str) -> str | None:
-        return explain.amount(node[key]) if node.get(key) else None
+        return words.amount(node[key]) if node.get(key) else None
 
     balancing, load = node.get("numa_balancing"), node.get("load_1min")
     facts: tuple[tuple[str, object], ...] = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
+from numalab import words
 from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
-from numalab.judging import explain
 from numalab.judging.timing_rules import best_s, complete
 from numalab.labs.declaration import Lab
 
@@ -55,10 +55,10 @@ def times_of_launches(lab: Lab, evidence: Evidence) -> LaunchTimes | None:
         of_launch = [one for one in timed if one.slow == name]
         rows.append((name, *(_median_s(of_launch, role) for role in _ROLES)))
     return LaunchTimes(
-        f"{explain.first_upper(lab.repetition)} takes, median",
+        f"{words.first_upper(lab.repetition)} takes, median",
         ("this launch", _WHOSE[evidence.variant], "the kit's"),
         tuple(rows),
-        f"{explain.count(len(timed), 'generation')}, n = {timed[0].n:,}",
+        f"{words.count(len(timed), 'generation')}, n = {timed[0].n:,}",
     )
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from numalab import words
 from numalab.evidence.record import Evidence, Thread
 from numalab.evidence.work import WorkShare
-from numalab.judging import explain
 from numalab.pu_lists import format_pus
 from numalab.reports.comparison import SeatSight, TouchSight, WorkSight
 from numalab.reports.touch_map import OWNERS, Places, rows_by_array
@@ -32,7 +32,7 @@ def _by_whom(places: Places, noun: str) -> str:
             found["nobody"] += 1
         else:
             found[f"{noun} {known[0]}" if len(of_page) == 1 else f"several {noun}s"] += 1
-    return _ended([f"{who} ({explain.percent(n / len(places))})" for who, n in found.most_common()])
+    return _ended([f"{who} ({words.percent(n / len(places))})" for who, n in found.most_common()])
 
 
 def _touch_map(evidence: Evidence, with_homes: bool) -> str:
@@ -50,18 +50,16 @@ def touch_words(sight: TouchSight) -> str:
     if sight.solution is None:
         return f"{yours}."
     solution = _touch_map(sight.solution, sight.with_homes)
-    return (
-        f"{explain.first_upper(OWNERS[0])}: {yours}. {explain.first_upper(OWNERS[1])}: {solution}."
-    )
+    return f"{words.first_upper(OWNERS[0])}: {yours}. {words.first_upper(OWNERS[1])}: {solution}."
 
 
 def _work(share: WorkShare) -> str:
-    each = [f"thread {t} {explain.percent(one)}" for t, one in enumerate(share.of_thread)]
-    mean = f"on average {explain.percent(share.share)}"
+    each = [f"thread {t} {words.percent(one)}" for t, one in enumerate(share.of_thread)]
+    mean = f"on average {words.percent(share.share)}"
     if len(each) <= 2 * MOST_NAMED:
         return f"{', '.join(each)}; {mean}"
     low, high = min(share.of_thread), max(share.of_thread)
-    return f"{len(each)} threads between {explain.percent(low)} and {explain.percent(high)}; {mean}"
+    return f"{len(each)} threads between {words.percent(low)} and {words.percent(high)}; {mean}"
 
 
 def work_words(sight: WorkSight) -> str:
@@ -70,9 +68,9 @@ def work_words(sight: WorkSight) -> str:
         zip(OWNERS, (sight.yours, sight.solution), strict=True)
     )
     if sight.solution is None:
-        return f"{explain.first_upper(_work(sight.yours))}."
+        return f"{words.first_upper(_work(sight.yours))}."
     return " ".join(
-        f"{explain.first_upper(owner)}: {_work(share)}."
+        f"{words.first_upper(owner)}: {_work(share)}."
         for owner, share in owners.items()
         if share is not None
     )
@@ -88,25 +86,23 @@ def _pus(numbers: Sequence[int]) -> str:
 
 
 def _seats(threads: Sequence[Thread], is_ranks: bool) -> str:
-    named = explain.ranks if is_ranks else explain.threads
+    named = words.ranks if is_ranks else words.threads
     pus: dict[int, set[int]] = {}
     for thread in threads:
         pus.setdefault(thread.number, set()).update(pu for pu in thread.allowed_pus if pu >= 0)
     by_pus: dict[str, list[int]] = {}
     for number, of_one in pus.items():
-        words = f"on PU {_pus(sorted(of_one))}" if of_one else "on no PU of this node"
-        by_pus.setdefault(words.replace("PU", "PUs") if len(of_one) > 1 else words, []).append(
-            number
-        )
-    parts = [f"{named(numbers)} {words}" for words, numbers in by_pus.items()]
+        seat = f"on PU {_pus(sorted(of_one))}" if of_one else "on no PU of this node"
+        by_pus.setdefault(seat.replace("PU", "PUs") if len(of_one) > 1 else seat, []).append(number)
+    parts = [f"{named(numbers)} {seat}" for seat, numbers in by_pus.items()]
     return "; ".join(parts)
 
 
 def seat_words(sight: SeatSight, is_ranks: bool) -> str:
     """Where each thread or rank may run."""
     if sight.compared is None:
-        return f"{explain.first_upper(_seats(sight.drawn, is_ranks))}."
+        return f"{words.first_upper(_seats(sight.drawn, is_ranks))}."
     return " ".join(
-        f"{explain.first_upper(head)}: {_seats(threads, is_ranks)}."
+        f"{words.first_upper(head)}: {_seats(threads, is_ranks)}."
         for head, threads in zip(sight.heads, (sight.drawn, sight.compared), strict=True)
     )

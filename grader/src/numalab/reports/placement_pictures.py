@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from numalab.judging import explain
+from numalab import words
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.reports.comparison import SeatSight, Seen, seat_sights, told_sights
@@ -15,7 +15,7 @@ from numalab.reports.thread_map import Style, thread_map, thread_maps
 
 
 def _lines(lab: Lab, sight: SeatSight, columns: int, style: Style) -> list[Text]:
-    named = explain.ranks if lab.mpi else explain.threads
+    named = words.ranks if lab.mpi else words.threads
     node = sight.evidence.node
     if sight.compared is None:
         return thread_map(node, sight.drawn, columns, style, named)

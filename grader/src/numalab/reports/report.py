@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -14,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab import words
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
@@ -24,11 +22,11 @@ from numalab.evidence.record import (
     KernelTable,
 )
 from numalab.judging import explain
-from numalab.judging.judge import RULES_OF_RUN
 from numalab.judging.timing_rules import best_s
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.labs.rules import RULES_OF_RUN
 from numalab.machines.machine import Figure
 from numalab.reports.comparison import Seen, touch_sights, work_sights
 from numalab.reports.latency_report import latency_lines
@@ -36,11 +34,10 @@ from numalab.reports.launch_times import launch_times
 from numalab.reports.placement_pictures import legend, placement_pictures
 from numalab.reports.touch_map import symbol, touch_map_picture
 from numalab.reports.work_picture import work_picture
+from numalab.terminal import stripped
 
-WIDTH = 80
 LONG_REASON = 60  # characters from which on a reason is told once and then referred to
 NOISY = 1.25  # third over first quartile of times that a table shows as one
-LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}
 STATUS_STYLE = {
     "pass": ("pass", "bold green"),
@@ -49,25 +46,6 @@ STATUS_STYLE = {
     "inconclusive": ("open", "yellow"),
     "error": ("error", "magenta"),
 }
-
-
-def make_console(to_stderr: bool = False) -> Console:
-    """At most 80 columns, whatever the terminal; no colour into files."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    width = WIDTH
-    if stream.isatty():
-        width = min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
-    return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
-
-
-@contextmanager
-def stripped(console: Console) -> Iterator[None]:
-    """Takes the blanks off the line ends of what the block prints: tables are padded to the
-    full width, and nobody wants that in a file."""
-    with console.capture() as capture:
-        yield
-    console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
-    console.file.flush()
 
 
 # ---- memory --------------------------------------------------------------------
@@ -101,7 +79,7 @@ def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
 
 
 MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
-    ("on huge pages", lambda one: explain.percent(one.huge_bytes / one.bytes)),
+    ("on huge pages", lambda one: words.percent(one.huge_bytes / one.bytes)),
     ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
     ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
     ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
@@ -120,7 +98,7 @@ def _are_noisy(generations: Sequence[Generation]) -> bool:
 
 
 def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
-    size = explain.amount(columns[-1][1].bytes)
+    size = words.amount(columns[-1][1].bytes)
     if not evidence.generations:
         return f"A table of {size}, one run"
     return f"A table of {size}{', times noisy' if _are_noisy(evidence.generations) else ''}"
@@ -199,7 +177,7 @@ class CriterionRow:
         if not self.elsewhere:
             return ""
         verb = {"pass": "Passes", "fail": "Fails"}.get(self.criterion.status, "The same")
-        return f" {verb} on {explain.listed(self.elsewhere)}, too."
+        return f" {verb} on {words.listed(self.elsewhere)}, too."
 
 
 def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:

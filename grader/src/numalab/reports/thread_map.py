@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from numalab import words
 from numalab.evidence.record import Json, Thread
-from numalab.judging import explain
 
 Style = Callable[[int], tuple[str, str]]  # a thread's character and colour
 Named = Callable[[Sequence[int]], str]
@@ -123,7 +123,7 @@ def thread_map(
     threads: Sequence[Thread],
     columns: int,
     style: Style,
-    named: Named = explain.threads,
+    named: Named = words.threads,
 ) -> list[Text]:
     """One line a NUMA node, more where its cores don't fit; below, who shares a PU, and threads
     that no core holds. node: as a record has it. named: how they are told; threads of one number
@@ -136,7 +136,7 @@ def thread_maps(
     teams: Sequence[tuple[str, Sequence[Thread]]],
     columns: int,
     style: Style,
-    named: Named = explain.threads,
+    named: Named = words.threads,
 ) -> list[Text]:
     """As thread_map, of two teams with what heads call them."""
     heads = [head for head, _ in teams]

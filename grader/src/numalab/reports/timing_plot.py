@@ -12,7 +12,6 @@ from itertools import pairwise
 from rich.text import Text
 
 from numalab.evidence.record import Evidence
-from numalab.judging.explain import ratio
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_rules import TIMING_RULES
 from numalab.labs.declaration import Lab
@@ -26,6 +25,7 @@ from numalab.reports.timing_words import (
     scale_words,
     sentences,
 )
+from numalab.words import ratio
 
 ENOUGH, TOO_SLOW, AT_MOST = "o", "x", "<"
 MOST_ROWS = 12  # generations that get a line each

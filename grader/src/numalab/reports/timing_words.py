@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numalab.evidence.record import Evidence
-from numalab.grading.grade import effort_for
-from numalab.judging.explain import count, first_upper, ratio
+from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, Decision
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, LEAST_HANDOUT_RATIO
 from numalab.labs.declaration import Lab
+from numalab.words import count, first_upper, ratio
 
 READING = (
     "In each generation fresh processes take turns, and the best repetition of each counts. What "

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.judging.explain import percent
 from numalab.reports.comparison import WorkSight, place_words
 from numalab.reports.touch_map import OWNERS, symbol
+from numalab.words import percent
 
 MOST_ROWS = 16
 FIGURE_COLUMNS = len(" over 99 %")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.harness.build import build_kit, configure
-from numalab.judging.explain import count
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest import Plan, Share, find_qemu
 from numalab.virtual.kernel import Progress, find_kernel
+from numalab.words import count
 
 NODE_MEMORY_MIB = 256
 LEAST_NODE_MEMORY_MIB = 160  # the first node holds the kernel as well

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from numalab import words
 from numalab.course.gradebook.node_types import node_types
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Attempt, AttemptState, Problem, Student
-from numalab.judging import explain
 
 # Why a student has no grade, for each way in which an attempt can end without one.
 STATE_WORDS: Mapping[AttemptState, str] = {
@@ -82,10 +82,10 @@ def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rule
 
 def duration_words(late_s: float) -> str:
     if late_s < 60 * 60:
-        return explain.count(max(1, round(late_s / 60)), "minute")
+        return words.count(max(1, round(late_s / 60)), "minute")
     if late_s < 2 * DAY_S:
-        return explain.count(round(late_s / 3600), "hour")
-    return explain.count(round(late_s / DAY_S), "day")
+        return words.count(round(late_s / 3600), "hour")
+    return words.count(round(late_s / DAY_S), "day")
 
 
 def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
@@ -159,8 +159,8 @@ def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) 
         return "Handed in, and not graded yet."
     last = of_it[-1]
     if last.state == "graded":
-        listed = explain.listed(sorted({r["language"] for r in last.results}) or ["no language"])
-        counted = explain.listed(rules.languages)
+        listed = words.listed(sorted({r["language"] for r in last.results}) or ["no language"])
+        counted = words.listed(rules.languages)
         return f"Graded in {listed}, and in this course {counted} counts."
     why = f" ({last.why.rstrip('.')})" if last.why else ""
     return (
@@ -216,7 +216,7 @@ def account(
     types = node_types(found)
     if len(types) > 1:
         notes.append(
-            f"The gradings ran on different types of node, {explain.listed(types)}; what can be "
+            f"The gradings ran on different types of node, {words.listed(types)}; what can be "
             "graded differs between them."
         )
     points = counted.points if counted else None

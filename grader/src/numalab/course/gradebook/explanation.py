@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
+from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS, Account, Weighed, duration_words
 from numalab.course.gradebook.feedback import feedback_lines, grade_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.rules import Rules
 from numalab.course.records import Attempt
-from numalab.judging import explain
-from numalab.reports import report
+from numalab.labs import declaration
 
 _COUNTS = {
     "last": "the last grading of what was handed in last",
@@ -40,15 +40,15 @@ def _attempt_line(
     quick = " with --quick" if attempt.item.effort == "quick" else ""
     line = (
         f"{when}  graded{quick}{where}: {weighed.earned:g} of "
-        f"{explain.count(int(weighed.gradable), 'gradable point')} in "
-        f"{report.LANGUAGE_NAMES[weighed.language]}"
+        f"{words.count(int(weighed.gradable), 'gradable point')} in "
+        f"{declaration.LANGUAGE_NAMES[weighed.language]}"
     )
     if weighed.before is None or weighed.points is None:
         return line
     if weighed.gradable != worth:
         line += f", which is {weighed.before:.4g} of {worth:g}"
     if weighed.penalty:
-        line += f", less {explain.percent(weighed.penalty)}: {weighed.points:g}"
+        line += f", less {words.percent(weighed.penalty)}: {weighed.points:g}"
     return line
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from numalab import words
 from numalab.course.gradebook.counting import duration_words
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json
-from numalab.judging import explain
 from numalab.judging.verdict import Verdict, read_verdict
+from numalab.labs import declaration
 from numalab.reports import report
 
 PLAIN_WORDS = {status: word for status, (word, _) in report.STATUS_STYLE.items()}
@@ -26,8 +27,8 @@ def share_words(result: Json) -> str:
     """What the points follow from: as the criteria add up."""
     gradable = result["max_points"] - result["ungraded_points"]
     notes = report.points_notes(read_verdict(result), is_untimed=False)
-    language = report.LANGUAGE_NAMES[result["language"]]
-    of = f"{result['points']} of {explain.count(gradable, 'point')} in {language}"
+    language = declaration.LANGUAGE_NAMES[result["language"]]
+    of = f"{result['points']} of {words.count(gradable, 'point')} in {language}"
     return of + (f" ({notes})" if notes else "")
 
 
@@ -41,7 +42,7 @@ def notices(row: StandingRow) -> Iterator[str]:
             "graded. The rest was too noisy to tell, or the node can't show it."
         )
     if row.late_s > 0:
-        took = explain.percent(row.penalty) if row.penalty else "nothing"
+        took = words.percent(row.penalty) if row.penalty else "nothing"
         yield f"Handed in {duration_words(row.late_s)} after the deadline: {took} taken off."
     yield from row.notes
 

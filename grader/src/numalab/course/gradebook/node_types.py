@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from numalab import words
 from numalab.course.records import Attempt, Json
-from numalab.judging import explain
 
 # What a grade, a page or an export says of a node; the rest is in the attempt's evidence.
 KEPT = ("name", "cpu_model", "packages", "numa_nodes", "cores", "pus", "huge_page_mode")
@@ -22,7 +22,7 @@ def node_type(node: Json) -> str:
     if "numa_nodes" not in node:
         return ""
     parts = [
-        explain.count(int(node[key]), noun)
+        words.count(int(node[key]), noun)
         for key, noun in (("packages", "package"), ("numa_nodes", "NUMA node"), ("cores", "core"))
         if key in node
     ]

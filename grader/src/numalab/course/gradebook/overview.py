@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from numalab import words
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.errors import WIDTH
-from numalab.judging import explain
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36
@@ -64,8 +64,8 @@ def table_lines(standing: Standing) -> Iterator[str]:
     graded = [row for row in standing.rows if row.points is not None]
     yield ""
     yield (
-        f"{explain.count(len(students), 'student')}, {explain.count(len(labs), 'lab')}, "
-        f"{explain.count(len(graded), 'grade')}."
+        f"{words.count(len(students), 'student')}, {words.count(len(labs), 'lab')}, "
+        f"{words.count(len(graded), 'grade')}."
     )
     legend = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in used]
     if legend:

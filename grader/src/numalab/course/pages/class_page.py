@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import (
@@ -22,7 +23,6 @@ from numalab.course.pages.class_facts import (
 )
 from numalab.course.pages.histogram import histogram, values_words
 from numalab.course.pages.student_page import lab_title, moment
-from numalab.judging import explain
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import Lab
 from numalab.reports.html_page import STATUS_WORDS, environment
@@ -100,10 +100,10 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
         _lab_link(lab.name),
         sum(row.is_handed_in for row in rows),
         len(shares),
-        explain.percent(statistics.median(shares)) if shares else "-",
+        words.percent(statistics.median(shares)) if shares else "-",
         sum(row.is_provisional for row in rows),
         sum(row.late_s > 0 for row in rows),
-        explain.listed(nobody) if nobody else "-",
+        words.listed(nobody) if nobody else "-",
     )
 
 
@@ -111,25 +111,25 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
     """What somebody should look at: a sentence and where on the page it is told."""
     if facts.waiting:
         yield (
-            f"{explain.count(len(facts.waiting), 'submission')} without a grade.",
+            f"{words.count(len(facts.waiting), 'submission')} without a grade.",
             "waiting",
         )
     if standing.problems:
         yield (
-            f"{explain.count(len(standing.problems), 'problem')} in what was delivered.",
+            f"{words.count(len(standing.problems), 'problem')} in what was delivered.",
             "problems",
         )
     nobody = [one.name for one in facts.criteria if one.nobody_passes]
     if nobody:
-        yield f"Nobody passes {explain.listed(nobody)}.", "criteria"
+        yield f"Nobody passes {words.listed(nobody)}.", "criteria"
     if facts.noisy:
-        told = explain.listed([node.name or "a node without a name" for node in facts.noisy])
+        told = words.listed([node.name or "a node without a name" for node in facts.noisy])
         yield f"Times are noisy on {told}.", "nodes"
     if facts.mixed:
-        gradings = explain.count(len(facts.mixed), "submission")
+        gradings = words.count(len(facts.mixed), "submission")
         yield f"{gradings} graded on different types of node.", "mixed"
     if facts.unsandboxed:
-        gradings = explain.count(facts.unsandboxed, "grading")
+        gradings = words.count(facts.unsandboxed, "grading")
         yield f"{gradings} ran without a sandbox.", "ended"
 
 
@@ -205,12 +205,12 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             noisy=[node.name for node in facts.noisy],
             noise_rule=(
                 f"A node is noisy where {LEAST_TIMED} or more criteria of time were looked at, "
-                f"{explain.percent(NOISY_SHARE)} or more of them stayed open, and that is "
+                f"{words.percent(NOISY_SHARE)} or more of them stayed open, and that is "
                 f"{NOISY_TIMES:g} times the share on the other nodes or more."
             ),
             types=facts.types,
             mixed=[
-                (row, student_link(row), lab_title(row.lab, labs), explain.listed(types))
+                (row, student_link(row), lab_title(row.lab, labs), words.listed(types))
                 for row, types in facts.mixed
             ],
             ended=[
@@ -229,7 +229,7 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
                 for lab, points in zip(facts.labs, most, strict=True)
             ],
             grid=[(row, student_link(row), cells, total) for row, cells, total in _grid(facts)],
-            percent=explain.percent,
+            percent=words.percent,
             state_words=STATE_WORDS,
         )
     )

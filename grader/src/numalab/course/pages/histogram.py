@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from numalab.judging.explain import count
+from numalab.words import count
 
 BINS = 16
 _WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px; the base line

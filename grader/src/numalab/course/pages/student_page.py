@@ -15,14 +15,15 @@ from urllib.parse import quote
 
 from jinja2 import Template
 
+from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
-from numalab.judging import explain
 from numalab.judging.verdict import Verdict, read_verdict
+from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.reports import report
 from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, ungraded_steps
@@ -113,7 +114,7 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
     """counts: whether it is the one that does; None: there is no other."""
     verdict = read_verdict(result)
     build = Build(**result["build"]) if "build" in result else None
-    language = report.LANGUAGE_NAMES[verdict.language]
+    language = declaration.LANGUAGE_NAMES[verdict.language]
     which = {True: " (counts)", False: " (does not count)", None: ""}[counts]
     is_built = build is None or build.status == "ok"
     return _Result(
@@ -139,7 +140,7 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
         best = max(attempt.results, key=lambda one: float(one["points"]))
         status, words = best["status"], STATUS_WORDS[best["status"]]
         points = "; ".join(
-            f"{report.LANGUAGE_NAMES[one['language']]}: {one['points']} of "
+            f"{declaration.LANGUAGE_NAMES[one['language']]}: {one['points']} of "
             f"{one['max_points'] - one['ungraded_points']} points"
             for one in attempt.results
         )
@@ -196,7 +197,7 @@ def sum_words(rows: Sequence[StandingRow]) -> str:
     if not graded:
         return "No lab has a grade yet."
     points, most = (round(sum(column), 2) for column in zip(*graded, strict=True))
-    of_labs = f"{len(graded)} of {explain.count(len(rows), 'lab')}"
+    of_labs = f"{len(graded)} of {words.count(len(rows), 'lab')}"
     return f"{points:g} of {most:g} points, with {of_labs} graded."
 
 

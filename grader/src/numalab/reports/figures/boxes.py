@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from matplotlib.patches import Rectangle
 
 from numalab.evidence.record import Json
-from numalab.judging.explain import count
 from numalab.machines.machine import Core, Machine, Matrix, NumaNode
 from numalab.machines.picture import heading, node_label, summary
 from numalab.machines.topology import Topology, topology_of_node
 from numalab.palette import place_colour, thinned
 from numalab.reports.figures.canvas import LEAST_POINTS, LETTER_IN
+from numalab.words import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

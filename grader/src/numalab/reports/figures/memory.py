@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, KernelTable
-from numalab.judging.explain import amount, percent
 from numalab.palette import BLUE, GREEN, THREAD_COLOURS
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
 from numalab.reports.report import memory_columns
+from numalab.words import amount, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from numalab import words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json, Placement, Thread, Trace
-from numalab.judging import explain
 from numalab.palette import ink_on, place_colour
 from numalab.reports.figures.boxes import (
     LABELLED_PU_H,
@@ -121,9 +121,9 @@ def _reach(pus: Sequence[int], of_pu: Mapping[int, Json]) -> str:
 
 
 def _notes(sitting: Sitting, loose: Mapping[str, Sequence[int]]) -> list[str]:
-    named = explain.ranks if sitting.noun == "rank" else explain.threads
+    named = words.ranks if sitting.noun == "rank" else words.threads
     return [
-        f"{explain.first_upper(named(numbers))} may run on {where}"
+        f"{words.first_upper(named(numbers))} may run on {where}"
         + ("." if where == NO_PU else f": nothing binds {'it' if len(numbers) == 1 else 'them'}.")
         for where, numbers in loose.items()
     ]

@@ -16,7 +16,6 @@ from matplotlib.patches import Patch
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import place_of, shown_trace
-from numalab.judging.explain import count
 from numalab.palette import (
     MIXED_COLOUR,
     NOBODY_COLOUR,
@@ -35,6 +34,7 @@ from numalab.reports.figures.canvas import (
     styled,
 )
 from numalab.reports.touch_map import HOMES, USED, WRITTEN
+from numalab.words import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
