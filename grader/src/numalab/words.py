@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+StepReport = Callable[[str], None]  # is told in words what is going on, step by step
 
 
 def percent(share: float) -> str:

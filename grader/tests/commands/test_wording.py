@@ -17,9 +17,11 @@ from support import invented
 from support.commands import numalab_command
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
 
-from numalab.commands.root import cli, progress_line
+from numalab.commands.root import cli
+from numalab.commands.shared import progress_line
 from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
+from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, with_machine
 from numalab.kit import Kit
@@ -35,7 +37,8 @@ def shown(lab: Lab, record: Json, unchanged: bool = False) -> str:
     evidence = parse(record)
     console = Console(file=io.StringIO(), width=80)
     verdict = judge(lab, evidence)
-    report.show_verdict(console, lab, verdict, [("here", evidence)], unchanged, "again")
+    seen = [("here", evidence)]
+    report.show_verdict(console, GradedKernel(lab, verdict, seen, (), unchanged, "again"))
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.commands.root import progress_line
+from numalab.commands.shared import progress_line
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook

@@ -19,7 +19,6 @@ from support.commands import numalab_command
 from support.invented import ONE_NODE
 from support.node_trees import NODE
 
-from numalab.commands.root import _build_own_programs
 from numalab.doctor import noise_run
 from numalab.doctor.noise import (
     chance_of_win,
@@ -44,6 +43,7 @@ from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, Outcome, Results, RolePart
+from numalab.grading.request import Listener, build_own_programs
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import Timed
@@ -336,7 +336,7 @@ def test_nothing_to_time_is_no_error(kit_without_building: Kit) -> None:
 @pytest.mark.timed
 def test_the_kits_own_programs_are_timed(kit: Kit, first_touch: Lab) -> None:
     with kit.lock():
-        _build_own_programs(kit, [first_touch], True)
+        build_own_programs(kit, [first_touch], True, Listener())
         node = describe_node(kit)
         noise = measure_noise(kit, [first_touch], node, lambda step: None, 0.0)
     assert not noise.interrupted

@@ -34,7 +34,7 @@ from support.commands import (
 from numalab.errors import Interrupted
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
-from numalab.grading.grade import is_pristine, unchanged_files
+from numalab.grading.handout import is_pristine, unchanged_files
 from numalab.harness.monitor import HERE
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab

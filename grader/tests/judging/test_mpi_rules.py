@@ -9,11 +9,11 @@ import pytest
 from support import invented, mpi_labs
 from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
-from numalab.commands import root
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Outcome, Rank, Thread
+from numalab.grading import request
 from numalab.judging import explain, rank_goals, thread_goals
 from numalab.judging.judge import (
     Timed,
@@ -774,13 +774,13 @@ def test_without_mpi_the_other_labs_are_graded(
     here.build.mkdir(parents=True)
     labs = [first_touch, messages]
     (here.build / "build.json").write_text('{"mpi": ""}')
-    assert root._with_mpi(here, labs, is_chosen=False) == [first_touch]
+    assert request._with_mpi(here, labs, is_chosen=False) == [first_touch]
     assert "31_messages: this build of the kit has no MPI" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
-        root._with_mpi(here, labs, is_chosen=True)
-    assert root._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
+        request._with_mpi(here, labs, is_chosen=True)
+    assert request._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
-    assert root._with_mpi(here, labs, is_chosen=True) == labs
+    assert request._with_mpi(here, labs, is_chosen=True) == labs
 
 
 def test_every_goal_of_a_file_can_be_judged() -> None:

@@ -12,6 +12,7 @@ from support.desks import make_desk
 
 from numalab.errors import UserError
 from numalab.evidence.read_record import parse
+from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -140,7 +141,8 @@ def test_after_the_strongest_hint_the_solution_is_named(
         ({"": top - 1}, "A hint: ./numalab hint 01"),
         ({"": top}, "All hints on it are read; the solution is in solutions/01_first_touch/."),
     ):
-        step = next_step(first_touch, verdict, evidence, False, "again", seen)
+        seen_here = [("here", evidence)]
+        step = next_step(GradedKernel(first_touch, verdict, seen_here, (), hints_seen=seen))
         assert step is not None and says in step
         assert ("A hint" in step) == (not says.startswith("All"))
     affinity = labs["02_affinity"]

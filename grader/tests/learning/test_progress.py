@@ -13,14 +13,14 @@ from support.commands import numalab_command
 from support.desks import make_desk
 from support.mpi_labs import LATENCY_LAB, lab_of
 
+from numalab.grading.handout import edited_languages
 from numalab.judging.verdict import Status, Verdict, read_verdict, verdict_on
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.learning.progress import (
-    Progress,
+    LearnerProgress,
     Result,
     aside_path,
-    edited_languages,
     is_damaged,
     is_done,
     is_own_work,
@@ -95,7 +95,9 @@ def test_more_points_are_better_and_then_more_that_was_looked_at(first_touch: La
 
 def test_the_best_stays_and_the_last_failures_are_known(first_touch: Lab) -> None:
     name = first_touch.name
-    progress = Progress().with_result(name, "c", result(first_touch, efficiency="fail"), True)
+    progress = LearnerProgress().with_result(
+        name, "c", result(first_touch, efficiency="fail"), True
+    )
     progress = progress.with_result(name, "c", result(first_touch, correct="fail"), True)
     assert progress.best[name]["c"].having("fail") == ["efficiency"]
     assert progress.failed[name] == ("correct",)
@@ -109,7 +111,7 @@ def test_an_interrupted_grading_is_a_beginning(
     kept = result_of(
         first_touch, cut, AT, quick=False, is_untimed=False, machines=None, interrupted=True
     )
-    earlier = Progress(failed={name: ("correct",)})
+    earlier = LearnerProgress(failed={name: ("correct",)})
     progress = earlier.with_result(name, "c", kept, True)
     assert progress.failed == earlier.failed, "what fails is not known yet"
     show_progress(make_console(), [first_touch], progress, {})
@@ -124,10 +126,10 @@ def test_an_interrupted_grading_is_a_beginning(
 def test_a_hint_is_a_beginning(labs: dict[str, Lab], capsys: pytest.CaptureFixture[str]) -> None:
     every = list(labs.values())
     read = {every[2].name: {"": 1}}
-    task = next_task(every, Progress(), read)
+    task = next_task(every, LearnerProgress(), read)
     assert task is not None and task.lab == every[2].name and task.what.startswith("go on with")
     read = {every[2].name: {every[2].hints[0].topic: 1}}
-    show_progress(make_console(), every, Progress(), read)
+    show_progress(make_console(), every, LearnerProgress(), read)
     out = capsys.readouterr().out
     assert out.count("not begun") == len(every) - 1 and out.count("begun, not graded") == 1
 
@@ -177,7 +179,7 @@ def test_files_beside_a_kernel_count_for_it(desk: Kit, labs: dict[str, Lab]) -> 
 
 def test_it_is_read_as_it_was_written(first_touch: Lab, tmp_path: Path) -> None:
     store = tmp_path / "build" / "progress.json"
-    progress = Progress().with_result(first_touch.name, "c", result(first_touch), True)
+    progress = LearnerProgress().with_result(first_touch.name, "c", result(first_touch), True)
     save_progress(store, progress)
     assert load_progress(store) == progress
 
@@ -186,8 +188,8 @@ def test_it_is_read_as_it_was_written(first_touch: Lab, tmp_path: Path) -> None:
 def test_a_damaged_file_is_kept_aside(first_touch: Lab, tmp_path: Path, content: str) -> None:
     store = tmp_path / "progress.json"
     store.write_bytes(content.encode("latin-1"))
-    assert is_damaged(store) and load_progress(store) == Progress()
-    progress = Progress().with_result(first_touch.name, "c", result(first_touch), True)
+    assert is_damaged(store) and load_progress(store) == LearnerProgress()
+    progress = LearnerProgress().with_result(first_touch.name, "c", result(first_touch), True)
     save_progress(store, progress)
     assert load_progress(store) == progress
     assert aside_path(store).read_bytes() == content.encode("latin-1")
@@ -201,7 +203,7 @@ def test_a_damaged_file_is_kept_aside(first_touch: Lab, tmp_path: Path, content:
 def test_a_damaged_entry_costs_itself_only(
     first_touch: Lab, tmp_path: Path, key: str, value: Any
 ) -> None:
-    progress = Progress()
+    progress = LearnerProgress()
     for language in first_touch.languages:
         progress = progress.with_result(first_touch.name, language, result(first_touch), True)
     data = progress.to_json()
@@ -217,11 +219,11 @@ def test_a_damaged_entry_costs_itself_only(
 def test_what_comes_next(labs: dict[str, Lab]) -> None:
     every = list(labs.values())
     one, two = every[:2]
-    begin = next_task(every, Progress())
+    begin = next_task(every, LearnerProgress())
     assert begin is not None and begin.lab == one.name and begin.language is None
     assert "begin: read labs/01_first_touch/README.md" in begin.what
 
-    progress = Progress().with_result(one.name, "fortran", result(one), True)
+    progress = LearnerProgress().with_result(one.name, "fortran", result(one), True)
     after = next_task(every, progress)
     assert after is not None and after.lab == two.name
 
@@ -244,7 +246,7 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
     task = next_task(every, progress.with_result(every[3].name, "c", later, True))
     assert task is not None and task.lab == every[3].name
 
-    progress = Progress()
+    progress = LearnerProgress()
     for lab in every:
         progress = progress.with_result(lab.name, "c", result(lab), True)
     assert next_task(every, progress) is None
@@ -263,7 +265,7 @@ def test_the_hint_follows_what_is_wrong(
     assert found.wrong_arrays == {"correct": "residual"}
     kept = result_of(hybrid, found, AT, quick=False, is_untimed=False, machines=None)
     store = tmp_path / "progress.json"
-    save_progress(store, Progress().with_result(hybrid.name, "c", kept, True))
+    save_progress(store, LearnerProgress().with_result(hybrid.name, "c", kept, True))
     progress = load_progress(store)
     assert progress.wrong_arrays == {hybrid.name: {"correct": "residual"}}
     for seen, command in (
@@ -284,7 +286,7 @@ def test_what_is_open_or_left_out_is_graded_again(first_touch: Lab) -> None:
         (result(first_touch, efficiency="inconclusive"), "efficiency stayed open"),
         (result(first_touch, is_untimed=True, speedup="not_gradable"), "speedup was left out"),
     ):
-        task = next_task([first_touch], Progress({first_touch.name: {"c": found}}))
+        task = next_task([first_touch], LearnerProgress({first_touch.name: {"c": found}}))
         assert task is not None and says in task.what
         assert task.commands[0][0] == "./numalab grade 01 --lang c"
 
@@ -292,7 +294,7 @@ def test_what_is_open_or_left_out_is_graded_again(first_touch: Lab) -> None:
 def test_criteria_that_a_lab_no_longer_has_are_forgotten(first_touch: Lab) -> None:
     found = result(first_touch)
     older = replace(found, statuses={**found.statuses, "gone": "fail"})
-    assert Progress({first_touch.name: {"c": older}}).of_lab(first_touch)["c"].is_done
+    assert LearnerProgress({first_touch.name: {"c": older}}).of_lab(first_touch)["c"].is_done
 
 
 # ---- the command ---------------------------------------------------------------------------
@@ -302,7 +304,7 @@ def test_the_table_fits_80_columns(
     labs: dict[str, Lab], capsys: pytest.CaptureFixture[str]
 ) -> None:
     every = list(labs.values())
-    progress = Progress()
+    progress = LearnerProgress()
     for lab in every[1:]:
         for language in lab.languages:
             progress = progress.with_result(lab.name, language, result(lab, "fail"), True)

@@ -15,6 +15,7 @@ from support.sessions import bound, message_session, session, told, with_control
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Thread
 from numalab.evidence.work import WorkShare
+from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.judging.verdict import with_machine
 from numalab.labs.declaration import Lab
@@ -38,7 +39,7 @@ def shown(lab: Lab, here: Json, hydra: Json | None = None) -> list[str]:
         verdict = with_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
     file = io.StringIO()
     console = Console(file=file, width=80, highlight=False)
-    report.show_verdict(console, lab, verdict, seen, False, "again")
+    report.show_verdict(console, GradedKernel(lab, verdict, seen, (), again="again"))
     lines = file.getvalue().splitlines()
     assert all(len(line) <= 80 for line in lines)
     # The rows of criteria are the first paragraph.

@@ -25,7 +25,7 @@ from support.pages import all_of, assert_legible, assert_sound, rows_of, words
 from support.sessions import bound, message_session, session, told, with_control, worked
 
 from numalab.evidence.read_record import parse
-from numalab.grading.graded import GradedKernel, Occasion, Submission
+from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import with_machine
@@ -35,6 +35,7 @@ from numalab.machines.machine import find_machine
 from numalab.reports import report_figures
 from numalab.reports.comparison import seat_sights, touch_sights
 from numalab.reports.html_page import page
+from numalab.reports.occasion import Occasion, Submission
 
 Json = dict[str, Any]
 SCRIPT = "<script>alert(1)</script>"

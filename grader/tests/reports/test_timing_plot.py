@@ -14,6 +14,7 @@ from support import invented
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.read_record import parse
+from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
@@ -282,9 +283,8 @@ def test_the_report_has_it_before_what_to_do_next(first_touch: Lab) -> None:
         first_touch, timing_accounts(first_touch, verdict, evidence), evidence, COLUMNS
     )
     console = Console(file=io.StringIO(), width=80)
-    report.show_verdict(
-        console, first_touch, verdict, [("here", evidence)], False, "again", explained=lines
-    )
+    kernel = GradedKernel(first_touch, verdict, [("here", evidence)], (), again="again")
+    report.show_verdict(console, kernel, lines)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert text.index("FAIL  efficiency") < text.index("How the times were decided")
     assert text.index("Why it stopped") < text.index("Next: mend efficiency")

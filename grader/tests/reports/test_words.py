@@ -9,7 +9,7 @@ import pytest
 from support import invented
 
 from numalab import words
-from numalab.commands.suite import count_tests
+from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Mismatch
 from numalab.harness.build import compiler_output, misspelt_directives, stage

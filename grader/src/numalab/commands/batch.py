@@ -60,7 +60,7 @@ def _course(path: Path) -> CourseFolder:
 def _grade_options(require_sandbox: bool, force: bool) -> tuple[str, ...]:
     """What `numalab grade` is given besides: strangers' code is kept apart where that is
     possible. Raises UserError."""
-    from numalab.commands.root import grade_command
+    from numalab.commands.grade import grade_command
 
     known = {option for parameter in grade_command.params for option in parameter.opts}
     wanted = ["--require-sandbox"] if require_sandbox else ["--sandbox"]
@@ -266,7 +266,7 @@ def grade_class(
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
-    from numalab.commands.root import progress_line
+    from numalab.commands.shared import progress_line
     from numalab.course.course_folder import CourseFolder
     from numalab.course.gradebook.gradebook import open_gradebook
     from numalab.course.intake.intake import take_in

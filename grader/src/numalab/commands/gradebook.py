@@ -285,7 +285,7 @@ def export(
       ./numalab gradebook export course --format gradescope \\
           --out /autograder/results/results.json
     """
-    from numalab.commands.root import check_json_target
+    from numalab.commands.shared import check_json_target
 
     _refuse(
         format_,
@@ -364,7 +364,7 @@ def rebuild(root: Path) -> None:
     Example:
       ./numalab gradebook rebuild course
     """
-    from numalab.commands.root import progress_line
+    from numalab.commands.shared import progress_line
     from numalab.course.gradebook import gradebook as books
 
     course = _open(root)

@@ -112,7 +112,7 @@ def _topology(kit: Kit, machine_name: str | None) -> Topology:
     if machine_name is not None:
         return topology_of_machine(find_machine(kit, machine_name))
     if not kit.describe_node.is_file():
-        from numalab.commands.root import progress_line
+        from numalab.commands.shared import progress_line
 
         with kit.lock(), progress_line("numalab") as progress:
             progress("building the kit, for the first time")

@@ -296,7 +296,7 @@ def run(
       ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
       ./numalab machine run hydra -- bash
     """
-    from numalab.commands.root import progress_line
+    from numalab.commands.shared import progress_line
     from numalab.machines.machine import find_machine
     from numalab.virtual import guest, plan, session
 

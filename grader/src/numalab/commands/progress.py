@@ -37,12 +37,12 @@ def progress(kit: Kit, json_path: Path | None) -> None:
       ./numalab progress
       ./numalab progress --json progress.json
     """
-    from numalab.commands import root
+    from numalab.commands import shared
     from numalab.labs.hints import seen_hints
     from numalab.learning import progress_report
     from numalab.learning.progress import aside_path, is_damaged, load_progress
 
-    root.check_json_target(json_path)
+    shared.check_json_target(json_path)
     labs = list(load_labs(kit.root).values())
     found, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
     if is_damaged(kit.progress_file):

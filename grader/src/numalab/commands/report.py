@@ -37,13 +37,13 @@ def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) ->
       ./numalab report hpc2027 --class-only
       ./numalab report hpc2027 --student ada
     """
-    from numalab.commands import root
+    from numalab.commands import shared
     from numalab.course.course_folder import CourseFolder
     from numalab.course.pages.reports import write_class_reports, write_reports
 
     if students and class_only:
         raise UserError("--student and --class-only exclude each other")
-    with root.progress_line("report") as progress:
+    with shared.progress_line("report") as progress:
         progress("reading the gradebook")
         standing = standing_of(kit, course)
         only = tuple(dict.fromkeys(students)) or None

@@ -15,13 +15,24 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab.commands.completing import complete_lab, complete_machine
+from numalab.commands.reporter import Reporter
 from numalab.errors import BusyError, KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.grading.request import Graded, Request
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, choose_labs, load_labs
+from numalab.labs.declaration import (
+    KERNEL_FILES,
+    LANGUAGE_NAMES,
+    LANGUAGES,
+    Lab,
+    choose_labs,
+    load_labs,
+)
+from numalab.learning.watch import change_of, look, next_change, remembered
+from numalab.reports.report import grade_again
+from numalab.words import listed
 
 if TYPE_CHECKING:
-    from numalab.commands.root import Graded, Request
     from numalab.judging.verdict import Status
     from numalab.virtual.place import VirtualPlaces
 
@@ -62,19 +73,18 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
       ./numalab watch 02 --on nebula       placements on a virtual nebula too
       ./numalab watch 03 --time            with times
     """
-    from numalab.commands import root
-    from numalab.learning.watch import look, next_change
+    from numalab.commands import shared
 
     (lab,) = choose_labs(load_labs(kit.root), [name])
-    request = root.Request(
-        [lab], language or "edited", "submission", quick=True, on=root.named_machines(kit, on),
+    request = Request(
+        [lab], language or "edited", "submission", quick=True, on=shared.named_machines(kit, on),
         here_only=not on,
     )  # fmt: skip
     files = _files(kit, lab, language)
     screen = _Screen(lab, files, sys.stdout.isatty(), sys.stdin.isatty() and sys.stdout.isatty())
     run = _Run(kit, request, screen)
     is_timed = with_times
-    with root.virtual_places(kit) as places:
+    with shared.virtual_places(kit) as places:
         while True:
             graded = look(files)
             if not run.grade(places, is_timed):
@@ -180,23 +190,24 @@ class _Run:
         """Grades and shows. False: it was interrupted. Raises UserError and KitError where
         the first grading is impossible; later ones may find a file half written or a disk
         full, which is shown, and the next save may be better."""
-        from numalab.commands.root import grade_all
-        from numalab.reports.report import grade_again
 
         lab = self.screen.lab
         languages = self.request.language
         again = f"./numalab grade {lab.number} --quick"
         if languages in LANGUAGES:
             again += f" --lang {languages}"
-        request = replace(
-            self.request,
-            no_times=None if is_timed else self.screen.no_times,
+        no_times = None if is_timed else self.screen.no_times
+        reporter = Reporter(
+            self.kit,
+            replace(self.request, no_times=no_times),
+            places,
             again=grade_again(again),
             before_report=self.screen.begin,
         )
         try:
             with turn(self.kit):
-                graded = grade_all(self.kit, request, places)
+                graded = reporter.grade()
+                reporter.close(graded)
         except (UserError, KitError) as error:
             if not self.known:
                 raise
@@ -210,10 +221,6 @@ class _Run:
         return True
 
     def _show_changes(self, graded: Graded) -> None:
-        from numalab.labs.declaration import LANGUAGE_NAMES
-        from numalab.learning.watch import change_of, remembered
-        from numalab.words import listed
-
         click.echo()
         for verdict in graded.verdicts:
             before = self.known.get(verdict.language)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from numalab.doctor.noise import (
@@ -27,11 +27,10 @@ from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
+from numalab.words import StepReport
 
 NOISE_S = 30.0
 LANGUAGE = "c"
-
-Progress = Callable[[str], None]
 
 
 @dataclass
@@ -111,7 +110,7 @@ class Noise:
         return [difference(one) for timing in self.timings for one in timing.generations]
 
 
-def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: Progress) -> Session:
+def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: StepReport) -> Session:
     session = Session(
         kit, lab, LANGUAGE, SOLUTION, kit.solution_folder(lab.name), effort, node, progress
     )
@@ -183,7 +182,7 @@ def _build(kit: Kit, timings: Sequence[TimedHere]) -> None:
 
 
 def measure_noise(
-    kit: Kit, labs: Sequence[Lab], node: Json, progress: Progress, budget_s: float = NOISE_S
+    kit: Kit, labs: Sequence[Lab], node: Json, progress: StepReport, budget_s: float = NOISE_S
 ) -> Noise:
     """Runs for about budget_s, longer where the least number of generations takes longer.
     After Ctrl-C what there is by then is returned. The programs that are needed are built

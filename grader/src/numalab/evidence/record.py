@@ -8,6 +8,7 @@ second process of the solution) and "handout".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -416,3 +417,6 @@ _RUNS = (
     "bindings", "control_bindings", "thread_levels", "control_thread_levels", "launches",
     "control_launches", "slow_launches", "latencies",
 )  # fmt: skip
+
+
+Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first

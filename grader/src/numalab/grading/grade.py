@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from numalab.evidence.record import (
 )
 from numalab.files import write_json
 from numalab.grading import handed_in, mpi_runs
+from numalab.grading.handout import unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
 from numalab.harness.build import build_facts, build_kernel, build_kit
@@ -33,15 +34,14 @@ from numalab.judging import judge, thread_goals
 from numalab.judging.effort import Effort
 from numalab.judging.verdict import NOT_DECIDED, Verdict
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import Lab
+from numalab.words import StepReport
 
 VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
 TRACE_ORDERS = ("natural", "ascending", "descending")
 MOST_PLACEMENTS = 8  # where other load leaves the work share open
 LEAST_RACE_THREADS = 4
 LEVEL_THREADS = 4  # enough to see who calls MPI
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Session:
     folder: Path  # of the kernel that is graded
     effort: Effort
     node: Json
-    progress: Progress
+    progress: StepReport
     parts: tuple[str | None, ...] = ()  # whose kernel is run here; empty: all
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: monitor.Place = monitor.HERE
@@ -464,28 +464,6 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
         session.data["timing_error"] = NOT_DECIDED
         raise Interrupted from error
     return session.verdict()
-
-
-def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
-    """The kernel and the files beside it, as far as they are still the handout's, byte for
-    byte."""
-    pristine = kit.pristine_folder(lab.name)
-    found = []
-    for file in (KERNEL_FILES[language], *(wanted.name for wanted in lab.files)):
-        with contextlib.suppress(OSError):
-            if (folder / file).read_bytes() == (pristine / file).read_bytes():
-                found.append(file)
-    return found
-
-
-def is_pristine(
-    kit: Kit, lab: Lab, language: str, folder: Path, with_placements: bool = False
-) -> bool:
-    """Whether the kernel is still the handout; with_placements: and the placement files, which
-    both languages share."""
-    unchanged = unchanged_files(kit, lab, language, folder)
-    files = [wanted.name for wanted in lab.files] if with_placements else []
-    return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 
 def time_kits_own(session: Session, timed: judge.Timed, roles: Sequence[str]) -> Iterator[Evidence]:

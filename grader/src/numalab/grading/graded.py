@@ -1,23 +1,25 @@
-"""What was graded, as reports of several kernels need it."""
+"""What grading one kernel leaves for whoever shows it or keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
-from numalab.evidence.record import Json
-from numalab.judging.timing_account import TimingAccount
+from numalab.evidence.record import Evidence, Json, Seen
+from numalab.judging.timing_account import TimingAccount, with_timing
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.labs.hints import Levels
 from numalab.machines.machine import Figure
-from numalab.reports.comparison import Seen
 
 
 @dataclass(frozen=True)
 class GradedKernel:
-    """A kernel that was graded. seen, unchanged, again, published, hints_seen: as in
-    report.show_verdict; accounts: of the criteria that were timed."""
+    """A kernel that was graded. seen: places and their evidence, this node first; accounts: of
+    the criteria that were timed; unchanged: it is the handout byte for byte; again: what to do
+    about times that stayed open; published: latencies to show once they have been predicted;
+    hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
+    at."""
 
     lab: Lab
     verdict: Verdict
@@ -27,22 +29,16 @@ class GradedKernel:
     again: str = ""
     published: Sequence[Figure] = ()
     hints_seen: Levels = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Submission:
-    """What one person handed in. name: empty where there is no other."""
-
-    name: str
-    kernels: Sequence[GradedKernel]
-
-
-@dataclass(frozen=True)
-class Occasion:
-    """When and where it was graded. node: as a record has it; machines: of each virtual node
-    its name and how it differs from the machine; interrupted: not all was graded."""
-
-    graded_at: str
-    node: Json
-    machines: Sequence[tuple[str, str]] = ()
+    spent_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
+
+    @property
+    def here(self) -> Evidence:
+        """What was seen on this node."""
+        return self.seen[0][1]
+
+    def to_json(self) -> Json:
+        return with_timing(self.verdict.to_json(), self.accounts) | {
+            "build": asdict(self.here.build),
+            "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -117,7 +118,7 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
     return accounts
 
 
-def with_timing(result: dict[str, Any], accounts: list[TimingAccount]) -> dict[str, Any]:
+def with_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
     """A verdict's JSON with what each timed criterion's decision rests on."""
     timings = {account.criterion.name: account.to_json() for account in accounts}
     return result | {

@@ -327,3 +327,4 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
 
 
 LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
+VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}

@@ -28,9 +28,10 @@ from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reas
 from numalab.evidence import read_record
 from numalab.evidence.record import Evidence, Json
 from numalab.files import write_json
-from numalab.grading import grade
-from numalab.grading.elsewhere import grade_elsewhere
+from numalab.grading.grade import Session
+from numalab.grading.graded import GradedKernel
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import effort_for
@@ -47,16 +48,14 @@ from numalab.reports import report
 from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
-from numalab.words import listed
+from numalab.words import StepReport, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from numalab.grading.grade import Session
 
 Size = Literal["quick", "default", "published"]
 Source = str | Path | None
-Progress = Callable[[str], None]
 Found = TypeVar("Found")
 
 
@@ -289,13 +288,11 @@ def load_run(path: Path, label: str, kit: Kit | None = None) -> Run:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Sessions here and on the virtual node. unchanged: it is the handout; not_booted: why the
-    virtual node could not be had."""
+    """Sessions here and on the virtual node, and what there is to show of them. not_booted: why
+    the virtual node could not be had."""
 
-    session: Session
-    verdict: Verdict
-    there: list[Session]
-    unchanged: bool
+    sessions: Sessions
+    kernel: GradedKernel
     not_booted: str | None
 
 
@@ -311,7 +308,7 @@ class OpenLab:
     declared: Lab = field(repr=False)
     folder: Path
     machine: Machine | None = field(default=None, repr=False)
-    progress: Progress = field(default=_silent, repr=False)
+    progress: StepReport = field(default=_silent, repr=False)
 
     @property
     def name(self) -> str:
@@ -400,11 +397,9 @@ class OpenLab:
         """As run, with times, points and feedback, and kept as ./numalab grade keeps it: one
         that stays open goes on the next time. Without on() this node is graded alone."""
         found = self._measure(language, source, files, size, True)
-        found.session.keep(found.verdict)
-        for one in found.there:
-            one.keep(of_machine(one.verdict(), one.place.name))
+        found.sessions.keep()
         run = self._run_of(found, label, with_times=True)
-        return Graded(**vars(run), report=self._report(found, run.seen))
+        return Graded(**vars(run), report=self._report(found))
 
     # ---- inside
 
@@ -484,58 +479,44 @@ class OpenLab:
             if self.declared.mpi and not mpi_of(self.kit):
                 raise UserError(f"{self.name}: this build of the kit has no MPI; {MPI_REMEDY}.")
             build_kit(self.kit, [self.kit.monitor(self.name).name])
-            session = grade.Session(
+            session = Session(
                 self.kit, self.declared, language, "submission", folder,
                 effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
                 timing_refused=refusal("notebook") if on_login_node() else None,
             )  # fmt: skip
-            unchanged = grade.is_pristine(
-                self.kit, self.declared, language, folder, with_placements=True
-            )
-            there: list[Session] = []
-            try:
-                verdict = grade.grade(session, with_times=times)
-                if self.machine is None:
-                    return _Measured(session, verdict, there, unchanged, None)
-                with VirtualPlaces(self.kit, Wish()) as places:
-                    verdict, there = grade_elsewhere(session, verdict, [self.machine], places)
-            except Interrupted as error:
-                verdict, there = error.args or (session.verdict(), [])
-                so_far = _Measured(session, verdict, there, unchanged, None)
-                raise Interrupted(self._run_of(so_far, "interrupted", with_times=times)) from None
+            machines = None if self.machine is None else [self.machine]
+            with VirtualPlaces(self.kit, Wish()) as places:
+                sessions = grade_kernel(session, machines, places, with_times=times)
+            kernel = replace(graded_kernel(self.kit, sessions), again="grade again", hints_seen={})
         missed = [
             c.why
-            for c in verdict.criteria
-            if c.where == self.machine.name and c.status == "error" and not there
+            for c in kernel.verdict.criteria
+            if c.where != "here" and c.status == "error" and not sessions.elsewhere
         ]
-        return _Measured(session, verdict, there, unchanged, missed[0] if missed else None)
+        found = _Measured(sessions, kernel, missed[0] if missed else None)
+        if sessions.interrupted:
+            raise Interrupted(self._run_of(found, "interrupted", with_times=times))
+        return found
 
     def _run_of(self, found: _Measured, label: str, *, with_times: bool) -> Run:
-        session, there = found.session, found.there
-        all_run = set(session.parts) >= set(self.declared.kernel_parts)
-        own = {c.name for c in self.declared.criteria if all_run or c.part in session.parts}
+        kernel, seen = found.kernel, found.sessions.seen
+        parts = found.sessions.here.parts
+        all_run = set(parts) >= set(self.declared.kernel_parts)
+        own = {c.name for c in self.declared.criteria if all_run or c.part in parts}
         shown = [
             c
-            for c in found.verdict.criteria
+            for c in kernel.verdict.criteria
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
-        seen = [("here", session.evidence)]
-        seen += [(one.place.name, one.evidence) for one in there]
-        records = (session.data, *(one.data for one in there))
-        where = there[0].place.name if there else "here"
-        judged = replace(found.verdict, criteria=tuple(shown))
-        return Run(self.kit, self.declared, label, where, tuple(seen), judged, records)
+        records = tuple(session.data for _, session in seen)
+        where = seen[1][0] if seen[1:] else "here"
+        judged = replace(kernel.verdict, criteria=tuple(shown))
+        return Run(self.kit, self.declared, label, where, tuple(kernel.seen), judged, records)
 
-    def _report(self, found: _Measured, seen: Sequence[tuple[str, Evidence]]) -> str:
-        published = find_machine(self.kit, "hydra").latencies if self.declared.mpi else ()
-        shown = _printed(
-            lambda console: report.show_verdict(
-                console, self.declared, found.verdict, seen, found.unchanged, "grade again",
-                published,
-            )
-        )  # fmt: skip
-        more = found.not_booted or self._shown_elsewhere(found.verdict)
+    def _report(self, found: _Measured) -> str:
+        shown = _printed(lambda console: report.show_verdict(console, found.kernel))
+        more = found.not_booted or self._shown_elsewhere(found.kernel.verdict)
         return f"{shown}\n{more}" if more else shown
 
     def _shown_elsewhere(self, verdict: Verdict) -> str:

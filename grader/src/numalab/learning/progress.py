@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from numalab.errors import KitError
 from numalab.files import read_json, write_json
-from numalab.grading.grade import is_pristine
+from numalab.grading.handout import edited_languages, is_pristine
 from numalab.judging.verdict import UNGRADED, Status, Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
@@ -79,7 +79,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Progress:
+class LearnerProgress:
     """best: by lab and language. Of the last grading of a lab, whatever its kernel, failed: the
     criteria that failed; wrong_arrays: as of a Verdict."""
 
@@ -87,7 +87,7 @@ class Progress:
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     wrong_arrays: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> Progress:
+    def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
         """is_own: it is the learner's work, not the handout."""
         best = {name: dict(results) for name, results in self.best.items()}
         of_lab = best.setdefault(lab, {})
@@ -95,7 +95,7 @@ class Progress:
             of_lab[language] = result
         if result.interrupted and not result.having("fail"):
             return replace(self, best=best)  # whether anything fails is not known yet
-        return Progress(
+        return LearnerProgress(
             best,
             {**self.failed, lab: tuple(result.having("fail"))},
             {**self.wrong_arrays, lab: result.wrong_arrays},
@@ -211,11 +211,11 @@ def is_damaged(store: Path) -> bool:
     return store.exists() and not is_ours
 
 
-def load_progress(store: Path) -> Progress:
+def load_progress(store: Path) -> LearnerProgress:
     """What can be read of it: a damaged entry is left out, a damaged file is empty."""
     data = None if is_damaged(store) else read_json(store)
     if data is None:
-        return Progress()
+        return LearnerProgress()
     best: dict[str, dict[str, Result]] = {}
     for lab, results in _table(data, "best").items():
         for language, entry in results.items() if isinstance(results, dict) else ():
@@ -232,7 +232,7 @@ def load_progress(store: Path) -> Progress:
         for lab, found in _table(data, "wrong_arrays").items()
         if isinstance(found, dict)
     }
-    return Progress(best, failed, arrays)
+    return LearnerProgress(best, failed, arrays)
 
 
 def aside_path(store: Path) -> Path:
@@ -240,7 +240,7 @@ def aside_path(store: Path) -> Path:
     return store.with_name(f"{store.name}.damaged")
 
 
-def save_progress(store: Path, progress: Progress) -> None:
+def save_progress(store: Path, progress: LearnerProgress) -> None:
     """Raises KitError; then the file is as it was."""
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
@@ -252,17 +252,6 @@ def save_progress(store: Path, progress: Progress) -> None:
 
 
 # ---- whose work it is ----------------------------------------------------------------------
-
-
-def edited_languages(kit: Kit, lab: Lab) -> list[str]:
-    """Those whose kernel in labs/ is not the handout any more."""
-    folder = kit.lab_folder(lab.name)
-    return [
-        language
-        for language in lab.languages
-        if (folder / KERNEL_FILES[language]).is_file()
-        and not is_pristine(kit, lab, language, folder)
-    ]
 
 
 def is_own_work(kit: Kit, lab: Lab, language: str) -> bool:
@@ -363,7 +352,7 @@ def _were(names: Collection[str]) -> str:
 
 
 def next_task(
-    labs: Sequence[Lab], progress: Progress, hints: Mapping[str, Levels] | None = None
+    labs: Sequence[Lab], progress: LearnerProgress, hints: Mapping[str, Levels] | None = None
 ) -> Task | None:
     """Of the lab that was worked on last, of those that are begun and done in no language; else
     of the first of which hints were read, or that is not begun. None: all are done. hints: those

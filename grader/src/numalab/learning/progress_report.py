@@ -13,7 +13,14 @@ from rich.text import Text
 from numalab import words
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
-from numalab.learning.progress import Progress, Result, Task, best_language, is_done, next_task
+from numalab.learning.progress import (
+    LearnerProgress,
+    Result,
+    Task,
+    best_language,
+    is_done,
+    next_task,
+)
 
 Hints = Mapping[str, Levels]  # by lab
 
@@ -61,7 +68,9 @@ def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -
         label = seen = ""
 
 
-def show_progress(console: Console, labs: Sequence[Lab], progress: Progress, hints: Hints) -> None:
+def show_progress(
+    console: Console, labs: Sequence[Lab], progress: LearnerProgress, hints: Hints
+) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
@@ -97,7 +106,7 @@ def _show_task(console: Console, task: Task | None) -> None:
     console.print(table)
 
 
-def progress_json(labs: Sequence[Lab], progress: Progress, hints: Hints) -> dict[str, Any]:
+def progress_json(labs: Sequence[Lab], progress: LearnerProgress, hints: Hints) -> dict[str, Any]:
     """All of it, for other tools."""
     task = next_task(labs, progress, hints)
     return {

@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import words
-from numalab.evidence.record import Evidence, Locate, Rank, Thread
+from numalab.evidence.record import Evidence, Locate, Rank, Seen, Thread
 from numalab.evidence.work import WorkShare, judged_look
 from numalab.judging import rank_goals, thread_goals
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Criterion, HandedFile, Lab
 from numalab.labs.rules import RULES_OF_RUN
-
-Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first
 
 
 def place_words(where: str) -> str:

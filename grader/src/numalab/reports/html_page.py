@@ -15,10 +15,10 @@ from markupsafe import Markup
 from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
-from numalab.grading.graded import GradedKernel, Occasion, Submission
+from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Verdict
 from numalab.labs import declaration
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import VARIANT_NAMES, Lab
 from numalab.reports import report, report_figures
 from numalab.reports.comparison import (
     TouchSight,
@@ -30,6 +30,7 @@ from numalab.reports.comparison import (
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.launch_times import times_of_launches
+from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.picture_words import seat_words, touch_words, work_words
 from numalab.reports.timing_words import (
     READING,
@@ -154,9 +155,7 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
 def _steps(graded: GradedKernel) -> Iterator[str]:
     """What to do next, as far as there is something to do."""
     verdict, evidence = graded.verdict, graded.seen[0][1]
-    step = report.next_step(
-        graded.lab, verdict, evidence, graded.unchanged, graded.again, graded.hints_seen
-    )
+    step = report.next_step(graded)
     if step:
         yield step.replace("\n", " ")
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))
@@ -285,7 +284,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
     return _Kernel(
         anchor=anchor,
         title=f"{number} {graded.lab.title}, {declaration.LANGUAGE_NAMES[verdict.language]}: "
-        f"{report.VARIANT_NAMES[verdict.variant]}{edited}",
+        f"{VARIANT_NAMES[verdict.variant]}{edited}",
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
         points=f"{verdict.points} of {gradable} points",

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from numalab import words
+from numalab.evidence.record import Seen
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
-from numalab.reports.comparison import SeatSight, Seen, seat_sights, told_sights
+from numalab.reports.comparison import SeatSight, seat_sights, told_sights
 from numalab.reports.thread_map import Style, thread_map, thread_maps
 
 

@@ -20,15 +20,16 @@ from numalab.evidence.record import (
     Evidence,
     Generation,
     KernelTable,
+    Seen,
 )
+from numalab.grading.graded import GradedKernel
 from numalab.judging import explain
 from numalab.judging.timing_rules import best_s
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.labs.rules import RULES_OF_RUN
-from numalab.machines.machine import Figure
-from numalab.reports.comparison import Seen, touch_sights, work_sights
+from numalab.reports.comparison import touch_sights, work_sights
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.launch_times import launch_times
 from numalab.reports.placement_pictures import legend, placement_pictures
@@ -38,7 +39,6 @@ from numalab.terminal import stripped
 
 LONG_REASON = 60  # characters from which on a reason is told once and then referred to
 NOISY = 1.25  # third over first quartile of times that a table shows as one
-VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}
 STATUS_STYLE = {
     "pass": ("pass", "bold green"),
     "fail": ("FAIL", "bold red"),
@@ -274,31 +274,24 @@ def grade_again(command: str) -> str:
     return f"{command}\n(it goes on where this stopped)"
 
 
-def next_step(
-    lab: Lab,
-    verdict: Verdict,
-    evidence: Evidence,
-    unchanged: bool,
-    again: str,
-    hints_seen: Levels = NONE_SEEN,
-) -> str | None:
-    """What a student does now, in words; again: about times that stayed open; hints_seen: of the
-    lab."""
+def next_step(kernel: GradedKernel) -> str | None:
+    """What a student does now, in words."""
+    verdict, evidence = kernel.verdict, kernel.here
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
-    if unchanged and failed:
+    if kernel.unchanged and failed:
         kinds = sorted({one.file.rpartition(".")[2] for one in evidence.handed_in})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok":
         return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
-        return to_mend(lab, verdict, hints_seen)
+        return to_mend(kernel.lab, verdict, kernel.hints_seen)
     if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
-        return f"Next: {again}"
+        return f"Next: {kernel.again}"
     if verdict.status == "error":
         return None
     if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
@@ -365,25 +358,13 @@ def is_predicted(lab: Lab, verdict: Verdict) -> bool:
     return any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
 
 
-def show_verdict(
-    console: Console,
-    lab: Lab,
-    verdict: Verdict,
-    seen: Seen,
-    unchanged: bool,
-    again: str,
-    published: Sequence[Figure] = (),
-    explained: Sequence[Text] = (),
-    hints_seen: Levels = NONE_SEEN,
-) -> None:
-    """The whole report of one graded kernel. seen: places and their evidence, this node
-    first; unchanged: it is the handout byte for byte; again: what to do about times that stayed
-    open; published: latencies to show once they have been predicted; explained: how the
-    times were decided, if that is asked for; hints_seen: of the lab."""
-    evidence = seen[0][1]
+def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Text] = ()) -> None:
+    """The whole report of one graded kernel. explained: how the times were decided, if that is
+    asked for."""
+    lab, verdict, seen, evidence = kernel.lab, kernel.verdict, kernel.seen, kernel.here
     with stripped(console):
         console.print()
-        console.print(_heading(verdict, unchanged, evidence.timing_refused is not None))
+        console.print(_heading(verdict, kernel.unchanged, evidence.timing_refused is not None))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         printed = printed_words(evidence)
@@ -394,7 +375,7 @@ def show_verdict(
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
         _show_placements(console, lab, verdict, seen)
-        lines = latency_lines(evidence, is_predicted(lab, verdict), published)
+        lines = latency_lines(evidence, is_predicted(lab, verdict), kernel.published)
         for number, row in enumerate(lines):
             if number == 0:
                 console.print()
@@ -405,7 +386,7 @@ def show_verdict(
                 console.print(Padding(table, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
-        step = next_step(lab, verdict, evidence, unchanged, again, hints_seen)
+        step = next_step(kernel)
         if step:
             console.print()
             console.print(Padding(Text(step, style="bold"), (0, 0, 0, 2)))

@@ -32,7 +32,8 @@ from numalab.pu_lists import kernel_pus
 from numalab.virtual import channel as line
 from numalab.virtual import initramfs, qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
-from numalab.virtual.kernel import GuestKernel, Progress
+from numalab.virtual.kernel import GuestKernel
+from numalab.words import StepReport
 
 RESTORE_LIMIT_S = 20.0
 STEP_LIMIT_S = 60.0
@@ -476,7 +477,7 @@ def find_qemu() -> str:
     return program
 
 
-def boot(plan: Plan, store: snapshots.Store | None, progress: Progress) -> Guest:
+def boot(plan: Plan, store: snapshots.Store | None, progress: StepReport) -> Guest:
     """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
     the console said last, or with what the host refuses."""
     program = find_qemu()
@@ -492,7 +493,7 @@ def boot(plan: Plan, store: snapshots.Store | None, progress: Progress) -> Guest
 
 
 def _restore(
-    plan: Plan, program: str, initrd: bytes, store: snapshots.Store, key: str, progress: Progress
+    plan: Plan, program: str, initrd: bytes, store: snapshots.Store, key: str, progress: StepReport
 ) -> Guest | None:
     file = store.open(key)
     if file is None:
@@ -524,7 +525,7 @@ def _boot(
     initrd: bytes,
     store: snapshots.Store | None,
     key: str,
-    progress: Progress,
+    progress: StepReport,
 ) -> Guest:
     progress(f"booting {plan.machine.name}")
     deadline = time.monotonic() + plan.boot_limit_s

@@ -28,6 +28,7 @@ from pathlib import Path, PurePosixPath
 import zstandard
 
 from numalab.errors import KitError, UserError
+from numalab.words import StepReport
 
 # In the kernel's file names; what they need in turn is found from the modules.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
@@ -37,8 +38,6 @@ OTHER_KERNEL = (
     "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
     "/lib/modules/VERSION, or in the same unpacked package."
 )
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -320,7 +319,7 @@ def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
 NO_KERNEL = "there is no kernel to boot a virtual node with: "
 
 
-def _fetched(store: Path, progress: Progress) -> GuestKernel:
+def _fetched(store: Path, progress: StepReport) -> GuestKernel:
     """Downloads a kernel package, as any user may, and keeps what is needed of it."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise UserError(
@@ -360,7 +359,7 @@ def _fetched(store: Path, progress: Progress) -> GuestKernel:
         raise trouble
 
 
-def find_kernel(store: Path, given: Path | None, progress: Progress) -> GuestKernel:
+def find_kernel(store: Path, given: Path | None, progress: StepReport) -> GuestKernel:
     """The kernel that was given, else one that was kept, else one of this system, else a
     fetched one. Raises UserError with what to do where there is none."""
     if platform.machine() != "x86_64":

@@ -14,7 +14,6 @@ from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual.guest import Guest, GuestFailed, Share, boot, find_qemu
-from numalab.virtual.kernel import Progress
 from numalab.virtual.plan import (
     Wish,
     build_programs,
@@ -25,6 +24,7 @@ from numalab.virtual.plan import (
     toolchain_folders,
 )
 from numalab.virtual.session import guest_environment
+from numalab.words import StepReport
 
 # Emulation, times the threads that share a core of the host.
 SLOWNESS = 8.0
@@ -111,7 +111,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         for place in self._places.values():
             place.close()
 
-    def get(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
+    def get(self, machine: Machine, programs: Sequence[Path], progress: StepReport) -> VirtualPlace:
         """The machine's place. programs: what will run there, for their libraries. Raises
         UserError or KitError, the same again until drop()."""
         if machine.name in self._trouble:
@@ -148,7 +148,9 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         """Of each machine that has run, its number of NUMA nodes."""
         return dict(self._numa_nodes)
 
-    def _boot(self, machine: Machine, programs: Sequence[Path], progress: Progress) -> VirtualPlace:
+    def _boot(
+        self, machine: Machine, programs: Sequence[Path], progress: StepReport
+    ) -> VirtualPlace:
         find_qemu()  # before anything that takes time
         # Submissions are built while the guest runs, so it must look again each time.
         shares = [Share(self._kit.build, cached=False)]

@@ -15,8 +15,8 @@ from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest import Plan, Share, find_qemu
-from numalab.virtual.kernel import Progress, find_kernel
-from numalab.words import count
+from numalab.virtual.kernel import find_kernel
+from numalab.words import StepReport, count
 
 NODE_MEMORY_MIB = 256
 LEAST_NODE_MEMORY_MIB = 160  # the first node holds the kernel as well
@@ -174,7 +174,7 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def make_plan(
-    kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: Progress
+    kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: StepReport
 ) -> tuple[Plan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. Raises UserError and KitError with what to do, before

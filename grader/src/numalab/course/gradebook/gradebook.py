@@ -19,7 +19,7 @@ import json
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -37,6 +37,7 @@ from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
+from numalab.words import StepReport
 
 SCHEMA_VERSION = 1
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
@@ -67,8 +68,6 @@ CREATE TABLE attempts (
     PRIMARY KEY (student, lab, digest, kit_digest, effort, number)
 );
 """
-
-Progress = Callable[[str], None]
 
 
 def _compact(data: Any) -> str:
@@ -174,7 +173,7 @@ class Gradebook:
         with self._transaction() as database:
             return sum(_insert_attempt(database, attempt) for attempt in attempts)
 
-    def rebuild(self, progress: Progress = lambda step: None) -> None:
+    def rebuild(self, progress: StepReport = lambda step: None) -> None:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
         self._database.close()
         _make_again(self._course, progress)
@@ -418,7 +417,7 @@ def _leftovers(path: Path) -> list[Path]:
     return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
 
 
-def _make_again(course: CourseFolder, progress: Progress) -> None:
+def _make_again(course: CourseFolder, progress: StepReport) -> None:
     """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
     _remove(path, *_leftovers(path))
@@ -437,7 +436,7 @@ def _remove(*paths: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _fill(book: Gradebook, course: CourseFolder, progress: Progress) -> None:
+def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     progress("reading deliveries")
     book._catch_up()
     some: list[Attempt] = []
@@ -550,7 +549,7 @@ def _connect_to_read(course: CourseFolder) -> sqlite3.Connection:
     return database
 
 
-def rebuild(course: CourseFolder, progress: Progress) -> None:
+def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """As Gradebook.rebuild, whatever state the file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")

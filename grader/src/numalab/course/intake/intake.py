@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -43,10 +43,9 @@ from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
+from numalab.words import StepReport
 
 SCHEMA = 1
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def take_in(
     delivery: Path,
     course: CourseFolder,
     labs: Mapping[str, Lab],
-    progress: Progress,
+    progress: StepReport,
     students: Path | None = None,
 ) -> Intake:
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
@@ -108,7 +107,7 @@ def _take_in(
     delivery: Path,
     course: CourseFolder,
     labs: Mapping[str, Lab],
-    progress: Progress,
+    progress: StepReport,
     stack: ExitStack,
 ) -> Intake:
     people = [one.person for one in layout.delivered]

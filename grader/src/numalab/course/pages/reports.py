@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,8 +23,8 @@ from numalab.files import partial_path, read_json, write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_labs
 from numalab.reports.html_page import TEMPLATES
+from numalab.words import StepReport
 
-Progress = Callable[[str], None]
 MADE_BETWEEN = 25  # students' pages, after which progress is told
 
 
@@ -145,7 +145,7 @@ def _write_students(
     rows: Mapping[str, Sequence[StandingRow]],
     labs: Mapping[str, Lab],
     title: str,
-    progress: Progress,
+    progress: StepReport,
 ) -> None:
     """What was made is noted even where the rest was not."""
     of_kit = _kit_digest(labs, title)
@@ -187,7 +187,7 @@ def _told(course: CourseFolder) -> Iterator[None]:
 
 
 def write_class_reports(
-    course: CourseFolder, kit: Kit, standing: Standing, progress: Progress
+    course: CourseFolder, kit: Kit, standing: Standing, progress: StepReport
 ) -> Path:
     """Writes the class's pages and returns the first. Raises KitError."""
     progress("the class's pages")
@@ -201,7 +201,7 @@ def write_reports(
     course: CourseFolder,
     kit: Kit,
     standing: Standing,
-    progress: Progress,
+    progress: StepReport,
     students: Collection[str] | None = None,
 ) -> Path:
     """Writes the class's pages and those students' pages that changed, and returns the class's

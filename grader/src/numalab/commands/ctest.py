@@ -1,0 +1,73 @@
+"""What CTest's tests start."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.reporter import Reporter
+from numalab.commands.shared import (
+    virtual_places,
+)
+from numalab.errors import KitError
+from numalab.exit_codes import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_KIT,
+    EXIT_PASSED,
+    EXIT_SKIPPED,
+)
+from numalab.grading.request import Request
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    pass
+
+
+@click.command(hidden=True)
+@click.argument("name", metavar="LAB")
+@click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
+@click.pass_obj
+def measure(kit: Kit, name: str, language: str) -> int:
+    """CTest's fixture: grade one kernel and keep the verdict. NUMALAB_SUBMISSION names the
+    folder to grade instead of labs/, NUMALAB_QUICK=1 does it quickly."""
+    (lab,) = choose_labs(load_labs(kit.root), [name])
+    folder = os.environ.get("NUMALAB_SUBMISSION")
+    request = Request(
+        [lab], language, "submission", Path(folder).resolve() if folder else None,
+        quick=os.environ.get("NUMALAB_QUICK") == "1",
+    )  # fmt: skip
+    with kit.lock(), virtual_places(kit) as places:
+        reporter = Reporter(kit, request, places)
+        graded = reporter.grade()
+        reporter.close(graded)
+    return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED
+
+
+@click.command(hidden=True)
+@click.argument("name", metavar="LAB")
+@click.argument("criterion")
+@click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
+@click.pass_obj
+def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
+    """CTest's test of one criterion: reads the kept verdict."""
+    path = kit.results_folder(name, language, "submission") / "verdict.json"
+    try:
+        verdict = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"there is no verdict yet ({path}): {error}") from error
+    entries = [entry for entry in verdict["criteria"] if entry["name"] == criterion]
+    if not entries:
+        raise KitError(f"the verdict of {name} has no criterion {criterion}")
+    for entry in entries:
+        click.echo(f"{entry['status']} ({entry['where']}): {entry['why']}")
+    statuses = {entry["status"] for entry in entries}
+    for status, code in (("fail", EXIT_FAILED), ("error", EXIT_KIT), ("pass", EXIT_PASSED)):
+        if status in statuses:
+            return code
+    return EXIT_SKIPPED

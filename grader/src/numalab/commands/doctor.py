@@ -1,0 +1,120 @@
+"""./numalab doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.shared import (
+    check_json_target,
+    prepare_virtual_nodes,
+    progress_line,
+)
+from numalab.errors import UserError
+from numalab.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_PASSED,
+)
+from numalab.files import write_json
+from numalab.grading.login_node import on_login_node, refusal
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+from numalab.terminal import make_console, stripped
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    from numalab.doctor.findings import Finding
+
+
+def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding:
+    from numalab.doctor.doctor import virtual_nodes
+    from numalab.virtual import host
+
+    unable = prepare_virtual_nodes(kit, progress)
+    if unable is not None:
+        return virtual_nodes(unable, None)
+    found = host.examine(kit.probe_host, host.cache_folder())
+    return virtual_nodes(None, None if found.kvm else found.why)
+
+
+@click.command(short_help="What this node can show, and what disturbs timing here.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings.")
+@click.option("--noise", "with_noise", is_flag=True, help="Measure how noisy times are.")
+@click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.pass_obj
+def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> int:
+    """What this node can show, what disturbs timing, and which evidence is available.
+
+    Each finding says what was found, what it means, which criteria it concerns, and the
+    command that changes it, if one does. "?" marks what this node does not tell.
+
+    With --noise the kit's own programs run for about 30 s, longer on a busy node, so that
+    you see how far two runs of one program differ here, and how long a grading by time
+    takes just now:
+
+    \b
+      Two runs of the same program differ by 1.4 % (median), and by more than
+      6.1 % in 1 of 20: 38 pairs of processes in 31 s.
+      ok   01 efficiency    about 9 s a verdict.
+      note 03 pair_speedup  about 40 s a verdict; would stay open in 1 of 3
+                            gradings.
+
+    Here lab 01 can be graded. In lab 03 one grading in three would end without a verdict
+    on pair_speedup; end what else runs on the node, and measure again.
+
+    \b
+    Examples:
+      ./numalab doctor
+      ./numalab doctor --json node.json
+      ./numalab doctor --noise
+    """
+    from numalab.doctor import doctor_report
+    from numalab.doctor.doctor import examine, mpi, sandbox_finding
+    from numalab.doctor.load_sample import sample_load
+    from numalab.doctor.node_facts import read_facts
+    from numalab.doctor.noise_report import noise_json, show_noise
+    from numalab.doctor.noise_run import measure_noise
+    from numalab.harness import monitor
+    from numalab.harness.build import build_kit, configure, mpi_of
+    from numalab.harness.sandbox import find_sandbox
+
+    check_json_target(json_path)
+    if with_noise and on_login_node() and not force:
+        raise UserError(refusal("doctor --noise"))
+    labs = list(load_labs(kit.root).values())
+    noise = None
+    with kit.lock():
+        configure(kit)
+        build_kit(kit, ["describe_node"])
+        node = monitor.describe_node(kit)
+        has_mpi = bool(mpi_of(kit))
+        facts, sample = read_facts(), sample_load()
+        with progress_line("doctor") as progress:
+            virtual = _examine_virtual_nodes(kit, progress)
+            if with_noise:
+                timed = [lab for lab in labs if has_mpi or not lab.mpi]
+                noise = measure_noise(kit, timed, node, progress)
+    findings = [
+        *examine(node, facts, sample, labs),
+        mpi(mpi_of(kit), labs),
+        sandbox_finding(find_sandbox(kit)),
+        virtual,
+    ]
+    data = doctor_report.doctor_json(node, facts, sample, findings, labs, has_mpi)
+    if noise is not None:
+        data["noise"] = noise_json(noise)
+    if json_path is not None:
+        write_json(json_path, data)
+    console = make_console()
+    with stripped(console):
+        doctor_report.show_findings(console, node, findings, labs)
+        doctor_report.show_labs(console, node, labs, has_mpi, virtual.level == "good")
+        if noise is not None:
+            show_noise(console, noise)
+    if noise is not None and noise.interrupted:
+        click.echo("numalab: interrupted; what was measured so far is above", err=True)
+        return EXIT_INTERRUPTED
+    console.print("Next: read labs/01_first_touch/README.md, then ./numalab grade 01 --quick")
+    return EXIT_PASSED

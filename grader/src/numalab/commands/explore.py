@@ -1,0 +1,112 @@
+"""./numalab explore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import numalab
+from numalab.commands.completing import complete_lab
+from numalab.commands.shared import (
+    check_json_target,
+    progress_line,
+    shown_path,
+)
+from numalab.errors import UserError
+from numalab.exit_codes import (
+    EXIT_INTERRUPTED,
+    EXIT_PASSED,
+)
+from numalab.files import write_json
+from numalab.grading.login_node import on_login_node, refusal
+from numalab.kit import Kit
+from numalab.terminal import make_console, stripped
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    pass
+
+
+@click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
+@click.argument("name", metavar="LAB", shell_complete=complete_lab)
+@click.option("--quick", is_flag=True, help="Smaller and fewer runs: about ten seconds.")
+@click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
+@click.option(
+    "--n",
+    "n",
+    type=click.IntRange(min=1),
+    help="03: rows of the matrices; 04: 8-byte elements of the largest table.",
+)
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw to this file (.png, .svg, .pdf). Left out: build/.../explore/NN_name.png.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write all samples.",
+    metavar="FILE",
+)
+@click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.pass_obj
+def explore_command(
+    kit: Kit,
+    name: str,
+    quick: bool,
+    rounds: int | None,
+    n: int | None,
+    plot_path: Path | None,
+    json_path: Path | None,
+    force: bool,
+) -> int:
+    """Measure what a lab is about on this node, repeated often enough to be believed: a
+    table, a plot, and what of it survives repetition. About a minute.
+
+    Each round runs every configuration once, in random order, each as a process of its
+    own. Ctrl-C ends it and shows what there is by then.
+
+    \b
+    Examples:
+      ./numalab explore 03                        schedule and chunk over threads
+      ./numalab explore 04 --quick                table sizes and page sizes
+      ./numalab explore 03 --n 1000 --rounds 11   larger matrices
+      ./numalab explore 04 --json all.json --plot tlb.svg
+    """
+    from numalab.explore import explore, explore_plot, explore_report
+    from numalab.harness import monitor
+    from numalab.harness.build import build_explorations
+
+    folder = explore.find_exploration(kit.root, name)
+    chosen = explore.resized(explore.load_exploration(folder, quick), rounds, n)
+    check_json_target(json_path)
+    if plot_path is not None:
+        explore_plot.check_target(plot_path)
+    if on_login_node() and not force:
+        raise UserError(refusal(f"explore {chosen.lab}"))
+    with kit.lock():
+        with progress_line(chosen.lab) as progress:
+            progress("building")
+            build_explorations(kit, [kit.exploration(chosen.lab).name])
+            node = monitor.describe_node(kit)
+            found = explore.explore(kit, chosen, node, progress)
+        if not found.samples:
+            click.echo("numalab: interrupted before anything was measured", err=True)
+            return EXIT_INTERRUPTED
+        console = make_console()
+        with stripped(console):
+            explore_report.show(found, console)
+        if json_path is not None:
+            write_json(json_path, {"kit_version": numalab.__version__, **found.to_json()})
+        if plot_path is None:
+            plot_path = kit.build / "explore" / f"{chosen.lab}.png"
+            plot_path.parent.mkdir(parents=True, exist_ok=True)
+        explore_plot.draw(found, plot_path, kit.build / "explore" / "matplotlib")
+    click.echo(f"\nPlot: {shown_path(plot_path)}")
+    if found.interrupted:
+        click.echo("numalab: interrupted; what was measured so far is above", err=True)
+    return EXIT_INTERRUPTED if found.interrupted else EXIT_PASSED

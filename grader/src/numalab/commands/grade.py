@@ -1,0 +1,235 @@
+"""./numalab grade."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from numalab.commands.completing import complete_machine
+from numalab.commands.reporter import Reporter
+from numalab.commands.shared import (
+    check_json_target,
+    labs_argument,
+    named_machines,
+    taking_one,
+    virtual_places,
+)
+from numalab.errors import KitError, UserError, wrapped
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.grading.request import Graded, Request
+from numalab.grading.turns import Turns, shared_node
+from numalab.harness.sandbox import Sandbox, Unable, find_sandbox
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+
+
+@dataclass(frozen=True)
+class _Options:
+    """As they stand on the command line; see the help of each."""
+
+    names: Sequence[str]
+    language: str | None
+    solutions: bool
+    handouts: bool
+    submission: Path | None
+    on: Sequence[str]
+    here_only: bool
+    guest_kernel: Path | None
+    size: str
+    quick: bool
+    explain: bool
+    with_sandbox: bool
+    require_sandbox: bool
+    json_path: Path | None
+    html_path: Path | None
+    force: bool
+    again: str | None
+
+    def check(self) -> None:
+        """Raises UserError for what does not go together, before anything is begun."""
+        if self.solutions + self.handouts + (self.submission is not None) > 1:
+            raise UserError("--solutions, --handouts and --submission exclude each other")
+        if self.quick and self.size == "published":
+            raise UserError("--quick and --size published exclude each other")
+        if self.on and self.here_only:
+            raise UserError(
+                "--on and --here-only exclude each other. --on alone grades on this node and on "
+                "the machine that it names, and on no others; --here-only on this node alone."
+            )
+        check_json_target(self.json_path)
+        check_json_target(self.html_path, "--html")
+
+    def request(self, kit: Kit, turns: Turns) -> Request:
+        """Raises UserError and KitError."""
+        machines = named_machines(kit, self.on)
+        variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
+        all_labs = load_labs(kit.root)
+        labs = choose_labs(all_labs, self.names)
+        submission = self.submission
+        if submission is not None:
+            submission = _submission_folder(submission, all_labs)
+        is_own = variant == "submission" and submission is None
+        return Request(
+            labs,
+            self.language or ("edited" if is_own else "all"),
+            variant,
+            submission,
+            self.size,
+            self.quick,
+            self.force,
+            on=machines,
+            here_only=self.here_only,
+            is_chosen=bool(self.names),
+            sandbox=_chosen_sandbox(kit, self.with_sandbox, self.require_sandbox),
+            turns=turns,
+        )
+
+
+def _submission_folder(path: Path, labs: Container[str]) -> Path:
+    """The folder that --submission names, after a look at the usual slips."""
+    if path.is_file():
+        raise UserError(
+            f"--submission {path} is a file; name the folder above the lab's folder, so that "
+            f"DIR/NN_name/{path.name} is there"
+        )
+    if not path.is_dir():
+        raise UserError(f"--submission {path}: there is no such folder")
+    path = path.resolve()
+    if path.name in labs and not (path / path.name).is_dir():
+        raise UserError(
+            f"--submission {path} is a lab's own folder. Did you mean --submission "
+            f"{path.parent}? Files are looked for in DIR/NN_name/."
+        )
+    return path
+
+
+def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
+    """The sandbox of --sandbox and --require-sandbox; says in a line what there is. Raises
+    KitError where it is required and there is none."""
+    if not is_wanted and not is_required:
+        return None
+    found = find_sandbox(kit)
+    if not isinstance(found, Unable):
+        click.echo("numalab: sandbox: bubblewrap", err=True)
+        return found
+    told = f"sandbox: none, since {found.why}"
+    if is_required:
+        raise KitError(f"{told}; nothing was graded. To have one, {found.remedy}.")
+    click.echo(
+        wrapped(f"numalab: {told}. Kernels run as you. To have one, {found.remedy}."), err=True
+    )
+    return None
+
+
+@click.command(name="grade", short_help="Grade kernels on this node.")
+@labs_argument
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice([*LANGUAGES, "all"], case_sensitive=False),
+    help="Grade this language. Left out: both, or of your kernels in labs/ the one that "
+    "you have edited.",
+)
+@click.option("--solutions", is_flag=True, help="Grade the kit's solutions.")
+@click.option("--handouts", is_flag=True, help="Grade the handouts as they lie in labs/.")
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Grade DIR/NN_name/kernel.* instead of the files in labs/.",
+    metavar="DIR",
+)
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    metavar="MACHINE",
+    shell_complete=complete_machine,
+    help="Grade placement on this virtual node too (./numalab machine list); may be repeated.",
+)
+@click.option(
+    "--here-only",
+    is_flag=True,
+    help="Take no virtual node for what this node can't show.",
+)
+@click.option(
+    "--guest-kernel",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Boot virtual nodes with this Linux kernel (vmlinuz).",
+)
+@click.option(
+    "--size",
+    type=click.Choice(["quick", "default", "published"]),
+    default="default",
+    help="Size of the arrays; published takes the memory of the published run.",
+)
+@click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show how times were decided: each generation, and the evidence.",
+)
+@click.option(
+    "--sandbox",
+    "with_sandbox",
+    is_flag=True,
+    help="Compile and run kernels in a sandbox, as other people's should be.",
+)
+@click.option(
+    "--require-sandbox",
+    is_flag=True,
+    help="As --sandbox, and grade nothing where there is none (exit code 3).",
+)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as a page: pictures of what was seen, yours and the solution's.",
+)
+@click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.option("--again", metavar="TEXT", hidden=True, help="What to do about times left open.")
+@click.pass_obj
+@taking_one(_Options)
+def grade_command(kit: Kit, options: _Options) -> int:
+    """Grade your kernels (those in labs/, unless you say otherwise).
+
+    Exit code 0: nothing failed; 1: a criterion failed; 2: wrong use; 3: the kit could
+    not grade.
+
+    \b
+    Examples:
+      ./numalab grade 01 --quick             your kernels of lab 01, in seconds
+      ./numalab grade 01 --lang fortran      only kernel.f90
+      ./numalab grade 03 --quick --explain   and why each time was decided so
+      ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
+      ./numalab grade --submission hand-ins/ada --require-sandbox
+      ./numalab grade 01 --on hydra          placement also on a virtual hydra
+      ./numalab grade 01 --html report.html  and a page to look at, or to send
+      ./numalab grade --solutions --json out.json
+    """
+    options.check()
+    with shared_node() as turns:
+        request = options.request(kit, turns)
+        with kit.lock(), virtual_places(kit, options.guest_kernel) as places:
+            reporter = Reporter(kit, request, places, options.explain, options.again)
+            graded = reporter.grade()
+            if options.json_path is not None:
+                reporter.write_json(options.json_path, graded)
+            if options.html_path is not None:
+                reporter.write_html(options.html_path, graded)
+            reporter.close(graded)
+    return _exit_code(graded)
+
+
+def _exit_code(graded: Graded) -> int:
+    if graded.interrupted:
+        return EXIT_INTERRUPTED
+    statuses = {verdict.status for verdict in graded.verdicts}
+    if "fail" in statuses:
+        return EXIT_FAILED
+    return EXIT_KIT if "error" in statuses else EXIT_PASSED

@@ -1,0 +1,134 @@
+"""Shows and keeps what a grading finds, as it goes: what the commands hand to it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+import numalab
+from numalab.commands.shared import progress_line, shown_path
+from numalab.errors import KitError
+from numalab.evidence.record import Json
+from numalab.files import write_json, write_whole
+from numalab.grading.elsewhere import left_out
+from numalab.grading.graded import GradedKernel
+from numalab.grading.request import Graded, Listener, Request, grade_all
+from numalab.harness.sandbox import level_of
+from numalab.kit import Kit
+from numalab.learning import progress
+from numalab.palette import keep_matplotlib_in
+from numalab.reports import report
+from numalab.reports.occasion import Occasion, Submission
+from numalab.reports.timing_plot import timing_lines
+from numalab.terminal import make_console
+from numalab.virtual.place import VirtualPlaces
+
+
+def note(text: str) -> None:
+    """To whoever watches, beside the results."""
+    click.echo(click.wrap_text(text, 78), err=True)
+
+
+@dataclass
+class Reporter:
+    """One grading at the terminal. explain: show how the times were decided; again: what to do
+    about times that stayed open, this command if left out; before_report: called once, before
+    anything is shown."""
+
+    kit: Kit
+    request: Request
+    places: VirtualPlaces
+    explain: bool = False
+    again: str | None = None
+    before_report: Callable[[], None] = lambda: None
+    kernels: list[GradedKernel] = field(default_factory=list)
+
+    def grade(self) -> Graded:
+        """Grades as the request says, shows each kernel when it is graded, and then what is to
+        be said of all. Raises UserError and KitError."""
+        listener = Listener(progress_line, note, self._show)
+        graded = grade_all(self.kit, self.request, self.places, listener)
+        for name in graded.machines:
+            click.echo("\n" + click.wrap_text(f"({self.places.note(name)})", 78))
+        for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
+            missing = left_out(lab, [machine.name for machine in self.request.on])
+            if missing is not None:
+                click.echo("\n" + click.wrap_text(f"({missing})", 78))
+        report.show_summary(make_console(), graded.verdicts)
+        return graded
+
+    def close(self, graded: Graded) -> None:
+        """The last words, after all files are written."""
+        if graded.not_kept is not None:
+            click.echo(f"numalab: {graded.not_kept}", err=True)
+        if graded.interrupted:
+            click.echo("numalab: interrupted; what was found so far is above", err=True)
+
+    def _show(self, graded: GradedKernel) -> None:
+        again = self.again or report.grade_again(f"./numalab {shlex.join(sys.argv[1:])}")
+        kernel = replace(graded, again=again)
+        if not self.kernels:
+            self.before_report()
+        self.kernels.append(kernel)
+        console = make_console()
+        explained = (
+            timing_lines(kernel.lab, kernel.accounts, kernel.here, console.width - 4)
+            if self.explain
+            else ()
+        )
+        report.show_verdict(console, kernel, explained)
+        if self.request.is_own:
+            self._keep_progress(kernel)
+
+    def _keep_progress(self, kernel: GradedKernel) -> None:
+        """Raises KitError."""
+        result = progress.result_of(
+            kernel.lab,
+            kernel.verdict,
+            progress.now(),
+            self.request.quick,
+            self.request.no_times is not None,
+            self.request.machine_names,
+            kernel.interrupted,
+        )
+        progress.keep_result(self.kit, kernel.lab, kernel.verdict, result)
+
+    # ---- files -----------------------------------------------------------------------
+
+    def write_json(self, path: Path, graded: Graded) -> None:
+        """Raises KitError."""
+        data: Json = {
+            "schema": 1,
+            "kit_version": numalab.__version__,
+            "interrupted": graded.interrupted,
+            "sandbox": level_of(self.request.sandbox),
+            "node": {key: value for key, value in graded.node.items() if key != "pu_list"},
+            "machines": list(graded.machines.values()),
+            "results": [kernel.to_json() for kernel in graded.kernels],
+        }
+        try:
+            write_json(path, data)
+        except OSError as error:
+            raise KitError(f"the results can't be written to {path}: {error}") from error
+
+    def write_html(self, path: Path, graded: Graded) -> None:
+        """Raises KitError."""
+        graded_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+        machines = [(name, self.places.note(name)) for name in graded.machines]
+        occasion = Occasion(graded_at, graded.node, machines, graded.interrupted)
+        try:
+            with progress_line("page") as step:
+                step("drawing")
+                keep_matplotlib_in(self.kit.build / "matplotlib")
+                from numalab.reports.html_page import page  # matplotlib, once it has its folder
+
+                write_whole(path, page([Submission("", self.kernels)], occasion))
+        except (ImportError, OSError) as error:
+            raise KitError(f"the page can't be written to {path}: {error}") from error
+        click.echo(f"\nPage: {shown_path(path)}")

@@ -1,0 +1,52 @@
+"""./numalab setup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from numalab.commands.reporter import note
+from numalab.commands.shared import (
+    prepare_virtual_nodes,
+    progress_line,
+)
+from numalab.grading.request import (
+    labs_with_mpi,
+)
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    pass
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.pass_obj
+def setup(kit: Kit, yes: bool) -> None:
+    """Install what is missing and build the kit; safe to repeat.
+
+    \b
+    Examples:
+      ./numalab setup
+      ./numalab setup --yes                    without asking
+      ./numalab --preset llvm setup            with clang instead of gcc
+    """
+    del yes  # the launcher has acted on it before this program could start
+    from numalab.harness.build import build_kit, configure
+
+    with kit.lock(), progress_line("setup") as progress:
+        progress("configuring")
+        configure(kit)
+        progress("building")
+        workers = [
+            kit.worker(lab.name, language, "solution").name
+            for lab in labs_with_mpi(kit, list(load_labs(kit.root).values()), False, note)
+            for language in lab.languages
+        ]
+        build_kit(kit, ["all", *workers])
+        unable = prepare_virtual_nodes(kit, progress)
+    if unable:
+        click.echo(f"numalab: no virtual nodes here: {unable}", err=True)
+    click.echo(f"numalab is ready ({kit.build}). Next: ./numalab doctor")

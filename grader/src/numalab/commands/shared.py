@@ -1,0 +1,142 @@
+"""What several commands need: options, a line of progress, places to grade at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from numalab.commands.completing import complete_lab
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import partial_path
+from numalab.kit import Kit
+from numalab.terminal import make_console
+
+if TYPE_CHECKING:  # their modules are imported when a command needs them
+    from numalab.machines.machine import Machine
+    from numalab.virtual.place import VirtualPlaces
+
+Options = TypeVar("Options")
+
+
+def labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("names", metavar="[LAB]...", nargs=-1, shell_complete=complete_lab)(
+        function
+    )
+
+
+def taking_one(
+    kind: Callable[..., Options],
+) -> Callable[[Callable[[Kit, Options], int]], Callable[..., int]]:
+    """Of a command with many options: its function takes the kit and one frozen record of them,
+    made by kind of click's keywords."""
+
+    def decorate(function: Callable[[Kit, Options], int]) -> Callable[..., int]:
+        @wraps(function)
+        def called(kit: Kit, **given: Any) -> int:
+            return function(kit, kind(**given))
+
+        return called
+
+    return decorate
+
+
+@contextmanager
+def progress_line(title: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what is going on: live at a terminal, else one line a step."""
+
+    console = make_console(to_stderr=True)
+    if console.is_terminal:
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+
+        # A long step gives way, not the clock.
+        step_column = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
+        columns = (SpinnerColumn(), TimeElapsedColumn(), step_column)
+        # Twice a second, so as not to be seen in a timing.
+        with Progress(
+            *columns, console=console, transient=True, refresh_per_second=2, expand=True
+        ) as bar:
+            task = bar.add_task(f"{title}: starting")
+            yield lambda step: bar.update(task, description=f"{title}: {step}")
+        return
+    said: list[str] = []
+
+    def say(step: str) -> None:
+        step = re.split(r", (?=[^,]*\d)", step)[0]  # not one line a generation
+        if step not in said:
+            said.append(step)
+            click.echo(f"{title}: {step}", err=True)
+
+    yield say
+
+
+def prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | None:
+    """Fetches and builds what they need; otherwise the first of them does. Returns why
+    that can't be done."""
+    from numalab.virtual import host, plan
+    from numalab.virtual.guest import find_qemu
+    from numalab.virtual.kernel import find_kernel
+
+    try:
+        find_qemu()
+        find_kernel(host.cache_folder() / "kernels", None, progress)
+        plan.build_programs(kit)
+    except (UserError, KitError) as error:
+        return str(error)
+    except OSError as error:
+        return reason_of(error)
+    return None
+
+
+def check_json_target(path: Path | None, option: str = "--json") -> None:
+    """Finds out before the measuring whether the result can be written after it."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise UserError(f"{option} {path}: that is a folder; name a file in it")
+    if not folder.is_dir():
+        raise UserError(f"{option} {path}: there is no folder {folder}; make it first")
+    try:
+        partial_path(path).write_text("")
+        partial_path(path).unlink()
+    except OSError as error:
+        raise UserError(
+            f"{option} {path}: {folder} is not writable ({error.strerror}); choose another place"
+        ) from error
+
+
+def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
+    """The machines of --on, each once. Raises UserError."""
+    if not names:
+        return []
+    from numalab.machines.machine import find_machine
+
+    found: dict[str, Machine] = {}
+    for name in names:
+        machine = find_machine(kit, name)
+        if found.setdefault(machine.name, machine).text != machine.text:
+            raise UserError(
+                f"--on {name}: there are two machines of the name {machine.name}; call your own "
+                "something else (its file too)"
+            )
+    return list(found.values())
+
+
+def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
+    from numalab.virtual.place import VirtualPlaces
+    from numalab.virtual.plan import Wish
+
+    return VirtualPlaces(kit, Wish(guest_kernel=guest_kernel))
+
+
+def shown_path(path: Path) -> Path:
+    """From the current folder, where it is below it."""
+    path = path.absolute()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -1,0 +1,83 @@
+"""Grades the kit's own kernels to prove the labs: the handout fails exactly what lab.toml names,
+the solution passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numalab.errors import Interrupted
+from numalab.evidence.record import Json
+from numalab.grading.request import (
+    Graded,
+    Listener,
+    Request,
+    build_own_programs,
+    chosen_languages,
+    grade_all,
+)
+from numalab.judging.audit import complaints, is_refuted
+from numalab.judging.verdict import Verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.virtual.place import VirtualPlaces
+
+TRIES = 5  # where times stay open; each goes on where the one before stopped
+
+
+@dataclass(frozen=True)
+class Proof:
+    """complaints: what of the verdict is not as the lab declares it."""
+
+    verdict: Verdict
+    complaints: Sequence[str]
+
+
+def prove(
+    kit: Kit,
+    labs: Sequence[Lab],
+    language: str,
+    here_only: bool,
+    is_chosen: bool,
+    places: VirtualPlaces,
+    listener: Listener,
+) -> tuple[Json, list[Proof]]:
+    """Returns this node's description, and a proof for each lab, variant and language. Raises
+    Interrupted, UserError and KitError."""
+    there = build_own_programs(kit, labs, is_chosen, listener)
+    node: Json = {}
+    proofs = []
+    for lab in there:
+        for variant in ("handout", "solution"):
+            for chosen in chosen_languages(lab, language):
+                request = Request(
+                    [lab], chosen, variant, size="quick", quick=True, force=True,
+                    here_only=here_only,
+                )  # fmt: skip
+                graded = _graded(kit, lab, request, places, listener)
+                node, verdict = graded.node, graded.verdicts[0]
+                mode = node.get("huge_page_mode")
+                told = complaints(lab, verdict, _numa_nodes(node, places), mode)
+                proofs.append(Proof(verdict, told))
+    return node, proofs
+
+
+def _numa_nodes(node: Json, places: VirtualPlaces) -> dict[str, int]:
+    """Of each place where something was graded."""
+    return {"here": node["numa_nodes"], **places.numa_nodes()}
+
+
+def _graded(
+    kit: Kit, lab: Lab, request: Request, places: VirtualPlaces, listener: Listener
+) -> Graded:
+    """Of one kernel, until its times are decided or something is refuted."""
+    for _ in range(TRIES):
+        graded = grade_all(kit, request, places, listener)
+        if graded.interrupted:
+            raise Interrupted
+        verdict, node = graded.verdicts[0], graded.node
+        if "inconclusive" not in verdict.statuses.values() or is_refuted(
+            lab, verdict, _numa_nodes(node, places), node.get("huge_page_mode")
+        ):
+            break
+    return graded

@@ -1,0 +1,42 @@
+"""Whether files are still the handout's."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+
+
+def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
+    """The kernel and the files beside it, as far as they are still the handout's, byte for
+    byte."""
+    pristine = kit.pristine_folder(lab.name)
+    found = []
+    for file in (KERNEL_FILES[language], *(wanted.name for wanted in lab.files)):
+        with contextlib.suppress(OSError):
+            if (folder / file).read_bytes() == (pristine / file).read_bytes():
+                found.append(file)
+    return found
+
+
+def is_pristine(
+    kit: Kit, lab: Lab, language: str, folder: Path, with_placements: bool = False
+) -> bool:
+    """Whether the kernel is still the handout; with_placements: and the placement files, which
+    both languages share."""
+    unchanged = unchanged_files(kit, lab, language, folder)
+    files = [wanted.name for wanted in lab.files] if with_placements else []
+    return {KERNEL_FILES[language], *files} <= set(unchanged)
+
+
+def edited_languages(kit: Kit, lab: Lab) -> list[str]:
+    """Those whose kernel in labs/ is not the handout any more."""
+    folder = kit.lab_folder(lab.name)
+    return [
+        language
+        for language in lab.languages
+        if (folder / KERNEL_FILES[language]).is_file()
+        and not is_pristine(kit, lab, language, folder)
+    ]

@@ -1,0 +1,281 @@
+"""What is to be graded, and the loop that grades it: labs x languages, here and on virtual
+nodes. Whoever asks is told how it goes, kernel by kernel."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from numalab.errors import Interrupted, KitError, UserError
+from numalab.evidence.record import Json
+from numalab.grading.elsewhere import grade_elsewhere, left_open
+from numalab.grading.grade import Session, grade
+from numalab.grading.graded import GradedKernel
+from numalab.grading.handout import edited_languages, is_pristine
+from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import NOBODY_ELSE, Turns
+from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
+from numalab.harness.monitor import describe_node
+from numalab.harness.sandbox import Sandbox
+from numalab.judging.effort import effort_for
+from numalab.judging.timing_account import timing_accounts
+from numalab.judging.verdict import Verdict, of_machine
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
+from numalab.labs.hints import seen_hints
+from numalab.machines.machine import Machine, find_machine
+from numalab.virtual.place import VirtualPlaces
+from numalab.words import StepReport
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be graded, and where. language: one, "all", or "edited", which leaves out the
+    kernel that is still the handout while the other is not; is_chosen: the labs were named, they
+    are not all; on: machines that were named; here_only: no virtual node either for what this
+    node can't show; no_times: why none are taken, and then nothing is kept of the session, so
+    that a timing that stayed open goes on where it stopped; sandbox: what kernels are compiled
+    and run in on this node; turns: with other gradings on it."""
+
+    labs: Sequence[Lab]
+    language: str
+    variant: str
+    submission: Path | None = None
+    size: str = "default"
+    quick: bool = False
+    force: bool = False
+    on: Sequence[Machine] = ()
+    here_only: bool = False
+    is_chosen: bool = True
+    no_times: str | None = None
+    sandbox: Sandbox | None = None
+    turns: Turns = NOBODY_ELSE
+
+    @property
+    def is_own(self) -> bool:
+        """Of the learner's files in labs/."""
+        return self.variant == "submission" and self.submission is None
+
+    @property
+    def machine_names(self) -> list[str] | None:
+        """Of the virtual nodes that were asked for; None: those that the lab has."""
+        return [machine.name for machine in self.on] if self.on or self.here_only else None
+
+    def folder(self, kit: Kit, lab: Lab) -> Path:
+        """Of the kernels that are graded."""
+        if self.variant == "solution":
+            return kit.solution_folder(lab.name)
+        if self.submission is not None and self.variant == "submission":
+            return self.submission / lab.name
+        return kit.lab_folder(lab.name)
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who is told how a grading goes. on_progress: opens, under a title, what its steps are
+    told to; on_note: a line beside the results; on_kernel: a kernel is graded, as far as it
+    came; it may raise KitError where something can't be kept, which ends nothing."""
+
+    on_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
+        lambda step: None
+    )
+    on_note: Callable[[str], None] = lambda text: None
+    on_kernel: Callable[[GradedKernel], None] = lambda kernel: None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of it, as far as it came. node: this one's description; machines: those of the
+    virtual nodes, by name; not_kept: why something was not stored."""
+
+    kernels: list[GradedKernel]
+    node: Json
+    machines: dict[str, Json]
+    interrupted: bool
+    not_kept: str | None
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [kernel.verdict for kernel in self.kernels]
+
+
+def build_own_programs(
+    kit: Kit, labs: Sequence[Lab], is_chosen: bool, listener: Listener
+) -> list[Lab]:
+    """Returns the labs that this build has: those on MPI only where there is MPI. Raises
+    UserError if one of those was chosen."""
+    if not kit.describe_node.is_file():
+        with listener.on_progress("numalab") as progress:
+            progress("building the kit, for the first time")
+            configure(kit)
+            build_kit(kit, ["describe_node"])
+    there = labs_with_mpi(kit, labs, is_chosen, listener.on_note)
+    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in there)])
+    return there
+
+
+def labs_with_mpi(
+    kit: Kit, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
+) -> list[Lab]:
+    """The labs, without those on MPI where the kit was configured without. Raises UserError
+    if is_chosen and one of them is left out."""
+    there = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
+    missing = [lab.name for lab in labs if lab not in there]
+    if missing:
+        told = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."
+        if is_chosen:
+            raise UserError(told)
+        note(f"numalab: {told}")
+    return there
+
+
+def chosen_languages(lab: Lab, choice: str) -> list[str]:
+    return [language for language in lab.languages if choice in ("all", language)]
+
+
+def _kernels(
+    kit: Kit, labs: Sequence[Lab], choice: str, note: Callable[[str], None]
+) -> Iterator[tuple[Lab, str]]:
+    """Which kernels to grade: labs x languages."""
+    for lab in labs:
+        chosen = choice
+        if choice == "edited":
+            edited = edited_languages(kit, lab)
+            chosen = edited[0] if len(edited) == 1 else "all"
+        languages = chosen_languages(lab, chosen)
+        for other in lab.languages:
+            if choice == "edited" and other not in languages:
+                note(
+                    f"{lab.name} {LANGUAGE_NAMES[other]}: still the handout, not graded "
+                    f"(--lang {other} grades it)"
+                )
+        yield from ((lab, language) for language in languages)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """One kernel's, here and on virtual nodes, as far as they came, and the verdict on all."""
+
+    here: Session
+    elsewhere: list[Session]
+    verdict: Verdict
+    interrupted: bool
+
+    @property
+    def seen(self) -> list[tuple[str, Session]]:
+        return [("here", self.here), *((there.place.name, there) for there in self.elsewhere)]
+
+    def keep(self) -> None:
+        """Stores what was seen, for a grading that goes on and for reports. Raises KitError."""
+        self.here.keep(self.verdict)
+        for there in self.elsewhere:
+            there.keep(of_machine(there.verdict(), there.place.name))
+
+
+def grade_kernel(
+    session: Session,
+    machines: Sequence[Machine] | None,
+    places: VirtualPlaces,
+    with_times: bool = True,
+) -> Sessions:
+    """Grades one kernel here, and then on machines: those named, or where none are the lab's
+    own as far as they are needed; None: nowhere else. Raises KitError and UserError."""
+    lab = session.lab
+    try:
+        verdict = grade(session, with_times)
+    except Interrupted:
+        is_labs = machines is not None and not machines
+        names = lab.machines if is_labs else [machine.name for machine in machines or ()]
+        verdict = left_open(session, session.verdict(), names, are_the_labs=is_labs)
+        return Sessions(session, [], verdict, True)
+    if machines is None:
+        return Sessions(session, [], verdict, False)
+    try:
+        verdict, elsewhere = grade_elsewhere(session, verdict, machines, places)
+    except Interrupted as error:
+        verdict, elsewhere = error.args
+        return Sessions(session, elsewhere, verdict, True)
+    return Sessions(session, elsewhere, verdict, False)
+
+
+def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
+    """What there is to show of them."""
+    session, lab = sessions.here, sessions.here.lab
+    evidence = session.evidence
+    return GradedKernel(
+        lab,
+        sessions.verdict,
+        [(where, there.evidence) for where, there in sessions.seen],
+        timing_accounts(lab, sessions.verdict, evidence),
+        unchanged=is_pristine(kit, lab, session.language, session.folder, with_placements=True),
+        published=find_machine(kit, "hydra").latencies if lab.mpi else (),
+        hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
+        spent_s=dict(session.spent_s),
+        interrupted=sessions.interrupted,
+    )
+
+
+def grade_all(
+    kit: Kit, request: Request, places: VirtualPlaces, listener: Listener | None = None
+) -> Graded:
+    """Grades labs x languages of one variant. The caller holds the kit's lock. Raises UserError
+    and KitError."""
+    listener = listener or Listener()
+    labs = build_own_programs(kit, request.labs, request.is_chosen, listener)
+    if request.sandbox is not None:
+        build_kit(kit, [request.sandbox.confine.name])
+    node = describe_node(kit)
+    refused = request.no_times
+    if refused is None and on_login_node() and not request.force:
+        refused = refusal("grade")
+    effort = effort_for(request.size, request.quick)
+    before_s = _set_up_s()
+    graded = Graded([], node, {}, False, None)
+    for lab, language in _kernels(kit, labs, request.language, listener.on_note):
+        title = f"{lab.name} {LANGUAGE_NAMES[language]} {VARIANT_NAMES[request.variant]}"
+        with listener.on_progress(title) as progress:
+            session = Session(
+                kit, lab, language, request.variant, request.folder(kit, lab), effort, node,
+                progress, timing_refused=refused, sandbox=request.sandbox, turns=request.turns,
+            )  # fmt: skip
+            session.spent_s["set-up check"], before_s = before_s, 0.0
+            machines = None if request.here_only else request.on
+            sessions = grade_kernel(session, machines, places)
+        kernel = graded_kernel(kit, sessions)
+        graded.kernels.append(kernel)
+        graded.machines.update(
+            {there.place.name: there.machine for there in sessions.elsewhere if there.machine}
+        )
+        graded = replace(graded, interrupted=sessions.interrupted)
+        not_kept = [
+            _not_kept(sessions.keep) if request.no_times is None else None,
+            _not_kept(partial(listener.on_kernel, kernel)),
+        ]
+        graded = replace(
+            graded,
+            interrupted=sessions.interrupted,
+            not_kept=next(filter(None, not_kept), graded.not_kept),
+        )
+        if sessions.interrupted:
+            break
+    return graded
+
+
+def _not_kept(keep: Callable[[], None]) -> str | None:
+    """Why something could not be kept: the report is worth more than its copy."""
+    try:
+        keep()
+    except KitError as error:
+        return str(error)
+    return None
+
+
+def _set_up_s() -> float:
+    """How long the launcher took before this program."""
+    started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
+    return max(0.0, time.time() - started) if started else 0.0
