@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from numalab.grading.kit_digests import measured_by
 
 from numalab.commands.shared import progress_line
 from numalab.course import attempts
@@ -21,8 +22,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.jobs import runs, slurm, work
 from numalab.course.jobs.engine import Seen, States
-from numalab.course.jobs.head import Count, Head, Pace, Plan, Wanted, course_lock, missing
-from numalab.course.jobs.kit_digest import kit_digest
+from numalab.course.jobs.head import Count, Head, Pace, RunPlan, Wanted, course_lock, missing
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.course.jobs.work import Outcome, why_not_graded
@@ -608,7 +608,7 @@ class Script:
 
 
 def head_of(course: CourseFolder, play: object, wanted: Sequence[Task], **more: bool) -> Head:
-    plan = Plan(Grading("quick"), SlurmOptions(), 2, 20, 1)
+    plan = RunPlan(Grading("quick"), SlurmOptions(), 2, 20, 1)
     pace = Pace(poll_s=0.0, grace_s=0.0)
     counted: list[Count] = []
     course.root.mkdir(exist_ok=True)
