@@ -23,7 +23,8 @@ from support.commands import (
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.read_record import parse
 from numalab.grading.elsewhere import grade_elsewhere, left_open, left_out
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge

@@ -19,7 +19,8 @@ from support.commands import assert_all_gone
 
 from numalab.files import write_json
 from numalab.grading.elsewhere import grade_elsewhere
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError
-from numalab.grading.grade import Session
 from numalab.grading.handed_in import gather_placements
-from numalab.judging import judge
+from numalab.grading.looks import gather_evidence
+from numalab.grading.session import Session
+from numalab.judging import judge, needs
 from numalab.judging.soundness import is_sound, sound_parts, unseen
 from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
 from numalab.labs.declaration import Lab
@@ -37,7 +38,7 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         there.data[key] = session.data[key]
     with session.spending(f"evidence on {place.name}"):
         if parts:
-            there.gather_evidence()
+            gather_evidence(there)
         gather_placements(there)
     return there
 
@@ -94,7 +95,7 @@ def grade_elsewhere(
     for number, machine in enumerate(chosen):
         if not machines:
             to_show = to_show if machine is chosen[0] else on_all
-            sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
+            sound = tuple(part for part in sound if needs.is_shown(lab, part, to_show))
         try:
             ours = "error" in {c.status for c in verdict.criteria}
             status: Status = "error" if ours else "not_gradable"

@@ -14,10 +14,11 @@ from pathlib import Path
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere, left_open
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.harness.monitor import describe_node
