@@ -3,7 +3,7 @@
 #ifndef NUMALAB_MONITOR_JOB_RESULTS_H
 #define NUMALAB_MONITOR_JOB_RESULTS_H
 
-#include "job.h"
+#include "monitor/processes/job.h"
 #include "results.h"
 
 /* Returns NULL when there is no memory. The caller owns it. */

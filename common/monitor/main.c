@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runs.h"
-#include "sandbox.h"
+#include "monitor/runs/runs.h"
+#include "monitor/processes/sandbox.h"
 
 enum { EXIT_RECORDED = 0, EXIT_MISUSE = 2, EXIT_NO_RECORD = 3 };
 

@@ -5,10 +5,10 @@
 
 #include <jansson.h>
 
-#include "job.h"
+#include "monitor/processes/job.h"
 #include "node.h"
 #include "results.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 /* A number, or "NaN", "Infinity", "-Infinity", which JSON has no numbers for. */
 json_t *numalab_record_number(double value);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "random.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 /* What comparing has found so far. */
 struct numalab_results {

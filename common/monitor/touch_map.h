@@ -19,7 +19,7 @@
 #include <jansson.h>
 
 #include "threads.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 enum numalab_touch_order {
     NUMALAB_ORDER_NATURAL,   /* faults are answered as they come */

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "monitor/job.h"
+#include "monitor/processes/job.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "monitor/worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 static int failures;
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "monitor/worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 #include <dirent.h>
 #include <errno.h>

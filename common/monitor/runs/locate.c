@@ -3,8 +3,8 @@
 #include <hwloc/linux.h>
 #include <stdlib.h>
 
-#include "record.h"
-#include "results.h"
+#include "monitor/record.h"
+#include "monitor/results.h"
 #include "runs.h"
 
 /* The driver's arrays: who asked, and what it was told. */

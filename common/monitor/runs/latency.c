@@ -1,5 +1,5 @@
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 enum { LARGEST_MESSAGE_BYTES = 4 << 20, SAMPLES = 5 };

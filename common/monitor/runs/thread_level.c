@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
-#include "threads.h"
+#include "monitor/threads.h"
 
 /* Enough ranks that one has two neighbours, and two messages that threads may share; and enough
  * work that it is not always the main thread which comes first where any may. */

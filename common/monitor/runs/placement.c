@@ -1,18 +1,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+#include "monitor/residency.h"
 #include "runs.h"
-#include "stolen.h"
+#include "monitor/stolen.h"
 
 /* CPU time is counted in slices of the scheduler, so one phase says little. What counts is
  * time on a core: beside other work a phase that took long may have done little. */
 static const double least_on_core_s = 0.1, most_compute_s = 1.0;
-enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
+enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200 };
 
 /* What one thread did in the compute phases. Threads may change places from call to call,
  * so who worked longest is noted for each. */
@@ -37,49 +36,6 @@ struct placement {
     size_t computes;
     double on_core_s; /* in these, of whoever had most in each */
 };
-
-/* NUMA node of each page of an array by move_pages in query mode; -1 for a page
- * that is absent. */
-static int read_residency(struct numalab_worker *worker, size_t array, int *numa_node,
-                          size_t page_count)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    void *page[PAGES_PER_CALL];
-    for (size_t first = 0; first < page_count; first += PAGES_PER_CALL) {
-        size_t count =
-            page_count - first < PAGES_PER_CALL ? page_count - first : PAGES_PER_CALL;
-        for (size_t i = 0; i < count; i++)
-            page[i] = (void *)(uintptr_t)(worker->address[array] + (first + i) * page_bytes);
-        if (syscall(SYS_move_pages, worker->pid, count, page, NULL, numa_node + first, 0) < 0)
-            return -errno;
-        for (size_t i = first; i < first + count; i++)
-            if (numa_node[i] < 0) numa_node[i] = -1;
-    }
-    return 0;
-}
-
-static json_t *describe_residency(struct numalab_worker *worker,
-                                  const struct numalab_driver *driver)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < driver->array_count; i++) {
-        size_t pages = worker->bytes[i] / (size_t)sysconf(_SC_PAGESIZE);
-        if (!pages) continue; /* as in the touch map */
-        int *numa_node = malloc(pages * sizeof *numa_node);
-        int error = numa_node ? read_residency(worker, i, numa_node, pages) : -ENOMEM;
-        if (error == 0)
-            json_array_append_new(list,
-                                  json_pack("{ss so}", "array", driver->arrays[i].name,
-                                            "numa_node", numalab_record_runs(numa_node, pages)));
-        free(numa_node);
-        if (error < 0) {
-            /* Refused by the system: the record says nothing of residency. */
-            json_decref(list);
-            return json_null();
-        }
-    }
-    return list;
-}
 
 static void free_look(struct look *look)
 {
@@ -190,7 +146,7 @@ static int run(struct placement *placement, const struct numalab_run_options *op
         spent_s += worker->elapsed_s;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
-    placement->residency = describe_residency(worker, driver);
+    placement->residency = numalab_residency_describe(worker, driver);
     return numalab_job_compare_all(&placement->job, driver, oracle, driver->compute_phase,
                                    placement->computes, &placement->results);
 }

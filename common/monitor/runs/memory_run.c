@@ -1,9 +1,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "record.h"
-#include "results.h"
+#include "monitor/memory.h"
+#include "monitor/record.h"
+#include "monitor/results.h"
 #include "runs.h"
 
 /* The first table is a few huge pages large and a little more: so one that does not start at

@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "exchange.h"
+#include "inside.h"
 #include "message.h"
+#include "requests.h"
 #include "sandbox.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
-enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
+enum { NAME_BYTES = 64, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
@@ -130,7 +132,7 @@ static int wait_for_ranks(struct numalab_job *job, int output)
         struct pollfd fds[] = {{.fd = job->listener, .events = POLLIN},
                                {.fd = job->launcher.pid_fd, .events = POLLIN},
                                {.fd = job->launcher.cancel_fd, .events = POLLIN}};
-        poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
+        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_LOOK_MS);
         if (fds[0].revents) {
             int error = accept_rank(job, output, &connected);
             if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
@@ -302,7 +304,7 @@ static void take_last_words(struct numalab_job *job)
     const double deadline_s = numalab_now_s() + 1e-3 * LAST_WORDS_MS;
     while (first->output >= 0 && numalab_now_s() < deadline_s) {
         struct pollfd words = {.fd = first->output, .events = POLLIN};
-        if (poll(&words, 1, LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
+        if (poll(&words, 1, NUMALAB_LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
     }
 }
 

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "record.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* Small: every access costs ten times as much, and what matters is which accesses are

@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "job.h"
-#include "node.h"
-#include "sizing.h"
-#include "touch_map.h"
+#include "monitor/processes/job.h"
+#include "monitor/node.h"
+#include "monitor/sizing.h"
+#include "monitor/touch_map.h"
 
 enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
 

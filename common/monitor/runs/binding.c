@@ -1,7 +1,7 @@
 #include <errno.h>
 
-#include "record.h"
-#include "results.h"
+#include "monitor/record.h"
+#include "monitor/results.h"
 #include "runs.h"
 
 enum { ELEMENTS_PER_THREAD = 1000 };

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "numalab/brief.h"
-#include "record.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* Every thread has something to do, and rows can be shared out. */

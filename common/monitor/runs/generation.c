@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* One role's worker or ranks within the generation. */

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "job_results.h"
+#include "monitor/job_results.h"
 #include "numalab/brief.h"
-#include "record.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* Fewer elements than threads, sizes that no block or vector length divides, and

@@ -1,7 +1,7 @@
 #include <errno.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* One compute phase shows one user of a page in each order of arrival; the
