@@ -132,7 +132,7 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
         break;
     case NUMALAB_TIMED_OUT:
         json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
-        if (numalab_worker_is_rank(worker))
+        if (worker->kind == NUMALAB_RANK)
             json_object_set_new(object, "ranks_waiting",
                                 json_integer((json_int_t)outcome->ranks_waiting));
         if (outcome->went_on) json_object_set_new(object, "went_on", json_true());

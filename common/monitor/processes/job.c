@@ -34,9 +34,6 @@ static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
  * worker/oversubscribed.c. */
 static const char yield_variable[] = "NUMALAB_YIELD";
 
-static const struct numalab_worker no_worker = {
-    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .keeper_fd = -1};
-
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
     job->failed = worker;
@@ -51,14 +48,14 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
 
 static int set_up(struct numalab_job *job, size_t rank_count)
 {
-    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    *job = (struct numalab_job){.listener = -1, .launcher = numalab_no_worker};
     if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
         return numalab_job_kit_error(job, "start so many ranks", -EINVAL);
     job->rank = calloc(rank_count, sizeof *job->rank);
     if (!job->rank) return numalab_job_kit_error(job, "start the ranks", -ENOMEM);
     job->rank_count = rank_count;
     for (size_t i = 0; i < rank_count; i++) {
-        job->rank[i] = no_worker;
+        job->rank[i] = numalab_no_worker;
         job->rank[i].rank = i;
     }
     return 0;
@@ -203,6 +200,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     if (set_up(job, rank_count) < 0) return -1;
     job->launcher.cancel_fd = cancel_fd;
     for (size_t i = 0; i < rank_count; i++) {
+        job->rank[i].kind = NUMALAB_RANK;
         job->rank[i].cancel_fd = cancel_fd;
         job->rank[i].limits = *limits;
         job->rank[i].outcome.doing = "start";
@@ -260,7 +258,8 @@ int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab
 {
     struct numalab_request request[NUMALAB_MAX_RANKS];
     struct numalab_message reply[NUMALAB_MAX_RANKS];
-    if (!numalab_worker_is_rank(&job->rank[0])) { /* where memory can be limited, and a kernel may make it */
+    /* Where memory can be limited, and a kernel may make it. */
+    if (job->rank[0].kind != NUMALAB_RANK) {
         if (numalab_worker_allocate(&job->rank[0], n, driver, kind) == 0) return 0;
         return numalab_job_fail(job, &job->rank[0]);
     }
@@ -340,5 +339,5 @@ void numalab_job_free(struct numalab_job *job)
 {
     numalab_job_end(job);
     free(job->rank);
-    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    *job = (struct numalab_job){.listener = -1, .launcher = numalab_no_worker};
 }

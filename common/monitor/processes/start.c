@@ -66,10 +66,10 @@ static void become_worker(const char *const *command, int channel, int output,
 static int spawn(struct numalab_worker *worker, const char *const *command, bool has_channel,
                  const struct numalab_limits *limits, int cancel_fd)
 {
-    *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
-                                      .output = -1, .cancel_fd = cancel_fd,
-                                      .keeper_fd = -1, .is_child = true,
-                                      .limits = *limits};
+    *worker = numalab_no_worker;
+    worker->kind = NUMALAB_CHILD;
+    worker->limits = *limits;
+    worker->cancel_fd = cancel_fd;
     worker->outcome.doing = "start";
 
     int channel[2] = {-1, -1}, output[2];
@@ -130,7 +130,6 @@ static int take_hello(struct numalab_worker *worker)
     setsockopt(worker->channel, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
     if (hello.kind != NUMALAB_HELLO || sender.pid <= 0)
         return numalab_worker_kit_error(worker, "learn which process is the worker", -EPROTO);
-    worker->is_child = false;
     worker->pid = sender.pid;
     worker->pid_fd = (int)syscall(SYS_pidfd_open, sender.pid, 0);
     /* Gone already: its sandbox goes with it. */
@@ -143,6 +142,7 @@ static int take_hello(struct numalab_worker *worker)
 static int wait_for_hello(struct numalab_worker *worker)
 {
     const double deadline_s = numalab_now_s() + sandbox_start_limit_s;
+    worker->kind = NUMALAB_KEPT;
     worker->keeper = worker->pid;
     worker->keeper_fd = worker->pid_fd;
     worker->pid = worker->pid_fd = -1;
@@ -169,8 +169,7 @@ static int spawn_in_sandbox(struct numalab_worker *worker, const char *const *co
 {
     const char **words = numalab_sandbox_command(limits, command, 0, NULL);
     if (!words) {
-        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
-                                          .output = -1, .keeper_fd = -1};
+        *worker = numalab_no_worker;
         return numalab_worker_kit_error(worker, "start the sandbox", -ENOMEM);
     }
     int started = spawn(worker, words, true, limits, cancel_fd);
@@ -185,8 +184,7 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
     const char *const command[] = {program, NULL};
     if (access(program, X_OK) < 0) {
         int error = -errno;
-        *worker = (struct numalab_worker){.pid = -1, .pid_fd = -1, .channel = -1,
-                                          .output = -1, .keeper_fd = -1};
+        *worker = numalab_no_worker;
         return numalab_worker_kit_error(worker, "find the worker", error);
     }
     return limits->sandbox ? spawn_in_sandbox(worker, command, limits, cancel_fd)

@@ -29,6 +29,10 @@ enum { SANDBOX_END_MS = 10000 };
 /* A shell's way to say by which signal a program has ended, and bubblewrap's. */
 enum { EXIT_BY_SIGNAL = 128 };
 
+const struct numalab_worker numalab_no_worker = {.pid = -1, .pid_fd = -1, .channel = -1,
+                                                .output = -1, .cancel_fd = -1,
+                                                .keeper_fd = -1};
+
 double numalab_now_s(void)
 {
     struct timespec now;
@@ -42,11 +46,6 @@ int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, i
     worker->outcome.doing = doing;
     worker->outcome.error = error;
     return -1;
-}
-
-bool numalab_worker_is_rank(const struct numalab_worker *worker)
-{
-    return !worker->is_child && worker->keeper == 0;
 }
 
 int numalab_worker_fail(struct numalab_worker *worker, enum numalab_outcome_kind kind)
@@ -131,7 +130,7 @@ bool numalab_worker_keep_report(struct numalab_worker *worker, const struct numa
         worker->outcome.report = *message;
         return true;
     }
-    if (message->kind != NUMALAB_LEAVE || !numalab_worker_is_rank(worker)) return false;
+    if (message->kind != NUMALAB_LEAVE || worker->kind != NUMALAB_RANK) return false;
     worker->outcome.has_left = true;
     worker->outcome.exit_code = (int)message->ticket;
     return true;
@@ -176,8 +175,8 @@ int numalab_worker_note_death(struct numalab_worker *worker)
 
     numalab_worker_take_reports(worker);
     if (worker->output >= 0) numalab_worker_drain_output(worker);
-    if (worker->keeper > 0) return note_death_in_sandbox(worker);
-    if (!worker->is_child) { /* its parent learns how it ended, and does not tell */
+    if (worker->kind == NUMALAB_KEPT) return note_death_in_sandbox(worker);
+    if (worker->kind == NUMALAB_RANK) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
         if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
         worker->outcome.signal_number = worker->outcome.report.signal_number;
@@ -215,13 +214,14 @@ int numalab_worker_stop(struct numalab_worker *worker)
     if (kill(worker->pid, SIGSTOP) < 0)
         return numalab_worker_kit_error(worker, "stop the worker", -errno);
 
+    const bool is_child = worker->kind == NUMALAB_CHILD;
     int looks = 0;
-    while (!worker->is_child && !all_threads_stopped(worker->pid)) {
+    while (!is_child && !all_threads_stopped(worker->pid)) {
         if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker)) return numalab_worker_fail(worker, NUMALAB_CANCELLED);
         poll(NULL, 0, looks++ < 100 ? 0 : 1);
     }
-    while (worker->is_child) {
+    while (is_child) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
             return numalab_worker_kit_error(worker, "stop the worker", -errno);
@@ -233,7 +233,7 @@ int numalab_worker_stop(struct numalab_worker *worker)
         poll(NULL, 0, looks++ < 100 ? 0 : 1); /* most stop within 50 us */
     }
     siginfo_t taken;
-    if (worker->is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
+    if (is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
     worker->is_stopped = true;
     return 0;
 }
@@ -299,12 +299,13 @@ static void end_keeper(struct numalab_worker *worker)
 
 void numalab_worker_end(struct numalab_worker *worker)
 {
-    if (worker->pid > 0 && !worker->is_child)
+    const bool is_child = worker->kind == NUMALAB_CHILD;
+    if (worker->pid > 0 && !is_child)
         syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
     if (worker->keeper > 0) end_keeper(worker);
     if (worker->pid > 0) {
-        if (worker->is_child) kill(-worker->pid, SIGKILL); /* its whole session */
-        if (worker->is_child && !worker->is_reaped) {
+        if (is_child) kill(-worker->pid, SIGKILL); /* its whole session */
+        if (is_child && !worker->is_reaped) {
             kill(worker->pid, SIGKILL);
             while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
         }

@@ -70,14 +70,22 @@ enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
 /* Of a rank, whose parent is the launcher. */
 enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
 
+/* Whose child it is; known from its start on, and kept after its end. */
+enum numalab_worker_kind {
+    NUMALAB_NOT_STARTED = 0,
+    NUMALAB_CHILD, /* ours: a worker, or the launcher of a job */
+    NUMALAB_KEPT,  /* of a sandbox, which is our child */
+    NUMALAB_RANK   /* of an MPI job's launcher */
+};
+
 struct numalab_worker {
+    enum numalab_worker_kind kind;
     pid_t pid;
     int pid_fd;
     int channel;
     int output;    /* what the worker prints; -1 once closed */
     int cancel_fd; /* readable when the monitor was told to stop; not owned */
-    bool is_child; /* false: a rank, which the launcher has started, or kept in a sandbox */
-    pid_t keeper;  /* the sandbox of this worker alone, our child; else 0 */
+    pid_t keeper;  /* NUMALAB_KEPT: the sandbox, until it has ended; else 0 */
     int keeper_fd; /* its process descriptor */
     bool is_stopped;
     bool is_reaped;
@@ -113,8 +121,8 @@ struct numalab_watch {
     void *context;
 };
 
-/* Whether it is one of an MPI job. */
-bool numalab_worker_is_rank(const struct numalab_worker *worker);
+/* One that was not started; it may be ended. */
+extern const struct numalab_worker numalab_no_worker;
 
 /* Each of the following returns 0, or -1 with worker->outcome set. After that
  * only numalab_worker_end may be called. */

@@ -93,7 +93,7 @@ json_t *numalab_run_memory(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
-    struct memory_run run = {.worker = {.pid = -1}};
+    struct memory_run run = {.worker = numalab_no_worker};
     json_t *tables = json_array();
 
     run.table[0].n = (size_t)(first_bytes / numalab_sizing_bytes(driver, 1));
