@@ -18,6 +18,9 @@
 enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
+/* Of ranks: those that wait let others run on their core. */
+#define NUMALAB_YIELD_VARIABLE "NUMALAB_YIELD"
+
 /* Of ranks: every send waits for its receive; MPI names one level of thread support less than
  * it was asked for; threads linger in calls of MPI, so that others meet them there. */
 #define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"

@@ -1,9 +1,9 @@
 #include "job_results.h"
 
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
-                                          size_t rank_count)
+                                          size_t rank_count, bool is_brief)
 {
-    return driver->create_ranks ? driver->create_ranks(n, rank_count) : driver->create(n);
+    return driver->create_ranks ? driver->create_ranks(n, rank_count, is_brief) : driver->create(n);
 }
 
 static struct numalab_oracle *view(const struct numalab_driver *driver,

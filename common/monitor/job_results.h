@@ -6,9 +6,10 @@
 #include "monitor/processes/job.h"
 #include "results.h"
 
-/* Returns NULL when there is no memory. The caller owns it. */
+/* is_brief: of ranks that are told to be (numalab/brief.h). Returns NULL when there is no memory.
+ * The caller owns it. */
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
-                                          size_t rank_count);
+                                          size_t rank_count, bool is_brief);
 
 /* The changes of each rank between two repetitions. */
 struct numalab_job_changes {

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monitor/proc.h"
 #include "monitor/runs/runs.h"
 #include "monitor/processes/sandbox.h"
 
@@ -104,11 +105,9 @@ static int add_variable(struct numalab_run_options *options, char *text)
     char *name;
     struct numalab_role *role = find_role(options, text, &name);
     char *equals = role ? strchr(name, '=') : NULL;
-    if (!equals || role->variable_count == NUMALAB_MAX_VARIABLES) return -EINVAL;
+    if (!equals || role->variables.count == NUMALAB_MAX_SET_VARIABLES) return -EINVAL;
     *equals = '\0';
-    role->variable[role->variable_count].name = name;
-    role->variable[role->variable_count++].value = equals + 1;
-    return 0;
+    return numalab_variables_set(&role->variables, name, equals + 1);
 }
 
 static int add_launch_word(struct numalab_run_options *options, char *text)
@@ -149,11 +148,9 @@ static const struct numalab_driver *find_part(const char *name)
 static void end_orphans(void)
 {
     enum { MOST_ROUNDS = 1000 };
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     /* Their own children become ours as they end, so it takes rounds. */
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        FILE *file = fopen(path, "re");
+        FILE *file = numalab_proc_open_thread(getpid(), getpid(), "children");
         int pid;
         while (file && fscanf(file, "%d", &pid) == 1) kill((pid_t)pid, SIGKILL);
         if (file) fclose(file);

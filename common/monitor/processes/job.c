@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "exchange.h"
 #include "inside.h"
 #include "message.h"
@@ -29,10 +30,6 @@ static const double start_limit_s = 60.0;
 
 /* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
 static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
-
-/* For ranks that share cores, which two may do even where there is one for each: see
- * worker/oversubscribed.c. */
-static const char yield_variable[] = "NUMALAB_YIELD";
 
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
@@ -179,16 +176,34 @@ static size_t usable_pus(void)
     return (size_t)CPU_COUNT(&set);
 }
 
+/* What ranks are told by their environment. Those that share cores let others run where they wait,
+ * which two may have to do even where there is a core for each: see worker/oversubscribed.c. */
+static int add_variables(struct numalab_variables *variables, const struct numalab_limits *limits,
+                         size_t rank_count, const char *socket_name)
+{
+    const bool shares_cores = !limits->keeps_core || rank_count > usable_pus();
+    if (limits->variables) *variables = *limits->variables;
+    int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
+    if (!error) error = numalab_variables_set(variables, ucx_signals, "");
+    if (!error && shares_cores)
+        error = numalab_variables_set(variables, NUMALAB_YIELD_VARIABLE, "1");
+    return error;
+}
+
 /* In a sandbox for all of them, if there is to be one. */
 static int launch(struct numalab_job *job, const char *const *command, const char *socket_name)
 {
-    const struct numalab_limits *limits = &job->rank[0].limits;
+    struct numalab_limits limits = job->rank[0].limits;
+    struct numalab_variables variables = {0};
     const int cancel_fd = job->launcher.cancel_fd;
-    if (!limits->sandbox)
-        return numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
-    const char **words = numalab_sandbox_command(limits, command, job->rank_count, socket_name);
+    const int error = add_variables(&variables, &limits, job->rank_count, socket_name);
+    if (error < 0) return numalab_worker_kit_error(&job->launcher, "set the environment", error);
+    limits.variables = &variables;
+    if (!limits.sandbox)
+        return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
+    const char **words = numalab_sandbox_command(&limits, command, job->rank_count, socket_name);
     if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
-    const int started = numalab_worker_launch(&job->launcher, words, limits, cancel_fd);
+    const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);
     free(words);
     return started;
 }
@@ -208,14 +223,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     int error = open_listener(job, limits->sandbox != NULL, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    setenv(NUMALAB_JOB_VARIABLE, name, 1);
-    setenv(ucx_signals, "", 1);
-    if (!limits->keeps_core || rank_count > usable_pus())
-        setenv(yield_variable, "1", 1);
     int started = launch(job, command, name);
-    unsetenv(NUMALAB_JOB_VARIABLE);
-    unsetenv(ucx_signals);
-    unsetenv(yield_variable);
     const bool have_come = started == 0 && connect_ranks(job) == 0;
     if (limits->sandbox) unlink(name);
     if (started < 0) return numalab_job_fail(job, &job->launcher);

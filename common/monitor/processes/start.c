@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "inside.h"
 #include "sandbox.h"
 #include "worker_process.h"
@@ -35,8 +36,8 @@ static void write_text(const char *path, const char *text)
 }
 
 /* channel: -1 for a launcher, which has none. */
-static void become_worker(const char *const *command, int channel, int output,
-                          const struct numalab_limits *limits, pid_t parent)
+static void become_worker(const char *const *command, char *const *environment, int channel,
+                          int output, const struct numalab_limits *limits, pid_t parent)
 {
     sigset_t none;
     int input = open("/dev/null", O_RDONLY);
@@ -57,8 +58,7 @@ static void become_worker(const char *const *command, int channel, int output,
     if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (limits->sandbox) numalab_sandbox_clear_environment();
-    execvp(command[0], (char *const *)(uintptr_t)command);
+    execvpe(command[0], (char *const *)(uintptr_t)command, environment);
     _exit(127);
 }
 
@@ -92,9 +92,13 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
     fcntl(output[0], F_SETFL, O_NONBLOCK);
 
     pid_t parent = getpid();
-    worker->pid = fork();
-    if (worker->pid == 0) become_worker(command, channel[1], output[1], limits, parent);
+    char **environment = numalab_environment_make(
+        limits->variables, limits->sandbox ? numalab_sandbox_needs : NULL);
+    worker->pid = environment ? fork() : -1;
+    if (worker->pid == 0)
+        become_worker(command, environment, channel[1], output[1], limits, parent);
     int error = -errno;
+    free(environment);
     if (has_channel) close(channel[1]);
     close(output[1]);
     if (worker->pid < 0) return numalab_worker_kit_error(worker, "start the worker", error);

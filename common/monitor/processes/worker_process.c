@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "inside.h"
+#include "monitor/proc.h"
 #include "monitor/threads.h"
 #include "sandbox.h"
 
@@ -88,10 +89,8 @@ int numalab_worker_check_output(struct numalab_worker *worker)
 
 static uint64_t resident_bytes(pid_t pid)
 {
-    char path[64];
     unsigned long long total = 0, resident = 0;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = numalab_proc_open(pid, "statm");
     if (!file) return 0;
     if (fscanf(file, "%llu %llu", &total, &resident) != 2) resident = 0;
     fclose(file);

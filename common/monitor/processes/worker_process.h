@@ -49,6 +49,7 @@ struct numalab_outcome {
 };
 
 struct numalab_sandbox;
+struct numalab_variables;
 
 struct numalab_limits {
     double phase_s;         /* wall time of one phase */
@@ -63,6 +64,8 @@ struct numalab_limits {
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
     const struct numalab_sandbox *sandbox; /* what workers are kept apart in, or NULL */
+    const struct numalab_variables *variables; /* of its environment, beside the monitor's; or NULL.
+                                                  Not looked at once it is started */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };

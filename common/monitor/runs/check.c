@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdlib.h>
 
 #include "monitor/job_results.h"
 #include "numalab/brief.h"
@@ -81,7 +80,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
                                     results) < 0)
             return -1;
         if (driver->repetitions &&
-            check_messages(job, driver->repetitions(n), messages, results) < 0)
+            check_messages(job, driver->repetitions(n, true), messages, results) < 0)
             return -1;
     }
     if (numalab_job_check_before(job, results) < 0 || numalab_job_continue(job) < 0) return -1;
@@ -90,14 +89,15 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
 
 /* Ranks that share cores get on much faster where their threads need not take the same ones.
  * One alone keeps its threads on cores of their own: only threads that meet show a race. */
-static struct numalab_role unpinned(const struct numalab_role *role, size_t rank_count)
+static struct numalab_role role_to_check(const struct numalab_run_options *options,
+                                         size_t rank_count)
 {
-    struct numalab_role found = *role;
-    if (rank_count > 1 && found.variable_count < NUMALAB_MAX_VARIABLES) {
-        found.variable[found.variable_count].name = "OMP_PROC_BIND";
-        found.variable[found.variable_count++].value = "false";
-    }
-    return found;
+    struct numalab_role role = options->role[0];
+    numalab_variables_set(&role.variables, NUMALAB_BRIEF_VARIABLE, "1");
+    if (options->synchronous_sends)
+        numalab_variables_set(&role.variables, NUMALAB_SYNCHRONOUS_VARIABLE, "1");
+    if (rank_count > 1) numalab_variables_set(&role.variables, "OMP_PROC_BIND", "false");
+    return role;
 }
 
 /* All sizes in one job. Wrong results of ranks end it, too: what is wrong with two of them
@@ -106,7 +106,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
                      size_t rank_count, struct numalab_random *random, json_t *checks)
 {
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_role role = unpinned(&options->role[0], rank_count);
+    const struct numalab_role role = role_to_check(options, rank_count);
     struct numalab_limits limits = numalab_limits_of_role(options, &role);
     if (rank_count > 1) limits.patience = PATIENCE;
     size_t list[MAX_SIZES];
@@ -116,7 +116,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
 
     for (size_t i = 0; !failed && i < count; i++) {
         struct numalab_results results = {0};
-        struct numalab_oracle *oracle = numalab_job_oracle(driver, list[i], rank_count);
+        struct numalab_oracle *oracle = numalab_job_oracle(driver, list[i], rank_count, true);
         failed = oracle ? check_size(job, driver, oracle, random, list[i], &results)
                         : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
@@ -140,8 +140,6 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
     json_t *checks = json_array();
     int done = 0;
 
-    setenv(NUMALAB_BRIEF_VARIABLE, "1", 1);
-    if (options->synchronous_sends) setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
     const int seeded = numalab_random_open(&random);
     for (const size_t *ranks = driver->rank_counts ? driver->rank_counts : one_rank;
          *ranks && done == 0; ranks++) {

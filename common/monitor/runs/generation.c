@@ -39,7 +39,7 @@ static int start(struct generation *generation, struct runner *runner)
 
     if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0)
         return -1;
-    runner->oracle = numalab_job_oracle(driver, generation->n, rank_count);
+    runner->oracle = numalab_job_oracle(driver, generation->n, rank_count, false);
     if (!runner->oracle) return numalab_job_kit_error(&runner->job, "make the oracle", -ENOMEM);
     if (numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_run(&runner->job, driver->initialize_phase) < 0)
@@ -170,9 +170,9 @@ static int run_one_at_a_time(struct generation *generation)
 static json_t *describe_environment(const struct numalab_role *role)
 {
     json_t *variables = json_object();
-    for (size_t i = 0; i < role->variable_count; i++)
-        json_object_set_new(variables, role->variable[i].name,
-                            json_string(role->variable[i].value));
+    for (size_t i = 0; i < role->variables.count; i++)
+        json_object_set_new(variables, role->variables.list[i].name,
+                            json_string(role->variables.list[i].value));
     return variables;
 }
 

@@ -16,7 +16,7 @@ static int take_size(struct numalab_job *job, const struct numalab_driver *drive
         if (numalab_job_run(job, driver->compute_phase) < 0) return -1;
         json_array_append_new(samples,
                               json_pack("{sI sI sf sb}", "bytes", (json_int_t)bytes,
-                                        "repetitions", (json_int_t)driver->repetitions(bytes),
+                                        "repetitions", (json_int_t)driver->repetitions(bytes, false),
                                         "elapsed_s", job->elapsed_s, "warm_up", i == 0));
     }
     return 0;

@@ -122,8 +122,10 @@ static int run(struct placement *placement, const struct numalab_run_options *op
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* one written byte would place 512 pages */
 
-    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &options->limits) < 0 ||
+    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &limits) < 0 ||
         numalab_job_allocate(&placement->job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_run(&placement->job, driver->initialize_phase) < 0)
         return -1;
@@ -171,7 +173,7 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
                                       options->thread_count, options->node->numa_node_count);
     struct placement placement = {0};
 
-    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1);
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
     json_t *record = json_pack(

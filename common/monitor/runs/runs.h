@@ -7,20 +7,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
 #include "monitor/node.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
-enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
+/* NUMALAB_MAX_SET_VARIABLES: by --set; there is room for the kit's own beside them. */
+enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
 
 struct numalab_role {
     const char *name;    /* "handout", "solution", "submission", "control" */
     const char *program; /* path of its worker */
-    size_t variable_count;
-    struct {
-        const char *name, *value;
-    } variable[NUMALAB_MAX_VARIABLES]; /* of its environment, beside the monitor's own */
+    struct numalab_variables variables; /* of its environment, beside the monitor's own */
     size_t rank_count; /* of an MPI job */
     double cut_s;      /* of a generation: a timed phase that takes longer ends the role's part in
                           it; 0: only limits.phase_s */
@@ -46,8 +45,8 @@ struct numalab_run_options {
     int cancel_fd;
 };
 
-/* Limits of a role's worker: huge pages for all but the handout's, where the lab uses
- * them. */
+/* Limits of a role's worker, and its variables, so the role has to last as long: huge pages for
+ * all but the handout's, where the lab uses them. */
 struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
                                              const struct numalab_role *role);
 

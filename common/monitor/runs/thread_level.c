@@ -1,6 +1,3 @@
-#define _GNU_SOURCE
-#include <stdlib.h>
-
 #include "monitor/job_results.h"
 #include "monitor/record.h"
 #include "runs.h"
@@ -39,10 +36,11 @@ static json_t *describe(const struct numalab_worker *worker,
 
 /* Starts MPI, and works for a while. */
 static int work(struct numalab_job *job, const struct numalab_run_options *options,
-                const struct numalab_limits *limits, json_t *ranks)
+                const struct numalab_role *role, const struct numalab_limits *limits,
+                json_t *ranks)
 {
     const struct numalab_driver *driver = options->driver;
-    if (numalab_role_start(job, options, &options->role[0], RANKS, limits) < 0 ||
+    if (numalab_role_start(job, options, role, RANKS, limits) < 0 ||
         numalab_job_allocate(job, PROBLEM_SIZE, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_run(job, driver->initialize_phase) < 0)
         return -1;
@@ -60,18 +58,19 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
 json_t *numalab_run_thread_level(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    struct numalab_role role = options->role[0];
+    const struct numalab_limits limits = numalab_limits_of_role(options, &role);
     struct numalab_job job = {0};
     json_t *ranks = json_array(), *answer = NULL;
     struct numalab_rank_notes notes;
 
-    setenv(NUMALAB_LINGER_VARIABLE, "1", 1);
-    int failed = work(&job, options, &limits, ranks);
+    numalab_variables_set(&role.variables, NUMALAB_LINGER_VARIABLE, "1");
+    int failed = work(&job, options, &role, &limits, ranks);
     numalab_job_end(&job);
     if (!failed) {
         numalab_job_free(&job);
-        setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
-        if (numalab_role_start(&job, options, &options->role[0], RANKS, &limits) == 0 &&
+        numalab_variables_set(&role.variables, NUMALAB_LESS_SUPPORT_VARIABLE, "1");
+        if (numalab_role_start(&job, options, &role, RANKS, &limits) == 0 &&
             numalab_job_read_notes(&job, 0, &notes) == 0)
             answer = answer_of(&notes);
         numalab_job_end(&job);

@@ -19,10 +19,12 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* one written byte would place 512 pages */
     const size_t computes =
         options->touch_order == NUMALAB_ORDER_NATURAL ? NATURAL_COMPUTES : ORDERED_COMPUTES;
 
-    if (numalab_role_start(&trace->job, options, &options->role[0], 1, &options->limits) < 0 ||
+    if (numalab_role_start(&trace->job, options, &options->role[0], 1, &limits) < 0 ||
         numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
         return -1;
     struct numalab_worker *worker = &trace->job.rank[0];
@@ -51,7 +53,7 @@ json_t *numalab_run_trace(const struct numalab_run_options *options)
                                       options->thread_count, options->node->numa_node_count);
     struct trace trace = {0};
 
-    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1);
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&trace, options, oracle, n);
 
