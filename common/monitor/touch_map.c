@@ -75,6 +75,36 @@ struct numalab_touch_map {
     bool has_arrival;
 };
 
+static const char *const order_names[] = {[NUMALAB_ORDER_NATURAL] = "natural",
+                                          [NUMALAB_ORDER_ASCENDING] = "ascending",
+                                          [NUMALAB_ORDER_DESCENDING] = "descending"};
+static const char *const method_names[] = {[NUMALAB_TOUCH_USERFAULTFD] = "userfaultfd",
+                                           [NUMALAB_TOUCH_IN_PROCESS] = "in_process"};
+
+/* Number of a name in a list, or -EINVAL. */
+static int position(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return (int)i;
+    return -EINVAL;
+}
+
+int numalab_touch_order_parse(const char *name, enum numalab_touch_order *order)
+{
+    const int found = position(order_names, sizeof order_names / sizeof *order_names, name);
+    if (found < 0) return found;
+    *order = (enum numalab_touch_order)found;
+    return 0;
+}
+
+int numalab_touch_method_parse(const char *name, enum numalab_touch_method *method)
+{
+    const int found = position(method_names, sizeof method_names / sizeof *method_names, name);
+    if (found < 0) return found;
+    *method = (enum numalab_touch_method)found;
+    return 0;
+}
+
 /* ---- what has been seen ---------------------------------------------------- */
 
 static size_t thread_of_id(struct numalab_touch_map *map, pid_t own_id)
@@ -507,8 +537,6 @@ static json_t *describe_array(const struct numalab_touch_map *map,
 json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
                                    const struct numalab_threads *threads)
 {
-    static const char *const orders[] = {"natural", "ascending", "descending"};
-    static const char *const methods[] = {"userfaultfd", "in_process"};
     int number[MAX_THREADS];
 
     /* Threads that have ended get numbers after those that are still there. */
@@ -526,8 +554,8 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
 #else
     const bool trap_tells = false;
 #endif
-    return json_pack("{ss ss sb so}", "method", methods[map->method], "order",
-                     orders[map->order], "sees_write_after_read",
+    return json_pack("{ss ss sb so}", "method", method_names[map->method], "order",
+                     order_names[map->order], "sees_write_after_read",
                      (int)(map->method == NUMALAB_TOUCH_IN_PROCESS
                                ? trap_tells
                                : map->sees_write_after_read),

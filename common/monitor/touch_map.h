@@ -28,9 +28,14 @@ enum numalab_touch_order {
 };
 
 enum numalab_touch_method {
-    NUMALAB_TOUCH_USERFAULTFD, /* "userfaultfd" */
-    NUMALAB_TOUCH_IN_PROCESS   /* "in_process" */
+    NUMALAB_TOUCH_USERFAULTFD,
+    NUMALAB_TOUCH_IN_PROCESS
 };
+
+/* Of "natural", "ascending" or "descending", and of "userfaultfd" or "in_process". Each returns 0,
+ * or -EINVAL for another name. */
+int numalab_touch_order_parse(const char *name, enum numalab_touch_order *order);
+int numalab_touch_method_parse(const char *name, enum numalab_touch_method *method);
 
 struct numalab_touch_map;
 

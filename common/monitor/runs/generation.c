@@ -176,6 +176,7 @@ static json_t *describe_environment(const struct numalab_role *role)
     return variables;
 }
 
+/* Repetitions of all roles are interleaved, and every time is taken. */
 json_t *numalab_run_generation(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -208,7 +209,7 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
         numalab_job_free(&runner->job);
         if (runner->oracle) driver->destroy(runner->oracle);
     }
-    return json_pack("{ss so sI sI sb so so}", "kind", "generation", "seed",
+    return json_pack("{so sI sI sb so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",
                      (json_int_t)driver->bytes_moved(generation.n), "one_at_a_time",

@@ -37,8 +37,7 @@ json_t *numalab_run_latency(const struct numalab_run_options *options)
         failed = take_size(&job, driver, bytes, samples);
     if (!failed) ranks = numalab_record_ranks(&job, options->node);
     numalab_job_end(&job);
-    json_t *record = json_pack("{ss ss so so so}", "kind", "latency", "role", role->name,
-                               "ranks", ranks ? ranks : json_array(), "samples", samples,
+    json_t *record = json_pack("{so so so}", "ranks", ranks ? ranks : json_array(), "samples", samples,
                                "outcome", numalab_record_job(&job, driver));
     numalab_job_free(&job);
     return record;

@@ -81,6 +81,7 @@ static int play_round(struct numalab_worker *worker, const struct numalab_run_op
     return 0;
 }
 
+/* For a driver with the arrays thread_id, pu and numa_node, int32_t each, one element a thread. */
 json_t *numalab_run_locate(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -108,7 +109,7 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
         failed = play_round(&worker, options, &threads, &random, rounds);
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
-    return json_pack("{ss ss so so so}", "kind", "locate", "role", options->role[0].name, "seed",
+    return json_pack("{so so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)random.seed), "rounds", rounds,
                      "outcome", numalab_record_outcome(&worker, driver));
 }

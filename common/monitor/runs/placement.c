@@ -166,6 +166,7 @@ static json_t *describe_cpu_time(const struct placement *placement)
     return list;
 }
 
+/* Of private memory; the CPU time is that of the compute phase. */
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -177,8 +178,7 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
     json_t *record = json_pack(
-        "{ss ss sI sI so so so}", "kind", "placement", "role", options->role[0].name, "n",
-        (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
+        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
         numalab_record_results(&placement.results, driver), "threads",
         numalab_threads_describe(&placement.look.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());

@@ -26,8 +26,7 @@ json_t *numalab_run_ranks(const struct numalab_run_options *options)
         numalab_job_run(&job, driver->compute_phase) == 0 && numalab_job_stop(&job) == 0)
         ranks = numalab_record_ranks(&job, options->node);
     numalab_job_end(&job);
-    json_t *record = json_pack("{ss ss so so}", "kind", "ranks", "role", role.name, "ranks",
-                               ranks ? ranks : json_array(), "outcome",
+    json_t *record = json_pack("{so so}", "ranks", ranks ? ranks : json_array(), "outcome",
                                numalab_record_job(&job, driver));
     numalab_job_free(&job);
     return record;

@@ -4,6 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RUN_ROW(name, needs, sees) {#name, numalab_run_##name, needs, sees},
+const struct numalab_run numalab_runs[] = {NUMALAB_RUNS(RUN_ROW)};
+const size_t numalab_run_count = sizeof numalab_runs / sizeof numalab_runs[0];
+
+const struct numalab_run *numalab_find_run(const char *name)
+{
+    for (size_t i = 0; i < numalab_run_count; i++)
+        if (strcmp(numalab_runs[i].name, name) == 0) return &numalab_runs[i];
+    return NULL;
+}
+
 struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
                                              const struct numalab_role *role)
 {

@@ -1,15 +1,14 @@
-/* The kinds of run a monitor can do. Each starts its own workers, ends them, and
- * returns the record of what it saw, which the caller owns; NULL only when there
- * is no memory. */
+/* The kinds of run a monitor can do, and what they are told. */
 #ifndef NUMALAB_MONITOR_RUNS_H
 #define NUMALAB_MONITOR_RUNS_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "monitor/node.h"
 #include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
-#include "monitor/node.h"
+#include "monitor/processes/sandbox.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
@@ -31,7 +30,7 @@ struct numalab_run_options {
     const struct numalab_driver *driver;
     const struct numalab_node *node;
     struct numalab_role role[NUMALAB_MAX_ROLES];
-    size_t role_count; /* 1 for all runs but the generation */
+    size_t role_count;
     size_t thread_count;
     enum numalab_size size;
     size_t traced_pages; /* of all arrays together, about */
@@ -42,6 +41,7 @@ struct numalab_run_options {
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;
+    struct numalab_sandbox sandbox; /* limits.sandbox, if there is one */
     int cancel_fd;
 };
 
@@ -56,44 +56,49 @@ int numalab_role_start(struct numalab_job *job, const struct numalab_run_options
                        const struct numalab_role *role, size_t rank_count,
                        const struct numalab_limits *limits);
 
-/* "check": results for small, odd sizes, with guards that end at the last byte,
- * and inputs that change between repetitions. */
-json_t *numalab_run_check(const struct numalab_run_options *options);
+/* What a run has to be given. */
+enum numalab_run_needs {
+    NUMALAB_NEEDS_ONE_ROLE,
+    NUMALAB_NEEDS_ROLES,     /* one or several; its record tells of each apart */
+    NUMALAB_NEEDS_MPI,       /* one, of a lab whose kernels are ranks */
+    NUMALAB_NEEDS_PING_PONG, /* one, of a driver that says how many round trips a call makes */
+};
 
-/* "trace": the touch map, and the threads' binding. */
-json_t *numalab_run_trace(const struct numalab_run_options *options);
+/* Does the run: starts its own workers, ends them, and returns the record of what it saw, without
+ * its kind, its one role and what every record has. The caller owns it. NULL only when there is no
+ * memory. */
+typedef json_t *numalab_run_function(const struct numalab_run_options *options);
 
-/* "placement": where the pages of private memory live, the threads' binding, and
- * the CPU time of each thread in the compute phase. */
-json_t *numalab_run_placement(const struct numalab_run_options *options);
+/* The kinds of run, a row each: the name, which its function ends with, what it needs, and what it
+ * sees, for the usage. Another run is another row, a file in this folder, and what the schema and
+ * common/README.md say of it. */
+#define NUMALAB_RUNS(ROW)                                                                   \
+    ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                   \
+    ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")       \
+    ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")    \
+    ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")             \
+    ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are") \
+    ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")     \
+    ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")      \
+    ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                 \
+    ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")            \
+    ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")            \
+    ROW(generation, NUMALAB_NEEDS_ROLES, "times, a fresh process or job for each role")
 
-/* "ranks": where the threads of each rank may run. */
-json_t *numalab_run_ranks(const struct numalab_run_options *options);
+#define NUMALAB_DECLARE_RUN(name, needs, sees) numalab_run_function numalab_run_##name;
+NUMALAB_RUNS(NUMALAB_DECLARE_RUN)
 
-/* "thread_level": with which level of thread support the ranks start MPI, which of their
- * threads call it, and what they answer when MPI provides less. */
-json_t *numalab_run_thread_level(const struct numalab_run_options *options);
+struct numalab_run {
+    const char *name;
+    numalab_run_function *function;
+    enum numalab_run_needs needs;
+    const char *sees;
+};
 
-/* "latency": times of round trips between two ranks, messages of 0 bytes to 4 MiB. For a
- * driver that says how many make up a compute phase. */
-json_t *numalab_run_latency(const struct numalab_run_options *options);
+extern const struct numalab_run numalab_runs[];
+extern const size_t numalab_run_count;
 
-/* "race": runs a program that was built to find data races, which ends at the first. */
-json_t *numalab_run_race(const struct numalab_run_options *options);
-
-/* "binding": where the threads of a team may run. */
-json_t *numalab_run_binding(const struct numalab_run_options *options);
-
-/* "locate": threads are moved about and say where they are. For a driver with the arrays
- * thread_id, pu and numa_node, int32_t each, one element a thread. */
-json_t *numalab_run_locate(const struct numalab_run_options *options);
-
-/* "memory": how much of the arrays that the kernel makes is on huge pages, what they take
- * in all, and what is left when the kernel has given them back. */
-json_t *numalab_run_memory(const struct numalab_run_options *options);
-
-/* "generation": one fresh process for each role, their repetitions interleaved,
- * every time taken. */
-json_t *numalab_run_generation(const struct numalab_run_options *options);
+/* Returns NULL where there is none of that name. */
+const struct numalab_run *numalab_find_run(const char *name);
 
 #endif

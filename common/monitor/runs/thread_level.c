@@ -55,6 +55,7 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
     return 0;
 }
 
+/* Also what level they ask MPI for, and what they answer when it provides less. */
 json_t *numalab_run_thread_level(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -75,8 +76,7 @@ json_t *numalab_run_thread_level(const struct numalab_run_options *options)
             answer = answer_of(&notes);
         numalab_job_end(&job);
     }
-    json_t *record = json_pack("{ss ss so so so}", "kind", "thread_level", "role",
-                               options->role[0].name, "ranks", ranks, "answer_to_less",
+    json_t *record = json_pack("{so so so}", "ranks", ranks, "answer_to_less",
                                answer ? answer : json_null(), "outcome",
                                numalab_record_job(&job, driver));
     numalab_job_free(&job);

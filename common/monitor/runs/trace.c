@@ -57,8 +57,7 @@ json_t *numalab_run_trace(const struct numalab_run_options *options)
     if (!oracle) return NULL;
     int failed = run(&trace, options, oracle, n);
 
-    json_t *record = json_pack("{ss ss sI so so}", "kind", "trace", "role",
-                               options->role[0].name, "n", (json_int_t)n, "results",
+    json_t *record = json_pack("{sI so so}", "n", (json_int_t)n, "results",
                                numalab_record_results(&trace.results, driver), "threads",
                                numalab_threads_describe(&trace.threads, options->node));
     if (!failed)

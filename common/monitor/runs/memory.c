@@ -89,6 +89,8 @@ static json_t *describe(const struct table *table)
         "address_space_after_bytes", (json_int_t)table->after.address_space_bytes);
 }
 
+/* Of arrays that the kernel makes: how much is on huge pages, what they take in all, and what is
+ * left when the kernel has given them back. */
 json_t *numalab_run_memory(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -109,8 +111,7 @@ json_t *numalab_run_memory(const struct numalab_run_options *options)
         if (table->is_complete) json_array_append_new(tables, describe(table));
     }
     numalab_worker_end(&run.worker);
-    return json_pack("{ss ss sb so so so}", "kind", "memory", "role", options->role[0].name,
-                     "huge_pages_allowed", (int)limits.huge_pages, "results",
+    return json_pack("{sb so so so}", "huge_pages_allowed", (int)limits.huge_pages, "results",
                      numalab_record_results(&run.results, driver), "tables", tables, "outcome",
                      numalab_record_outcome(&run.worker, driver));
 }
