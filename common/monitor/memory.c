@@ -45,6 +45,17 @@ int numalab_memory_read(pid_t pid, struct numalab_memory *memory)
     return 0;
 }
 
+int numalab_memory_page_tables(pid_t pid, uint64_t *bytes)
+{
+    char line[1024];
+    *bytes = 0;
+    FILE *file = numalab_proc_open(pid, "status");
+    if (!file) return -errno;
+    while (fgets(line, sizeof line, file)) *bytes += value_bytes(line, "VmPTE:");
+    fclose(file);
+    return *bytes ? 0 : -EPROTO; /* every process has some, but one that has ended */
+}
+
 /* Whether a line is of VmFlags and has the flag `hg`, which MADV_HUGEPAGE sets. */
 static int is_advised(const char *line)
 {

@@ -79,6 +79,7 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
     ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")             \
     ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are") \
     ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")     \
+    ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")       \
     ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")      \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                 \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")            \
