@@ -125,16 +125,6 @@ void numalab_node_close(struct numalab_node *node)
     node->topology = NULL;
 }
 
-int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
-{
-    hwloc_obj_t numa_node = NULL;
-    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE,
-                                                   numa_node)))
-        if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, numa_node->cpuset))
-            return (int)numa_node->os_index;
-    return -1;
-}
-
 /* The object of a type that holds every PU of the set, or NULL. */
 static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t type,
                             hwloc_const_bitmap_t pus)
@@ -144,6 +134,12 @@ static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t ty
         if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, object->cpuset))
             return object;
     return NULL;
+}
+
+int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t numa_node = covering(node, HWLOC_OBJ_NUMANODE, pus);
+    return numa_node ? (int)numa_node->os_index : -1;
 }
 
 int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "traced_pages.h"
+
 enum {
     MIN_PAGES_PER_PLACE = 40,
     MIN_PAGES_PER_THREAD = 8,
-    MAX_TRACED_PAGES = 16384,
     QUICK_TRACED_PAGES = 2048
 };
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
@@ -64,7 +65,7 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
 
 size_t numalab_traced_pages(enum numalab_size size)
 {
-    return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES;
+    return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : NUMALAB_MOST_TRACED_PAGES;
 }
 
 size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
@@ -76,7 +77,7 @@ size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;
-    const size_t most = MAX_TRACED_PAGES / pages_per_unit;
+    const size_t most = NUMALAB_MOST_TRACED_PAGES / pages_per_unit;
 
     /* A page at the border of two shares must not weigh much; between threads of one
      * NUMA node of several there is no border. */

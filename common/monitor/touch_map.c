@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record.h"
+
 /* Each thread that faults gets a small number, in order of appearance. */
 enum { MAX_THREADS = 2048, WORD_BITS = 64 };
 
@@ -495,43 +497,53 @@ int numalab_touch_map_run_compute(struct numalab_touch_map *map,
 
 /* ---- what a record says ----------------------------------------------------------- */
 
-static json_t *user_list(const struct numalab_touch_map *map, const struct page_record *page,
-                         const int *number)
+/* The pages of an array, and what their threads are called in a record. */
+struct described_pages {
+    const struct numalab_touch_map *map;
+    const struct page_record *page;
+    const int *number; /* of each thread number here */
+};
+
+static bool has_same_writer(const void *pages, size_t a, size_t b)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < map->thread_count; i++)
-        if (page->users[i / WORD_BITS] >> (i % WORD_BITS) & 1)
-            json_array_append_new(list, json_integer(number[i]));
-    return list;
+    const struct described_pages *described = pages;
+    return described->page[a].first_writer == described->page[b].first_writer;
 }
 
-static bool same_users(const struct page_record *a, const struct page_record *b)
+static json_t *describe_writer(const void *pages, size_t i)
 {
-    return memcmp(a->users, b->users, sizeof a->users) == 0;
+    const struct described_pages *described = pages;
+    const int writer = described->page[i].first_writer;
+    return json_integer(writer < 0 ? -1 : described->number[writer]);
+}
+
+static bool has_same_users(const void *pages, size_t a, size_t b)
+{
+    const struct described_pages *described = pages;
+    const struct page_record *page = described->page;
+    return memcmp(page[a].users, page[b].users, sizeof page[a].users) == 0;
+}
+
+static json_t *describe_users(const void *pages, size_t i)
+{
+    const struct described_pages *described = pages;
+    const uint64_t *users = described->page[i].users;
+    json_t *list = json_array();
+    for (size_t thread = 0; thread < described->map->thread_count; thread++)
+        if (users[thread / WORD_BITS] >> (thread % WORD_BITS) & 1)
+            json_array_append_new(list, json_integer(described->number[thread]));
+    return list;
 }
 
 static json_t *describe_array(const struct numalab_touch_map *map,
                               const struct traced_array *array, const int *number)
 {
-    json_t *writers = json_array(), *users = json_array();
-    for (size_t first = 0, next; first < array->page_count; first = next) {
-        for (next = first + 1; next < array->page_count &&
-                               array->page[next].first_writer == array->page[first].first_writer;)
-            next++;
-        int writer = array->page[first].first_writer;
-        json_array_append_new(writers, json_pack("[iI]", writer < 0 ? -1 : number[writer],
-                                                 (json_int_t)(next - first)));
-    }
-    for (size_t first = 0, next; first < array->page_count; first = next) {
-        for (next = first + 1; next < array->page_count &&
-                               same_users(&array->page[next], &array->page[first]);)
-            next++;
-        json_array_append_new(
-            users, json_pack("[oI]", user_list(map, &array->page[first], number),
-                             (json_int_t)(next - first)));
-    }
-    return json_pack("{ss so so}", "array", array->name, "first_writer", writers, "users",
-                     users);
+    const struct described_pages pages = {map, array->page, number};
+    const struct numalab_list writers = {&pages, array->page_count, has_same_writer,
+                                         describe_writer};
+    const struct numalab_list users = {&pages, array->page_count, has_same_users, describe_users};
+    return json_pack("{ss so so}", "array", array->name, "first_writer",
+                     numalab_record_list(&writers), "users", numalab_record_list(&users));
 }
 
 json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,

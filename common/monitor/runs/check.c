@@ -9,7 +9,7 @@
 /* Fewer elements than threads, sizes that no block or vector length divides, and
  * one that spans many pages. */
 static const size_t sizes[] = {1, 7, 1000, 4099, 100003};
-enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3, PATIENCE = 4 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3 };
 
 static const size_t one_rank[] = {1, 0};
 
@@ -108,7 +108,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
     const struct numalab_driver *driver = options->driver;
     const struct numalab_role role = role_to_check(options, rank_count);
     struct numalab_limits limits = numalab_limits_of_role(options, &role);
-    if (rank_count > 1) limits.patience = PATIENCE;
+    if (rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
     size_t list[MAX_SIZES];
     const size_t count = sizes_of(driver, list);
     int failed = numalab_role_start(job, options, &role, rank_count, &limits);

@@ -56,11 +56,11 @@ static int numa_node_of_pu(const struct numalab_node *node, int pu)
     return numa_node;
 }
 
+/* pu: room for the PU of each thread. */
 static int play_round(struct numalab_worker *worker, const struct numalab_run_options *options,
                       const struct numalab_threads *threads, struct numalab_random *random,
-                      json_t *rounds)
+                      int *pu, json_t *rounds)
 {
-    int pu[threads->count];
     if (move_threads(worker, threads, options->node, random, pu) < 0 ||
         numalab_worker_continue(worker) < 0 ||
         numalab_worker_run(worker, options->driver->compute_phase, NULL) < 0 ||
@@ -105,8 +105,11 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
         int error = numalab_threads_read(worker.pid, &threads);
         if (error < 0) failed = numalab_worker_kit_error(&worker, "list the threads", error);
     }
+    int *pu = calloc(threads.count + 1, sizeof *pu);
+    if (!failed && !pu) failed = numalab_worker_kit_error(&worker, "move the threads", -ENOMEM);
     for (size_t i = 0; !failed && i < ROUNDS; i++)
-        failed = play_round(&worker, options, &threads, &random, rounds);
+        failed = play_round(&worker, options, &threads, &random, pu, rounds);
+    free(pu);
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
     return json_pack("{so so so}", "seed",

@@ -5,10 +5,7 @@
 /* Every thread has something to do, and rows can be shared out. */
 enum { PROBLEM_SIZE_PER_RANK = 64 };
 
-/* Where ranks sit shows at once, however long the phase is. On a busy node a rank that waits for
- * a message gives its core to other programs, for some milliseconds each time. */
-enum { PATIENCE = 4 };
-
+/* Where ranks sit shows at once, however long the phase is. */
 json_t *numalab_run_ranks(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -18,7 +15,7 @@ json_t *numalab_run_ranks(const struct numalab_run_options *options)
     struct numalab_job job = {0};
     json_t *ranks = NULL;
 
-    if (role.rank_count > 1) limits.patience = PATIENCE;
+    if (role.rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
     if (numalab_role_start(&job, options, &role, role.rank_count, &limits) == 0 &&
         numalab_job_allocate(&job, PROBLEM_SIZE_PER_RANK * role.rank_count, driver,
                              NUMALAB_ANONYMOUS) == 0 &&

@@ -15,6 +15,10 @@
 /* NUMALAB_MAX_SET_VARIABLES: by --set; there is room for the kit's own beside them. */
 enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
 
+/* Of limits.patience, where several ranks share a busy node: one that waits for a message gives
+ * its core to other programs, for some milliseconds each time. */
+enum { NUMALAB_RANK_PATIENCE = 4 };
+
 struct numalab_role {
     const char *name;    /* "handout", "solution", "submission", "control" */
     const char *program; /* path of its worker */
