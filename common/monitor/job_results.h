@@ -18,9 +18,8 @@ struct numalab_job_changes {
 
 int numalab_job_prepare(struct numalab_job *job);
 int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results);
-int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
-                            struct numalab_oracle *oracle, const char *phase,
-                            size_t repetition, struct numalab_results *results);
+int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
+                            struct numalab_results *results);
 int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
                               struct numalab_oracle *oracle, struct numalab_random *random,
                               struct numalab_job_changes *changes);
@@ -28,9 +27,9 @@ int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driv
 int numalab_job_read_notes(struct numalab_job *job, size_t rank,
                            struct numalab_rank_notes *notes);
 
-int numalab_job_spot_check(struct numalab_job *job, const struct numalab_driver *driver,
-                           struct numalab_oracle *oracle, struct numalab_random *random,
-                           const struct numalab_job_changes *changes, const char *phase,
-                           size_t repetition, struct numalab_results *results);
+int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
+                           struct numalab_random *random,
+                           const struct numalab_job_changes *changes,
+                           struct numalab_results *results);
 
 #endif

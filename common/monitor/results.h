@@ -31,18 +31,18 @@ int numalab_results_prepare(struct numalab_worker *worker);
 int numalab_results_check_before(struct numalab_worker *worker,
                                  struct numalab_results *results);
 
+/* What the arrays should hold, and since when. */
+struct numalab_expected {
+    const struct numalab_driver *driver;
+    struct numalab_oracle *oracle; /* of a job the whole one; of a worker as its rank sees it */
+    const char *phase;             /* that has run last */
+    size_t repetition;             /* compute phases done before, from 0 */
+};
+
 /* Compares count elements of one array from element first on. */
 int numalab_results_compare(struct numalab_worker *worker,
-                            const struct numalab_driver *driver,
-                            const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const char *phase, size_t repetition,
-                            struct numalab_results *results);
-
-/* Compares every element of every array. */
-int numalab_results_compare_all(struct numalab_worker *worker,
-                                const struct numalab_driver *driver,
-                                const struct numalab_oracle *oracle, const char *phase,
-                                size_t repetition, struct numalab_results *results);
+                            const struct numalab_expected *expected, size_t array, size_t first,
+                            size_t count, struct numalab_results *results);
 
 enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
 
@@ -57,11 +57,9 @@ int numalab_results_change_inputs(struct numalab_worker *worker,
 /* Compares the pages (of every array) that hold those changes, and
  * NUMALAB_RANDOM_PAGES random ones. */
 int numalab_results_spot_check(struct numalab_worker *worker,
-                               const struct numalab_driver *driver,
-                               const struct numalab_oracle *oracle,
+                               const struct numalab_expected *expected,
                                struct numalab_random *random,
                                const struct numalab_change changes[NUMALAB_CHANGES],
-                               const char *phase, size_t repetition,
                                struct numalab_results *results);
 
 #endif

@@ -41,8 +41,8 @@ int main(void)
 
     /* The page of every change, and random ones that differ from them and each other. */
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) changes[i].element = i * per_page + 3;
-    EXPECT(numalab_results_spot_check(&worker, &driver, NULL, &random, changes, "compute", 0,
-                                      &results) == 0);
+    struct numalab_expected expected = {&driver, NULL, "compute", 0};
+    EXPECT(numalab_results_spot_check(&worker, &expected, &random, changes, &results) == 0);
     EXPECT(compare_count == NUMALAB_CHANGES + NUMALAB_RANDOM_PAGES);
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) EXPECT(compared[i] == i * per_page);
     EXPECT(compared[NUMALAB_CHANGES] != compared[NUMALAB_CHANGES + 1]);
@@ -51,8 +51,10 @@ int main(void)
     results = (struct numalab_results){0};
     all_wrong = true;
     compare_count = 0;
-    EXPECT(numalab_results_compare_all(&worker, &driver, NULL, "initialize", 0, &results) == 0);
-    EXPECT(numalab_results_compare_all(&worker, &driver, NULL, "compute", 2, &results) == 0);
+    expected.phase = "initialize";
+    EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
+    expected = (struct numalab_expected){&driver, NULL, "compute", 2};
+    EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
     EXPECT(results.checked == 2 * N && results.wrong == compare_count && compare_count > 2);
     EXPECT(results.first_wrong.element == 0 && results.first_wrong_repetition == 0);
     EXPECT(results.first_wrong_phase[0] == 'i');

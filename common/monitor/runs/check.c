@@ -58,6 +58,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
                       struct numalab_results *results)
 {
+    struct numalab_expected expected = {driver, oracle, driver->initialize_phase, 0};
     struct numalab_job_changes changes;
     uint64_t messages[NUMALAB_MAX_RANKS];
 
@@ -65,19 +66,17 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
         numalab_job_prepare(job) < 0 || numalab_job_run(job, driver->initialize_phase) < 0)
         return -1;
     driver->advance(oracle, driver->initialize_phase);
-    if (numalab_job_stop(job) < 0 ||
-        numalab_job_compare_all(job, driver, oracle, driver->initialize_phase, 0, results) < 0)
+    if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
         return -1;
+    expected.phase = driver->compute_phase;
     if (driver->repetitions && count_messages(job, messages) < 0) return -1;
 
-    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+    for (; expected.repetition < REPETITIONS; expected.repetition++) {
         if (numalab_job_change_inputs(job, driver, oracle, random, &changes) < 0 ||
             numalab_job_continue(job) < 0 || numalab_job_run(job, driver->compute_phase) < 0)
             return -1;
         driver->advance(oracle, driver->compute_phase);
-        if (numalab_job_stop(job) < 0 ||
-            numalab_job_compare_all(job, driver, oracle, driver->compute_phase, repetition,
-                                    results) < 0)
+        if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
             return -1;
         if (driver->repetitions &&
             check_messages(job, driver->repetitions(n, true), messages, results) < 0)

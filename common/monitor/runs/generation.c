@@ -105,8 +105,9 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     driver->advance(runner->oracle, driver->compute_phase);
     add_sample(generation, runner, repetition, is_warm_up, job->rank[0].started_at_s,
                job->elapsed_s);
-    return numalab_job_spot_check(job, driver, runner->oracle, &generation->random,
-                                  &runner->changes, driver->compute_phase, repetition,
+    const struct numalab_expected expected = {driver, runner->oracle, driver->compute_phase,
+                                              repetition};
+    return numalab_job_spot_check(job, &expected, &generation->random, &runner->changes,
                                   &runner->results);
 }
 
@@ -121,10 +122,10 @@ static bool is_due(const struct generation *generation, size_t repetition, doubl
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
+    const struct numalab_expected expected = {
+        options->driver, runner->oracle, options->driver->compute_phase, options->repetitions};
     if (runner->is_cut) return 0;
-    return numalab_job_compare_all(&runner->job, options->driver, runner->oracle,
-                                   options->driver->compute_phase, options->repetitions,
-                                   &runner->results);
+    return numalab_job_compare_all(&runner->job, &expected, &runner->results);
 }
 
 /* All roles at once: each round runs every role once, in an order of its own. */

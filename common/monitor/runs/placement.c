@@ -149,8 +149,9 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     placement->residency = numalab_residency_describe(worker, driver);
-    return numalab_job_compare_all(&placement->job, driver, oracle, driver->compute_phase,
-                                   placement->computes, &placement->results);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
+                                              placement->computes};
+    return numalab_job_compare_all(&placement->job, &expected, &placement->results);
 }
 
 static json_t *describe_cpu_time(const struct placement *placement)

@@ -42,8 +42,9 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
     if (numalab_worker_stop(worker) < 0) return -1;
     int error = numalab_threads_read(worker->pid, &trace->threads);
     if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
-    return numalab_job_compare_all(&trace->job, driver, oracle, driver->compute_phase,
-                                   computes - 1, &trace->results);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
+                                              computes - 1};
+    return numalab_job_compare_all(&trace->job, &expected, &trace->results);
 }
 
 json_t *numalab_run_trace(const struct numalab_run_options *options)
