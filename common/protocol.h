@@ -106,7 +106,7 @@ struct numalab_message {
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */
     uint32_t frame_count;
-    int32_t system_call; /* NUMALAB_FAULT by SIGSYS: which one was refused */
+    int32_t system_call;                /* NUMALAB_FAULT by SIGSYS: which one was refused */
     uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
                                            innermost first; 0 if elsewhere */
 };

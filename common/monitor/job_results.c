@@ -28,8 +28,7 @@ static int noted(struct numalab_job *job, size_t rank, int result)
 int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
 {
     struct numalab_worker *worker = &job->rank[rank];
-    return noted(job, rank,
-                 numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
+    return noted(job, rank, numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
 }
 
 int numalab_job_prepare(struct numalab_job *job)
@@ -82,8 +81,7 @@ int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driv
 }
 
 int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
-                           struct numalab_random *random,
-                           const struct numalab_job_changes *changes,
+                           struct numalab_random *random, const struct numalab_job_changes *changes,
                            struct numalab_results *results)
 {
     for (size_t i = 0; i < job->rank_count; i++) {

@@ -24,12 +24,10 @@ int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driv
                               struct numalab_oracle *oracle, struct numalab_random *random,
                               struct numalab_job_changes *changes);
 /* What a rank has noted of itself so far. */
-int numalab_job_read_notes(struct numalab_job *job, size_t rank,
-                           struct numalab_rank_notes *notes);
+int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes);
 
 int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
-                           struct numalab_random *random,
-                           const struct numalab_job_changes *changes,
+                           struct numalab_random *random, const struct numalab_job_changes *changes,
                            struct numalab_results *results);
 
 #endif

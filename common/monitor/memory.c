@@ -39,8 +39,8 @@ int numalab_memory_read(pid_t pid, struct numalab_memory *memory)
     const char *name_end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     fclose(file);
     /* After the name: state, five ids, the terminal's, flags, faults. */
-    if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64,
-                            &memory->page_faults) != 1)
+    if (!name_end ||
+        sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64, &memory->page_faults) != 1)
         return -EPROTO;
     return 0;
 }

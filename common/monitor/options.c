@@ -20,8 +20,7 @@ static int add_role(struct numalab_run_options *options, char *value)
 }
 
 /* Of ROLE:VALUE, a role that was added before; *value is what follows. */
-static struct numalab_role *find_role(struct numalab_run_options *options, char *text,
-                                      char **value)
+static struct numalab_role *find_role(struct numalab_run_options *options, char *text, char **value)
 {
     char *colon = strchr(text, ':');
     if (!colon) return NULL;
@@ -207,8 +206,8 @@ static void print_usage(void)
         fprintf(stderr, "  %-*s%s\n", RUN_COLUMNS, numalab_runs[i].name, numalab_runs[i].sees);
     fprintf(stderr, "options:\n");
     for (size_t i = 0; i < ROWS; i++) {
-        int column = fprintf(stderr, "  --%s %s", rows[i].name,
-                             rows[i].argument ? rows[i].argument : "");
+        int column =
+            fprintf(stderr, "  --%s %s", rows[i].name, rows[i].argument ? rows[i].argument : "");
         for (const char *line = rows[i].help; line; line = strchr(line, '\n')) {
             if (*line == '\n') line++;
             const int spaces = column < OPTION_COLUMNS ? OPTION_COLUMNS - column : 1;
@@ -216,9 +215,8 @@ static void print_usage(void)
             column = 0;
         }
     }
-    fprintf(stderr,
-            "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
-            "there is no record. SIGINT and SIGTERM end the run; its record is printed.\n");
+    fprintf(stderr, "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
+                    "there is no record. SIGINT and SIGTERM end the run; its record is printed.\n");
 }
 
 static const struct numalab_run *misuse(const char *what, const char *value)

@@ -76,13 +76,12 @@ static json_t *describe_address(const struct numalab_worker *worker,
 {
     for (size_t i = 0; i < worker->array_count; i++) {
         const uint64_t first = worker->address[i], end = first + worker->bytes[i];
-        if (!first || address + NUMALAB_GUARD_BYTES < first ||
-            address >= end + NUMALAB_GUARD_BYTES)
+        if (!first || address + NUMALAB_GUARD_BYTES < first || address >= end + NUMALAB_GUARD_BYTES)
             continue;
         int64_t offset = (int64_t)(address - first);
         int64_t element_bytes = (int64_t)driver->arrays[i].element_bytes;
-        int64_t element = offset >= 0 ? offset / element_bytes
-                                      : -((-offset + element_bytes - 1) / element_bytes);
+        int64_t element =
+            offset >= 0 ? offset / element_bytes : -((-offset + element_bytes - 1) / element_bytes);
         return json_pack("{ss sI sI}", "array", driver->arrays[i].name, "element",
                          (json_int_t)element, "elements", (json_int_t)worker->count[i]);
     }
@@ -103,22 +102,21 @@ static void add_crash_report(json_t *object, const struct numalab_worker *worker
                             name ? json_string(name) : json_sprintf("%d", report->system_call));
     }
     if (!report->fault_has_address) return;
-    json_object_set_new(object, "address", json_sprintf("0x%llx",
-                        (unsigned long long)report->fault_address));
+    json_object_set_new(object, "address",
+                        json_sprintf("0x%llx", (unsigned long long)report->fault_address));
     json_object_set_new(object, "access",
                         report->fault_is_write < 0
                             ? json_null()
                             : json_string(report->fault_is_write ? "write" : "read"));
-    json_object_set_new(object, "place",
-                        describe_address(worker, driver, report->fault_address));
+    json_object_set_new(object, "place", describe_address(worker, driver, report->fault_address));
 }
 
 /* What was printed first, as text whatever it is. */
 static json_t *printable(const struct numalab_worker *worker)
 {
     char text[NUMALAB_KEPT_OUTPUT_BYTES];
-    size_t count = worker->printed_bytes < sizeof text ? (size_t)worker->printed_bytes
-                                                       : sizeof text;
+    size_t count =
+        worker->printed_bytes < sizeof text ? (size_t)worker->printed_bytes : sizeof text;
     for (size_t i = 0; i < count; i++) {
         unsigned char c = (unsigned char)worker->kept_output[i];
         text[i] = c == '\n' || c == '\t' || (c >= ' ' && c < 127) ? (char)c : '?';
@@ -205,7 +203,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
 
 json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver)
 {
-    const struct numalab_worker *worker = job->failed     ? job->failed
+    const struct numalab_worker *worker = job->failed       ? job->failed
                                           : job->rank_count ? &job->rank[0]
                                                             : &job->launcher; /* never started */
     /* The first rank has what any of them printed. */
@@ -256,8 +254,8 @@ json_t *numalab_record_results(const struct numalab_results *results,
         const struct numalab_mismatch *first = &results->first_wrong;
         json_object_set_new(
             object, "first_wrong",
-            json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name,
-                      "element", (json_int_t)first->element, "expected",
+            json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name, "element",
+                      (json_int_t)first->element, "expected",
                       numalab_record_number(first->expected), "found",
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));

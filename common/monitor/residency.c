@@ -18,8 +18,7 @@ static int read_residency(const struct numalab_worker *worker, size_t array, int
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     void *page[PAGES_PER_CALL];
     for (size_t first = 0; first < page_count; first += PAGES_PER_CALL) {
-        size_t count =
-            page_count - first < PAGES_PER_CALL ? page_count - first : PAGES_PER_CALL;
+        size_t count = page_count - first < PAGES_PER_CALL ? page_count - first : PAGES_PER_CALL;
         for (size_t i = 0; i < count; i++)
             page[i] = (void *)(uintptr_t)(worker->address[array] + (first + i) * page_bytes);
         if (syscall(SYS_move_pages, worker->pid, count, page, NULL, numa_node + first, 0) < 0)
@@ -41,8 +40,8 @@ json_t *numalab_residency_describe(const struct numalab_worker *worker,
         int error = numa_node ? read_residency(worker, i, numa_node, pages) : -ENOMEM;
         if (error == 0)
             json_array_append_new(list,
-                                  json_pack("{ss so}", "array", driver->arrays[i].name,
-                                            "numa_node", numalab_record_runs(numa_node, pages)));
+                                  json_pack("{ss so}", "array", driver->arrays[i].name, "numa_node",
+                                            numalab_record_runs(numa_node, pages)));
         free(numa_node);
         if (error < 0) {
             /* Refused by the system: the record says nothing of residency. */

@@ -41,15 +41,13 @@ int numalab_results_prepare(struct numalab_worker *worker)
     return 0;
 }
 
-int numalab_results_check_before(struct numalab_worker *worker,
-                                 struct numalab_results *results)
+int numalab_results_check_before(struct numalab_worker *worker, struct numalab_results *results)
 {
     unsigned char block[65536];
     for (size_t i = 0; i < worker->array_count; i++) {
         size_t before = bytes_before(worker, i);
         if (before > sizeof block) before = sizeof block;
-        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0)
-            return -1;
+        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0) return -1;
         for (size_t k = 0; k < before && !results->wrote_before_array; k++)
             if (block[k] != BEFORE_PATTERN) {
                 results->wrote_before_array = true;
@@ -60,8 +58,7 @@ int numalab_results_check_before(struct numalab_worker *worker,
 }
 
 /* Keeps the first mismatch of all, in a chunk of count elements from element first on. */
-static void note_wrong(const struct numalab_worker *worker,
-                       const struct numalab_expected *expected,
+static void note_wrong(const struct numalab_worker *worker, const struct numalab_expected *expected,
                        const struct numalab_mismatch *mismatch, size_t first, size_t count,
                        const void *chunk, struct numalab_results *results)
 {
@@ -71,9 +68,8 @@ static void note_wrong(const struct numalab_worker *worker,
     results->first_wrong_rank = worker->rank;
     results->first_wrong_n = worker->n;
     results->first_wrong_row =
-        driver->row_name
-            ? driver->row_name(expected->oracle, mismatch->array, mismatch->element)
-            : NULL;
+        driver->row_name ? driver->row_name(expected->oracle, mismatch->array, mismatch->element)
+                         : NULL;
     if (driver->remark)
         driver->remark(expected->oracle, mismatch, first, count, chunk,
                        results->first_wrong_remark);
@@ -81,9 +77,9 @@ static void note_wrong(const struct numalab_worker *worker,
     results->first_wrong_repetition = expected->repetition;
 }
 
-int numalab_results_compare(struct numalab_worker *worker,
-                            const struct numalab_expected *expected, size_t array, size_t first,
-                            size_t count, struct numalab_results *results)
+int numalab_results_compare(struct numalab_worker *worker, const struct numalab_expected *expected,
+                            size_t array, size_t first, size_t count,
+                            struct numalab_results *results)
 {
     static _Alignas(64) unsigned char chunk[CHUNK_BYTES];
     const struct numalab_driver *driver = expected->driver;
@@ -112,19 +108,17 @@ int numalab_results_compare(struct numalab_worker *worker,
 
 int numalab_results_change_inputs(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle,
-                                  struct numalab_random *random,
+                                  struct numalab_oracle *oracle, struct numalab_random *random,
                                   struct numalab_change changes[NUMALAB_CHANGES])
 {
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
         struct numalab_change *change = &changes[i];
-        int error = driver->change(oracle, numalab_random_next(random),
-                                   numalab_random_next(random), change);
+        int error = driver->change(oracle, numalab_random_next(random), numalab_random_next(random),
+                                   change);
         if (error < 0) return numalab_worker_kit_error(worker, "change the inputs", error);
         size_t element_bytes = driver->arrays[change->array].element_bytes;
         if (numalab_worker_write(worker,
-                                 worker->address[change->array] +
-                                     change->element * element_bytes,
+                                 worker->address[change->array] + change->element * element_bytes,
                                  change->value, element_bytes) < 0)
             return -1;
     }
@@ -142,8 +136,7 @@ static int compare_page(struct numalab_worker *worker, const struct numalab_expe
         if (first >= worker->count[array]) continue;
         size_t count = worker->count[array] - first;
         if (count > per_page) count = per_page;
-        if (numalab_results_compare(worker, expected, array, first, count, results) < 0)
-            return -1;
+        if (numalab_results_compare(worker, expected, array, first, count, results) < 0) return -1;
     }
     return 0;
 }

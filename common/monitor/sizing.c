@@ -6,11 +6,7 @@
 
 #include "traced_pages.h"
 
-enum {
-    MIN_PAGES_PER_PLACE = 40,
-    MIN_PAGES_PER_THREAD = 8,
-    QUICK_TRACED_PAGES = 2048
-};
+enum { MIN_PAGES_PER_PLACE = 40, MIN_PAGES_PER_THREAD = 8, QUICK_TRACED_PAGES = 2048 };
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
 
 int numalab_size_parse(const char *name, enum numalab_size *size)
@@ -30,8 +26,7 @@ static size_t share_unit(const struct numalab_driver *driver, size_t thread_coun
 {
     size_t smallest = NUMALAB_MAX_ELEMENT_BYTES;
     for (size_t i = 0; i < driver->array_count; i++)
-        if (driver->arrays[i].element_bytes < smallest)
-            smallest = driver->arrays[i].element_bytes;
+        if (driver->arrays[i].element_bytes < smallest) smallest = driver->arrays[i].element_bytes;
     return (size_t)sysconf(_SC_PAGESIZE) / smallest * thread_count;
 }
 
@@ -68,8 +63,8 @@ size_t numalab_traced_pages(enum numalab_size size)
     return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : NUMALAB_MOST_TRACED_PAGES;
 }
 
-size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
-                        size_t thread_count, size_t numa_node_count)
+size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages, size_t thread_count,
+                        size_t numa_node_count)
 {
     if (driver->few_pages_n && pages < QUICK_TRACED_PAGES && numa_node_count > 1)
         return driver->few_pages_n;

@@ -51,8 +51,8 @@ static void read_status(pid_t pid, struct numalab_thread *thread)
             line[strcspn(line, "\n")] = '\0';
             thread->allowed = hwloc_bitmap_alloc();
             if (thread->allowed)
-                hwloc_bitmap_list_sscanf(thread->allowed,
-                                         line + sizeof key - 1 + strspn(line + sizeof key - 1, " \t"));
+                hwloc_bitmap_list_sscanf(thread->allowed, line + sizeof key - 1 +
+                                                              strspn(line + sizeof key - 1, " \t"));
             break;
         }
     free(line);
@@ -142,8 +142,7 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
         read_schedstat(pid, id, &thread->cpu_s, &thread->waiting_s);
     }
     closedir(folder);
-    if (threads->count)
-        qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
+    if (threads->count) qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
     return 0;
 }
 
@@ -215,8 +214,7 @@ json_t *numalab_threads_describe(const struct numalab_threads *threads,
             list, json_pack("{si so si si si si}", "thread", (int)i, "allowed_pus", allowed,
                             "last_pu", thread->last_pu, "core",
                             known ? numalab_core_of_pus(node, thread->allowed) : -1, "package",
-                            known ? numalab_package_of_pus(node, thread->allowed) : -1,
-                            "numa_node",
+                            known ? numalab_package_of_pus(node, thread->allowed) : -1, "numa_node",
                             known ? numalab_node_of_pus(node, thread->allowed) : -1));
     }
     return list;

@@ -6,12 +6,12 @@
 
 /* Counts into `failures`. main returns failures > 0: a number of them could be 77, which skips, or
  * 256, which passes. */
-#define EXPECT(condition)                                                                \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);     \
-            failures++;                                                                  \
-        }                                                                                \
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);               \
+            failures++;                                                                            \
+        }                                                                                          \
     } while (0)
 
 #endif

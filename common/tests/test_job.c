@@ -118,10 +118,10 @@ static void test_ring(size_t ranks)
         const pid_t pid = job.rank[i].pid;
         EXPECT(numalab_threads_is_stopped(pid, pid));
         EXPECT(job.rank[i].n == N && job.rank[i].count[0] == N + i);
-        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) == 0);
-        EXPECT(numalab_worker_read(&job.rank[i],
-                                   job.rank[i].address[0] + (N + i - 1) * sizeof last, &last,
-                                   sizeof last) == 0);
+        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) ==
+               0);
+        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0] + (N + i - 1) * sizeof last,
+                                   &last, sizeof last) == 0);
         EXPECT(first == (double)((i + ranks - 1) % ranks) && last == first);
     }
     EXPECT(numalab_job_continue(&job) == 0);
@@ -162,7 +162,8 @@ static void test_ends(void)
     size_t rank;
     struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.ranks_waiting == 3);
-    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s && !outcome.went_on);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s &&
+           !outcome.went_on);
 
     outcome = after("one_crashes", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);

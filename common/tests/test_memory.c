@@ -14,8 +14,8 @@ enum { HUGE = 2 << 20, TABLE = 4 * HUGE };
 /* Address of bytes of fresh memory that begin at a multiple of 2 MiB; NULL if refused. */
 static char *map_aligned(size_t bytes)
 {
-    char *mapping = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *mapping =
+        mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     return mapping + (HUGE - (uintptr_t)mapping % HUGE) % HUGE;
 }

@@ -12,8 +12,8 @@ enum { N = 100000 };
 static size_t compared[2 * NUMALAB_CHANGES + 2 * NUMALAB_RANDOM_PAGES + 16], compare_count;
 static bool all_wrong;
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found, struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)found;
@@ -26,8 +26,10 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
 int main(void)
 {
-    const struct numalab_limits limits = {.phase_s = 5.0, .memory_bytes = (uint64_t)64 << 20,
-                                          .output_bytes = 1 << 20, .thread_count = 1};
+    const struct numalab_limits limits = {.phase_s = 5.0,
+                                          .memory_bytes = (uint64_t)64 << 20,
+                                          .output_bytes = 1 << 20,
+                                          .thread_count = 1};
     const size_t per_page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
     struct numalab_driver driver = *numalab_drivers[0];
     struct numalab_worker worker;

@@ -160,8 +160,8 @@ static void test_kinds(void)
         .confine = CONFINE};
     bool has_waiting_ranks;
     struct numalab_worker worker = numalab_no_worker;
-    worker.outcome = (struct numalab_outcome){.kind = NUMALAB_TIMED_OUT, .doing = "hang",
-                                              .limit_s = 1.0, .ranks_waiting = 2};
+    worker.outcome = (struct numalab_outcome){
+        .kind = NUMALAB_TIMED_OUT, .doing = "hang", .limit_s = 1.0, .ranks_waiting = 2};
     EXPECT(has_timed_out(&worker, &has_waiting_ranks));
     EXPECT(!has_waiting_ranks);
     worker.kind = NUMALAB_RANK;

@@ -86,8 +86,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 }
 
 /* Any byte, and always to another value; n must not be 0. */
-static int change(struct numalab_oracle *view, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *view, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     unsigned char *byte = &view->buffer[random_position % view->n];
     *byte = (unsigned char)((*byte + 1 + random_value % (BYTE_VALUES - 1)) % BYTE_VALUES);
@@ -97,9 +97,8 @@ static int change(struct numalab_oracle *view, uint64_t random_position,
     return 0;
 }
 
-static size_t compare(const struct numalab_oracle *view, size_t array, size_t first,
-                      size_t count, const void *found_pointer,
-                      struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *view, size_t array, size_t first, size_t count,
+                      const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const unsigned char *found = found_pointer;
     const unsigned char *expected = view->buffer + first;
@@ -130,29 +129,29 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
 }
 
 /* Timed with one word, where nothing but latency counts. */
-#define DRIVER_OF_PART(name)                                                             \
-    {                                                                                    \
-        .lab = "06_message_latency",                                                     \
-        .part = name,                                                                    \
-        .arrays = arrays,                                                                \
-        .array_count = sizeof arrays / sizeof arrays[0],                                 \
-        .initialize_phase = "initialize",                                                \
-        .compute_phase = "ping_pong",                                                    \
-        .start_phase = "start",                                                          \
-        .rank_counts = rank_counts,                                                      \
-        .timed_n = {8, 8, 8},                                                            \
-        .evidence_n = 8,                                                                 \
-        .check_n = check_n,                                                              \
-        .n_unit = "bytes",                                                               \
-        .repetitions = repetitions_of,                                                   \
-        .bytes_moved = bytes_moved,                                                      \
-        .create_ranks = create_ranks,                                                    \
-        .of_rank = of_rank,                                                              \
-        .destroy = destroy,                                                              \
-        .advance = advance,                                                              \
-        .change = change,                                                                \
-        .compare = compare,                                                              \
-        .remark = remark,                                                                \
+#define DRIVER_OF_PART(name)                                                                       \
+    {                                                                                              \
+        .lab = "06_message_latency",                                                               \
+        .part = name,                                                                              \
+        .arrays = arrays,                                                                          \
+        .array_count = sizeof arrays / sizeof arrays[0],                                           \
+        .initialize_phase = "initialize",                                                          \
+        .compute_phase = "ping_pong",                                                              \
+        .start_phase = "start",                                                                    \
+        .rank_counts = rank_counts,                                                                \
+        .timed_n = {8, 8, 8},                                                                      \
+        .evidence_n = 8,                                                                           \
+        .check_n = check_n,                                                                        \
+        .n_unit = "bytes",                                                                         \
+        .repetitions = repetitions_of,                                                             \
+        .bytes_moved = bytes_moved,                                                                \
+        .create_ranks = create_ranks,                                                              \
+        .of_rank = of_rank,                                                                        \
+        .destroy = destroy,                                                                        \
+        .advance = advance,                                                                        \
+        .change = change,                                                                          \
+        .compare = compare,                                                                        \
+        .remark = remark,                                                                          \
     }
 
 /* The student's kernel, and the kit's, which runs as the launch files say. */

@@ -97,22 +97,21 @@ struct numalab_driver {
 
     /* Chooses one input element and its new value by the two random numbers,
      * notes it in the oracle and fills change. Returns 0 or -ENOMEM. */
-    int (*change)(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change);
+    int (*change)(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change);
 
     /* Compares count elements of an array, from element first on, with what
      * they should be. Returns how many are wrong; if any, fills mismatch with
      * the first. NaN is always wrong. */
-    size_t (*compare)(const struct numalab_oracle *oracle, size_t array,
-                      size_t first, size_t count, const void *found,
-                      struct numalab_mismatch *mismatch);
+    size_t (*compare)(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch);
 
     /* What a mismatch means in the lab's own words, a sentence; remark stays as it is, empty,
      * where there is nothing to say. Found are count elements from element first on, as
      * compare got them. NULL: there never is. */
-    void (*remark)(const struct numalab_oracle *oracle,
-                   const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                   const void *found, char remark[NUMALAB_REMARK_BYTES]);
+    void (*remark)(const struct numalab_oracle *oracle, const struct numalab_mismatch *mismatch,
+                   size_t first, size_t count, const void *found,
+                   char remark[NUMALAB_REMARK_BYTES]);
 };
 
 /* Ends with NULL. */

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int numalab_variables_set(struct numalab_variables *variables, const char *name,
-                          const char *value)
+int numalab_variables_set(struct numalab_variables *variables, const char *name, const char *value)
 {
     size_t i = 0;
     while (i < variables->count && strcmp(variables->list[i].name, name) != 0) i++;

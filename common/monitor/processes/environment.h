@@ -19,8 +19,7 @@ struct numalab_variables {
 
 /* Returns 0, or -E2BIG where there is no room. A later value of a name takes the place of an
  * earlier one. */
-int numalab_variables_set(struct numalab_variables *variables, const char *name,
-                          const char *value);
+int numalab_variables_set(struct numalab_variables *variables, const char *name, const char *value);
 
 /* What exec takes: the monitor's environment and the variables, which may be NULL; only those that
  * is_wanted lets through, unless it is NULL. Ends with NULL; one block, which the caller frees.

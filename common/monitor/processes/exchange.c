@@ -11,8 +11,7 @@
 /* Takes one message; a descriptor that came beside it replaces *descriptor, if that is
  * asked for. Returns 1 for a message, 0 for none, 2 when the channel is closed, -1 with
  * the outcome set. */
-static int receive(struct numalab_worker *worker, struct numalab_message *message,
-                   int *descriptor)
+static int receive(struct numalab_worker *worker, struct numalab_message *message, int *descriptor)
 {
     const bool is_wanted = descriptor && *descriptor < 0;
     const ssize_t got = numalab_receive_message(worker->channel, message, MSG_DONTWAIT,
@@ -20,14 +19,17 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
     if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
     if (got == 0) return 2; /* the process descriptor tells the rest */
     if (got != (ssize_t)sizeof *message) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-    if (message->error > 0 || message->error < -4095) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (message->error > 0 || message->error < -4095)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     return 1;
 }
 
 /* Keeps a crash report or a leave; any other message that is no reply is a forgery. */
 static int note_report(struct numalab_worker *worker, const struct numalab_message *message)
 {
-    return numalab_worker_keep_report(worker, message) ? 0 : numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return numalab_worker_keep_report(worker, message)
+               ? 0
+               : numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
 }
 
 /* Sends the request, unless something waits that is no crash report. */
@@ -45,10 +47,9 @@ static int begin(struct numalab_exchange *one)
     if (early == 1 && note_report(worker, one->reply) < 0) return -1;
     /* A dead worker's channel refuses; its process descriptor then tells. A full one
      * belongs to a worker that does not read what it is told. */
-    if (send(worker->channel, one->request, sizeof *one->request,
-             MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
-        errno == EAGAIN)
-        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    const ssize_t sent =
+        send(worker->channel, one->request, sizeof *one->request, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EAGAIN) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     return 0;
 }
 
@@ -61,7 +62,8 @@ static int take_message(struct numalab_exchange *one, double start_s, double now
     if (got == 2) one->channel_open = false; /* until the process descriptor tells */
     if (got != 1) return 0;
     if (one->reply->kind != NUMALAB_REPLY) return note_report(worker, one->reply);
-    if (one->reply->ticket != one->request->ticket) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (one->reply->ticket != one->request->ticket)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     worker->rank_notes = one->reply->rank_notes;
     worker->started_at_s = start_s;
     worker->elapsed_s = now_s - start_s;
@@ -80,11 +82,12 @@ static uint64_t messages_so_far(const struct numalab_exchange *list, size_t coun
 {
     struct numalab_rank_notes notes;
     uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        if (list[i].worker->rank_notes &&
-            numalab_worker_read(list[i].worker, list[i].worker->rank_notes, &notes,
-                                sizeof notes) == 0)
+    for (size_t i = 0; i < count; i++) {
+        struct numalab_worker *worker = list[i].worker;
+        if (worker->rank_notes &&
+            numalab_worker_read(worker, worker->rank_notes, &notes, sizeof notes) == 0)
             sum += notes.messages;
+    }
     return sum;
 }
 
@@ -107,8 +110,8 @@ struct talk {
     const struct numalab_watch *watch;
     size_t *failed;
     double phase_s, start_s, now_s, next_look_s;
-    double deadline_s, last_deadline_s; /* the last: with all patience, of which there may be none */
-    uint64_t messages;                  /* that ranks have asked for, when they were counted last */
+    double deadline_s, last_deadline_s; /* the last: with all patience, if there is any */
+    uint64_t messages;                  /* of all ranks, when they were counted last */
     struct waited waited;
 };
 
@@ -229,17 +232,16 @@ static int check_limits(struct talk *talk, bool is_time_to_look)
     for (size_t i = 0; i < talk->count; i++) {
         struct numalab_worker *worker = talk->list[i].worker;
         *talk->failed = i;
-        if (talk->now_s > talk->deadline_s && !talk->list[i].is_done)
-            return time_out(talk, worker);
-        if (is_time_to_look && (numalab_worker_check_memory(worker) < 0 ||
-                                numalab_worker_check_threads(worker) < 0))
+        if (talk->now_s > talk->deadline_s && !talk->list[i].is_done) return time_out(talk, worker);
+        if (is_time_to_look &&
+            (numalab_worker_check_memory(worker) < 0 || numalab_worker_check_threads(worker) < 0))
             return -1;
     }
     return 0;
 }
 
-int numalab_exchange(struct numalab_exchange *list, size_t count,
-                     const struct numalab_watch *watch, size_t *failed)
+int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
+                     size_t *failed)
 {
     struct numalab_worker *const first = list[0].worker;
     const double start_s = numalab_now_s(), phase_s = first->limits.phase_s;

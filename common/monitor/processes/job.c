@@ -199,8 +199,7 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     const int error = add_variables(&variables, &limits, job->rank_count, socket_name);
     if (error < 0) return numalab_worker_kit_error(&job->launcher, "set the environment", error);
     limits.variables = &variables;
-    if (!limits.sandbox)
-        return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
+    if (!limits.sandbox) return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
     const char **words = numalab_sandbox_command(&limits, command, job->rank_count, socket_name);
     if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
     const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);

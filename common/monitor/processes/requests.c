@@ -27,8 +27,7 @@ static int set_address_space_limit(struct numalab_worker *worker)
 {
     /* On top of the resident limit, which is what is usually met: asking for
      * absurd amounts gets a null pointer and not the machine's last page. */
-    uint64_t bytes = 2 * worker->array_bytes + worker->limits.memory_bytes +
-                     process_reserve_bytes +
+    uint64_t bytes = 2 * worker->array_bytes + worker->limits.memory_bytes + process_reserve_bytes +
                      worker->limits.thread_count * thread_reserve_bytes;
     struct rlimit64 old, new;
     if (prlimit64(worker->pid, RLIMIT_AS, NULL, &old) < 0) return -errno;
@@ -77,7 +76,8 @@ static int map_arrays(struct numalab_worker *worker, enum numalab_memory_kind ki
     struct numalab_message reply;
 
     if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
-    if (reply.error < 0) return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
+    if (reply.error < 0)
+        return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
     memcpy(worker->address, reply.address, sizeof worker->address);
     return 0;
 }
@@ -107,14 +107,12 @@ static int have_arrays_made(struct numalab_worker *worker, const struct numalab_
 }
 
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
-                            const struct numalab_driver *driver,
-                            enum numalab_memory_kind kind)
+                            const struct numalab_driver *driver, enum numalab_memory_kind kind)
 {
     numalab_worker_set_arrays(worker, n, driver, 1);
     int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
     if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
-    return worker->makes_arrays ? have_arrays_made(worker, driver)
-                                : map_arrays(worker, kind);
+    return worker->makes_arrays ? have_arrays_made(worker, driver) : map_arrays(worker, kind);
 }
 
 int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver)

@@ -72,9 +72,9 @@ bool numalab_sandbox_needs(const char *variable)
     /* OpenMP's, MPI's and the kit's own; PATH and the library path, by which a site's modules
      * are found. */
     static const char *const beginnings[] = {
-        "OMP_",     "KMP_",    "GOMP_", "GFORTRAN_", "TSAN_OPTIONS=", "NUMALAB_", "MPICH_",
-        "MPIR_",    "MPIEXEC_", "HYDRA_", "PMI_",     "PMIX_",         "UCX_",     "FI_",
-        "PATH=",    "LD_LIBRARY_PATH=", "LANG=",      "LC_ALL="};
+        "OMP_",   "KMP_",  "GOMP_",    "GFORTRAN_",        "TSAN_OPTIONS=", "NUMALAB_",
+        "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_",           "PMI_",          "PMIX_",
+        "UCX_",   "FI_",   "PATH=",    "LD_LIBRARY_PATH=", "LANG=",         "LC_ALL="};
     /* They tell a learner of places outside. */
     static const char *const left_out[] = {"NUMALAB_ROOT=", "NUMALAB_BUILD=", "NUMALAB_NOTEBOOKS="};
     for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++)

@@ -46,8 +46,7 @@ static void become_worker(const char *const *command, char *const *environment, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(126);
     /* dup2 clears close-on-exec, except where both are the same descriptor. */
-    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
-        _exit(126);
+    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) _exit(126);
     if (channel == NUMALAB_CHANNEL_FD)
         fcntl(channel, F_SETFD, 0);
     else if (channel >= 0 && dup2(channel, NUMALAB_CHANNEL_FD) < 0)
@@ -92,8 +91,8 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
     fcntl(output[0], F_SETFL, O_NONBLOCK);
 
     pid_t parent = getpid();
-    char **environment = numalab_environment_make(
-        limits->variables, limits->sandbox ? numalab_sandbox_needs : NULL);
+    char **environment =
+        numalab_environment_make(limits->variables, limits->sandbox ? numalab_sandbox_needs : NULL);
     worker->pid = environment ? fork() : -1;
     if (worker->pid == 0)
         become_worker(command, environment, channel[1], output[1], limits, parent);
@@ -104,8 +103,7 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
     if (worker->pid < 0) return numalab_worker_kit_error(worker, "start the worker", error);
 
     worker->pid_fd = (int)syscall(SYS_pidfd_open, worker->pid, 0);
-    if (worker->pid_fd < 0)
-        return numalab_worker_kit_error(worker, "watch the worker", -errno);
+    if (worker->pid_fd < 0) return numalab_worker_kit_error(worker, "watch the worker", -errno);
     return 0;
 }
 
@@ -119,7 +117,8 @@ static int take_hello(struct numalab_worker *worker)
     } control;
     struct numalab_message hello;
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
+    struct msghdr envelope = {.msg_iov = &part,
+                              .msg_iovlen = 1,
                               .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes};
     struct ucred sender = {0};
@@ -161,7 +160,8 @@ static int wait_for_hello(struct numalab_worker *worker)
             numalab_worker_drain_output(worker);
             return numalab_worker_kit_error(worker, "start the sandbox", -ECHILD);
         }
-        if (numalab_worker_is_cancelled(worker)) return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
         if (numalab_now_s() > deadline_s)
             return numalab_worker_kit_error(worker, "start the sandbox", -ETIMEDOUT);
     }

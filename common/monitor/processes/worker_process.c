@@ -30,9 +30,8 @@ enum { SANDBOX_END_MS = 10000 };
 /* A shell's way to say by which signal a program has ended, and bubblewrap's. */
 enum { EXIT_BY_SIGNAL = 128 };
 
-const struct numalab_worker numalab_no_worker = {.pid = -1, .pid_fd = -1, .channel = -1,
-                                                .output = -1, .cancel_fd = -1,
-                                                .keeper_fd = -1};
+const struct numalab_worker numalab_no_worker = {
+    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = -1, .keeper_fd = -1};
 
 double numalab_now_s(void)
 {
@@ -114,7 +113,7 @@ int numalab_worker_check_threads(struct numalab_worker *worker)
     char path[64];
     if (!worker->limits.sandbox) return 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)worker->pid);
-    if (stat(path, &folder) < 0) return 0; /* its process descriptor tells */
+    if (stat(path, &folder) < 0) return 0;                 /* its process descriptor tells */
     worker->outcome.threads = (size_t)folder.st_nlink - 2; /* without . and .. */
     worker->outcome.most_threads = numalab_sandbox_most_threads(&worker->limits, 0);
     if (worker->outcome.threads <= worker->outcome.most_threads) return 0;
@@ -122,7 +121,8 @@ int numalab_worker_check_threads(struct numalab_worker *worker)
 }
 
 /* What a worker says before it ends: that it crashed, or as a rank that it leaves. */
-bool numalab_worker_keep_report(struct numalab_worker *worker, const struct numalab_message *message)
+bool numalab_worker_keep_report(struct numalab_worker *worker,
+                                const struct numalab_message *message)
 {
     if (message->kind == NUMALAB_FAULT) {
         worker->outcome.has_report = true;
@@ -139,8 +139,7 @@ bool numalab_worker_keep_report(struct numalab_worker *worker, const struct numa
 void numalab_worker_take_reports(struct numalab_worker *worker)
 {
     struct numalab_message message;
-    while (recv(worker->channel, &message, sizeof message, MSG_DONTWAIT) ==
-           (ssize_t)sizeof message)
+    while (recv(worker->channel, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message)
         numalab_worker_keep_report(worker, &message);
 }
 
@@ -179,7 +178,8 @@ int numalab_worker_note_death(struct numalab_worker *worker)
         worker->is_reaped = true;
         if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
         worker->outcome.signal_number = worker->outcome.report.signal_number;
-        return numalab_worker_fail(worker, worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
+        return numalab_worker_fail(worker,
+                                   worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
     }
     if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0 ||
         waitpid(worker->pid, &status, 0) < 0)
@@ -217,7 +217,8 @@ int numalab_worker_stop(struct numalab_worker *worker)
     int looks = 0;
     while (!is_child && !all_threads_stopped(worker->pid)) {
         if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-        if (numalab_worker_is_cancelled(worker)) return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
         poll(NULL, 0, looks++ < 100 ? 0 : 1);
     }
     while (is_child) {
@@ -225,10 +226,12 @@ int numalab_worker_stop(struct numalab_worker *worker)
         if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
             return numalab_worker_kit_error(worker, "stop the worker", -errno);
         if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
-        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED) return numalab_worker_note_death(worker);
+        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED)
+            return numalab_worker_note_death(worker);
         /* Somebody in the worker may wake it again and again. */
         if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-        if (numalab_worker_is_cancelled(worker)) return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
         poll(NULL, 0, looks++ < 100 ? 0 : 1); /* most stop within 50 us */
     }
     siginfo_t taken;
@@ -263,8 +266,7 @@ static int note_lost_memory(struct numalab_worker *worker, const char *doing, in
     return numalab_worker_kit_error(worker, doing, -error);
 }
 
-int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
-                        size_t bytes)
+int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
 {
     struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
     ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
@@ -272,8 +274,8 @@ int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *b
     return note_lost_memory(worker, "read the results", got < 0 ? errno : EFAULT);
 }
 
-int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
-                         const void *buffer, size_t bytes)
+int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
+                         size_t bytes)
 {
     struct iovec here = {(void *)(uintptr_t)buffer, bytes};
     struct iovec there = {(void *)(uintptr_t)address, bytes};
@@ -311,8 +313,8 @@ void numalab_worker_end(struct numalab_worker *worker)
         /* LLVM's runtime registers itself in a file that a killed process
          * leaves behind. */
         char path[96];
-        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d",
-                 (int)worker->pid, (int)getuid());
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d", (int)worker->pid,
+                 (int)getuid());
         unlink(path);
     }
     if (worker->output >= 0) numalab_worker_drain_output(worker);

@@ -25,5 +25,6 @@ json_t *numalab_run_binding(const struct numalab_run_options *options)
     json_t *list = numalab_threads_describe(&threads, options->node);
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
-    return json_pack("{so so}", "threads", list, "outcome", numalab_record_outcome(&worker, driver));
+    return json_pack("{so so}", "threads", list, "outcome",
+                     numalab_record_outcome(&worker, driver));
 }

@@ -147,13 +147,11 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
         done = seeded < 0 ? numalab_job_kit_error(&job, "seed the random numbers", seeded)
                           : check_job(&job, options, *ranks, &random, checks);
     }
-    json_t *record = json_pack(
-        "{so so so}", "seed",
-        json_sprintf("%016llx", (unsigned long long)random.seed), "checks", checks, "outcome",
-        numalab_record_job(&job, driver));
+    json_t *record =
+        json_pack("{so so so}", "seed", json_sprintf("%016llx", (unsigned long long)random.seed),
+                  "checks", checks, "outcome", numalab_record_job(&job, driver));
     if (driver->rank_counts)
-        json_object_set_new(record, "synchronous_sends",
-                            json_boolean(options->synchronous_sends));
+        json_object_set_new(record, "synchronous_sends", json_boolean(options->synchronous_sends));
     numalab_job_free(&job);
     return record;
 }

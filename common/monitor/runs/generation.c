@@ -37,8 +37,7 @@ static int start(struct generation *generation, struct runner *runner)
 
     const size_t rank_count = driver->rank_counts ? runner->role->rank_count : 1;
 
-    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0)
-        return -1;
+    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0) return -1;
     runner->oracle = numalab_job_oracle(driver, generation->n, rank_count, false);
     if (!runner->oracle) return numalab_job_kit_error(&runner->job, "make the oracle", -ENOMEM);
     if (numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
@@ -52,12 +51,12 @@ static int start(struct generation *generation, struct runner *runner)
 static void add_sample(struct generation *generation, const struct runner *runner,
                        size_t repetition, bool is_warm_up, double started_at_s, double elapsed_s)
 {
-    json_array_append_new(
-        generation->samples,
-        json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name, "repetition",
-                  (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
-                  (int)is_warm_up, "cut", (int)runner->is_cut, "started_s",
-                  started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
+    json_array_append_new(generation->samples,
+                          json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name,
+                                    "repetition", (json_int_t)repetition, "order",
+                                    (json_int_t)generation->order++, "warm_up", (int)is_warm_up,
+                                    "cut", (int)runner->is_cut, "started_s",
+                                    started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
 }
 
 /* The compute phase. Where it takes longer than the role may, its worker or ranks are ended. */
@@ -115,15 +114,15 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
 static bool is_due(const struct generation *generation, size_t repetition, double start_s)
 {
     const struct numalab_run_options *options = generation->options;
-    return repetition <= 1 || (repetition <= options->repetitions &&
-                               numalab_now_s() - start_s < options->budget_s);
+    return repetition <= 1 ||
+           (repetition <= options->repetitions && numalab_now_s() - start_s < options->budget_s);
 }
 
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
-    const struct numalab_expected expected = {
-        options->driver, runner->oracle, options->driver->compute_phase, options->repetitions};
+    const struct numalab_expected expected = {options->driver, runner->oracle,
+                                              options->driver->compute_phase, options->repetitions};
     if (runner->is_cut) return 0;
     return numalab_job_compare_all(&runner->job, &expected, &runner->results);
 }
@@ -141,8 +140,7 @@ static int run_interleaved(struct generation *generation)
     for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++) {
         numalab_random_order(&generation->random, order, options->role_count);
         for (size_t i = 0; i < options->role_count; i++)
-            if (repeat(generation, &generation->runner[order[i]], repetition,
-                       repetition == 0) < 0)
+            if (repeat(generation, &generation->runner[order[i]], repetition, repetition == 0) < 0)
                 return -1;
     }
     for (size_t i = 0; i < options->role_count; i++)
@@ -181,11 +179,10 @@ static json_t *describe_environment(const struct numalab_role *role)
 json_t *numalab_run_generation(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct generation generation = {.options = options, .samples = json_array(),
-                                    .origin_s = numalab_now_s()};
+    struct generation generation = {
+        .options = options, .samples = json_array(), .origin_s = numalab_now_s()};
     generation.n = numalab_timed_n(driver, options->node, options->size, options->thread_count);
-    for (size_t i = 0; i < options->role_count; i++)
-        generation.runner[i].role = &options->role[i];
+    for (size_t i = 0; i < options->role_count; i++) generation.runner[i].role = &options->role[i];
     struct numalab_job *first = &generation.runner[0].job;
     /* More than this would push something out of memory, most likely a worker. */
     if (numalab_sizing_bytes(driver, generation.n) > options->node->memory_bytes / 4 * 3)
@@ -201,12 +198,12 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];
         numalab_job_end(&runner->job);
-        json_array_append_new(
-            roles, json_pack("{ss so sf so so}", "role", runner->role->name, "environment",
-                             describe_environment(runner->role), "initialize_s",
-                             runner->initialize_s, "results",
-                             numalab_record_results(&runner->results, driver), "outcome",
-                             numalab_record_job(&runner->job, driver)));
+        json_array_append_new(roles,
+                              json_pack("{ss so sf so so}", "role", runner->role->name,
+                                        "environment", describe_environment(runner->role),
+                                        "initialize_s", runner->initialize_s, "results",
+                                        numalab_record_results(&runner->results, driver), "outcome",
+                                        numalab_record_job(&runner->job, driver)));
         numalab_job_free(&runner->job);
         if (runner->oracle) driver->destroy(runner->oracle);
     }
@@ -214,6 +211,5 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",
                      (json_int_t)driver->bytes_moved(generation.n), "one_at_a_time",
-                     (int)options->one_at_a_time, "roles", roles, "samples",
-                     generation.samples);
+                     (int)options->one_at_a_time, "roles", roles, "samples", generation.samples);
 }

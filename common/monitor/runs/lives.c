@@ -55,8 +55,7 @@ static int live(struct lives *lives, struct numalab_oracle *oracle, struct numal
         return -1;
     driver->advance(oracle, driver->compute_phase);
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase, 0};
-    if (numalab_job_stop(job) < 0 ||
-        numalab_job_compare_all(job, &expected, &lives->results) < 0 ||
+    if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, &lives->results) < 0 ||
         numalab_job_continue(job) < 0)
         return -1;
     if (!driver->destroy_phase) return 0;

@@ -15,8 +15,8 @@ static int look_for_huge_pages(struct numalab_worker *worker, struct seen *seen)
 {
     for (size_t i = 0; i < worker->array_count; i++) {
         struct numalab_huge_pages found;
-        int error = numalab_memory_huge_pages(worker->pid, worker->address[i], worker->bytes[i],
-                                              &found);
+        int error =
+            numalab_memory_huge_pages(worker->pid, worker->address[i], worker->bytes[i], &found);
         if (error < 0) return numalab_worker_kit_error(worker, "read smaps", error);
         seen->huge_pages.bytes += found.bytes;
         seen->huge_pages.advised_bytes += found.advised_bytes;

@@ -17,8 +17,8 @@ enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200 };
  * so who worked longest is noted for each. */
 struct share {
     double cpu_s, waiting_s, stolen_s; /* on a core; waiting for one; taken by the host from it */
-    double longest_s; /* on a core, in calls in which no other thread was longer */
-    double busy_s;    /* all three, of each call at most the longest thread's time on a core */
+    double longest_s;                  /* on a core, in calls in which no other thread was longer */
+    double busy_s; /* all three, of each call at most the longest thread's time on a core */
 };
 
 /* What can be seen of the threads between two calls. */
@@ -54,7 +54,8 @@ static int take_look(struct numalab_worker *worker, struct look *look)
 }
 
 /* What the thread with a number did between two looks. */
-static struct share share_of_call(const struct look *before, const struct look *after, size_t number)
+static struct share share_of_call(const struct look *before, const struct look *after,
+                                  size_t number)
 {
     const struct numalab_thread *thread = &after->threads.list[number];
     const int earlier = numalab_threads_number(&before->threads, thread->id);
@@ -140,8 +141,8 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
     for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
-                             (placement->on_core_s < least_on_core_s &&
-                              spent_s < most_compute_s && placement->computes < MAX_COMPUTES);
+                             (placement->on_core_s < least_on_core_s && spent_s < most_compute_s &&
+                              placement->computes < MAX_COMPUTES);
          placement->computes++) {
         if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
@@ -159,10 +160,10 @@ static json_t *describe_cpu_time(const struct placement *placement)
     json_t *list = json_array();
     for (size_t i = 0; i < placement->look.threads.count; i++) {
         const struct share *share = &placement->share[i];
-        json_array_append_new(
-            list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s", share->cpu_s,
-                            "waiting_s", share->waiting_s, "stolen_s", share->stolen_s,
-                            "longest_s", share->longest_s, "busy_s", share->busy_s));
+        json_array_append_new(list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s",
+                                              share->cpu_s, "waiting_s", share->waiting_s,
+                                              "stolen_s", share->stolen_s, "longest_s",
+                                              share->longest_s, "busy_s", share->busy_s));
     }
     return list;
 }
@@ -171,16 +172,16 @@ static json_t *describe_cpu_time(const struct placement *placement)
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->traced_pages,
-                                      options->thread_count, options->node->numa_node_count);
+    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                                      options->node->numa_node_count);
     struct placement placement = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
     json_t *record = json_pack(
-        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
-        numalab_record_results(&placement.results, driver), "threads",
+        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes,
+        "results", numalab_record_results(&placement.results, driver), "threads",
         numalab_threads_describe(&placement.look.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));

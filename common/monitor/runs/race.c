@@ -31,8 +31,8 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
 
     limits.memory_bytes += shadow_bytes;
     limits.any_address_space = true;
-    int failed = numalab_worker_start(&worker, options->role[0].program, &limits,
-                                      options->cancel_fd);
+    int failed =
+        numalab_worker_start(&worker, options->role[0].program, &limits, options->cancel_fd);
     for (size_t i = 0; !failed && i < SIZES; i++) {
         size_t n = sizes[i];
         if (driver->largest_check_n && n > driver->largest_check_n) n = driver->largest_check_n;

@@ -25,14 +25,13 @@ struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *o
 }
 
 /* Here and nowhere else, whatever batch system there is. */
-static int start_ranks(struct numalab_job *job, const struct numalab_role *role,
-                       size_t rank_count, const struct numalab_limits *limits, int cancel_fd)
+static int start_ranks(struct numalab_job *job, const struct numalab_role *role, size_t rank_count,
+                       const struct numalab_limits *limits, int cancel_fd)
 {
     enum { OWN_WORDS = 9 };
     char count[24];
     const char *command[OWN_WORDS + NUMALAB_MAX_LAUNCH_WORDS + 2] = {
-        NUMALAB_MPIEXEC, "-launcher", "fork", "-rmk", "user", "-hosts", "127.0.0.1",
-        "-n", count};
+        NUMALAB_MPIEXEC, "-launcher", "fork", "-rmk", "user", "-hosts", "127.0.0.1", "-n", count};
     snprintf(count, sizeof count, "%zu", rank_count);
     memcpy(command + OWN_WORDS, role->launch_word,
            role->launch_word_count * sizeof *role->launch_word);

@@ -20,12 +20,12 @@ enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_
 enum { NUMALAB_RANK_PATIENCE = 4 };
 
 struct numalab_role {
-    const char *name;    /* "handout", "solution", "submission", "control" */
-    const char *program; /* path of its worker */
+    const char *name;                   /* "handout", "solution", "submission", "control" */
+    const char *program;                /* path of its worker */
     struct numalab_variables variables; /* of its environment, beside the monitor's own */
-    size_t rank_count; /* of an MPI job */
-    double cut_s;      /* of a generation: a timed phase that takes longer ends the role's part in
-                          it; 0: only limits.phase_s */
+    size_t rank_count;                  /* of an MPI job */
+    double cut_s; /* of a generation: a timed phase that takes longer ends the role's part in
+                     it; 0: only limits.phase_s */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
@@ -39,8 +39,8 @@ struct numalab_run_options {
     enum numalab_size size;
     size_t traced_pages; /* of all arrays together, about */
     size_t repetitions;
-    double budget_s;    /* of a generation: no further round of repetitions after it */
-    bool one_at_a_time; /* one worker at a time: less memory, no interleaving */
+    double budget_s;        /* of a generation: no further round of repetitions after it */
+    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
     bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
@@ -76,18 +76,18 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
 /* The kinds of run, a row each: the name, which its function ends with, what it needs, and what it
  * sees, for the usage. Another run is another row, a file in this folder, and what the schema and
  * common/README.md say of it. */
-#define NUMALAB_RUNS(ROW)                                                                   \
-    ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                   \
-    ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")       \
-    ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")    \
-    ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")             \
-    ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are") \
-    ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")     \
-    ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")       \
-    ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")      \
-    ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                 \
-    ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")            \
-    ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")            \
+#define NUMALAB_RUNS(ROW)                                                                          \
+    ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                          \
+    ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")              \
+    ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")           \
+    ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")                    \
+    ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are")       \
+    ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")            \
+    ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")              \
+    ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")             \
+    ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
+    ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
+    ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \
     ROW(generation, NUMALAB_NEEDS_ROLES, "times, a fresh process or job for each role")
 
 #define NUMALAB_DECLARE_RUN(name, needs, sees) numalab_run_function numalab_run_##name;

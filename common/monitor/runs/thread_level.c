@@ -18,26 +18,23 @@ static json_t *answer_of(const struct numalab_rank_notes *notes)
     return notes->answer == NUMALAB_NO_ANSWER ? json_null() : json_integer(notes->answer);
 }
 
-static json_t *describe(const struct numalab_worker *worker,
-                        const struct numalab_rank_notes *notes)
+static json_t *describe(const struct numalab_worker *worker, const struct numalab_rank_notes *notes)
 {
     struct numalab_threads threads = {0};
     numalab_threads_read(worker->pid, &threads);
     const json_int_t thread_count = (json_int_t)threads.count;
     numalab_threads_free(&threads);
-    return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank,
-                     "asked", level_name(notes->asked), "provided", level_name(notes->provided),
-                     "answer", answer_of(notes),
-                     "threads", thread_count, "calls", "main", (json_int_t)notes->main_calls, "main_in_parallel",
+    return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank, "asked",
+                     level_name(notes->asked), "provided", level_name(notes->provided), "answer",
+                     answer_of(notes), "threads", thread_count, "calls", "main",
+                     (json_int_t)notes->main_calls, "main_in_parallel",
                      (json_int_t)notes->main_calls_in_parallel, "other",
-                     (json_int_t)notes->other_calls, "at_once",
-                     (json_int_t)notes->calls_at_once);
+                     (json_int_t)notes->other_calls, "at_once", (json_int_t)notes->calls_at_once);
 }
 
 /* Starts MPI, and works for a while. */
 static int work(struct numalab_job *job, const struct numalab_run_options *options,
-                const struct numalab_role *role, const struct numalab_limits *limits,
-                json_t *ranks)
+                const struct numalab_role *role, const struct numalab_limits *limits, json_t *ranks)
 {
     const struct numalab_driver *driver = options->driver;
     if (numalab_role_start(job, options, role, RANKS, limits) < 0 ||
@@ -76,9 +73,9 @@ json_t *numalab_run_thread_level(const struct numalab_run_options *options)
             answer = answer_of(&notes);
         numalab_job_end(&job);
     }
-    json_t *record = json_pack("{so so so}", "ranks", ranks, "answer_to_less",
-                               answer ? answer : json_null(), "outcome",
-                               numalab_record_job(&job, driver));
+    json_t *record =
+        json_pack("{so so so}", "ranks", ranks, "answer_to_less", answer ? answer : json_null(),
+                  "outcome", numalab_record_job(&job, driver));
     numalab_job_free(&job);
     return record;
 }

@@ -28,30 +28,28 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
         numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
         return -1;
     struct numalab_worker *worker = &trace->job.rank[0];
-    trace->map = numalab_touch_map_open(worker, driver, options->touch_order,
-                                        options->touch_method);
+    trace->map =
+        numalab_touch_map_open(worker, driver, options->touch_order, options->touch_method);
     if (!trace->map ||
         numalab_touch_map_run_initialize(trace->map, worker, driver->initialize_phase) < 0)
         return -1;
     driver->advance(oracle, driver->initialize_phase);
     for (size_t i = 0; i < computes; i++) {
-        if (numalab_touch_map_run_compute(trace->map, worker, driver->compute_phase) < 0)
-            return -1;
+        if (numalab_touch_map_run_compute(trace->map, worker, driver->compute_phase) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     int error = numalab_threads_read(worker->pid, &trace->threads);
     if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
-    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
-                                              computes - 1};
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase, computes - 1};
     return numalab_job_compare_all(&trace->job, &expected, &trace->results);
 }
 
 json_t *numalab_run_trace(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->traced_pages,
-                                      options->thread_count, options->node->numa_node_count);
+    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                                      options->node->numa_node_count);
     struct trace trace = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
