@@ -3,6 +3,7 @@
 #ifndef NUMALAB_MONITOR_SANDBOX_H
 #define NUMALAB_MONITOR_SANDBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "worker_process.h"
@@ -26,7 +27,7 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
 /* How many threads a worker or all ranks together may have at once. */
 size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t rank_count);
 
-/* Leaves of this process' environment what a worker needs. */
-void numalab_sandbox_clear_environment(void);
+/* Whether an entry of the environment, such as "PATH=/bin", is one that a worker needs. */
+bool numalab_sandbox_needs(const char *variable);
 
 #endif

@@ -1,16 +1,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdlib.h>
 
-#include "job_results.h"
+#include "monitor/job_results.h"
 #include "numalab/brief.h"
-#include "record.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* Fewer elements than threads, sizes that no block or vector length divides, and
  * one that spans many pages. */
 static const size_t sizes[] = {1, 7, 1000, 4099, 100003};
-enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3, PATIENCE = 4 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], MAX_SIZES = 16, REPETITIONS = 3 };
 
 static const size_t one_rank[] = {1, 0};
 
@@ -59,6 +58,7 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
                       struct numalab_results *results)
 {
+    struct numalab_expected expected = {driver, oracle, driver->initialize_phase, 0};
     struct numalab_job_changes changes;
     uint64_t messages[NUMALAB_MAX_RANKS];
 
@@ -66,22 +66,20 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
         numalab_job_prepare(job) < 0 || numalab_job_run(job, driver->initialize_phase) < 0)
         return -1;
     driver->advance(oracle, driver->initialize_phase);
-    if (numalab_job_stop(job) < 0 ||
-        numalab_job_compare_all(job, driver, oracle, driver->initialize_phase, 0, results) < 0)
+    if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
         return -1;
+    expected.phase = driver->compute_phase;
     if (driver->repetitions && count_messages(job, messages) < 0) return -1;
 
-    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+    for (; expected.repetition < REPETITIONS; expected.repetition++) {
         if (numalab_job_change_inputs(job, driver, oracle, random, &changes) < 0 ||
             numalab_job_continue(job) < 0 || numalab_job_run(job, driver->compute_phase) < 0)
             return -1;
         driver->advance(oracle, driver->compute_phase);
-        if (numalab_job_stop(job) < 0 ||
-            numalab_job_compare_all(job, driver, oracle, driver->compute_phase, repetition,
-                                    results) < 0)
+        if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
             return -1;
         if (driver->repetitions &&
-            check_messages(job, driver->repetitions(n), messages, results) < 0)
+            check_messages(job, driver->repetitions(n, true), messages, results) < 0)
             return -1;
     }
     if (numalab_job_check_before(job, results) < 0 || numalab_job_continue(job) < 0) return -1;
@@ -90,14 +88,15 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
 
 /* Ranks that share cores get on much faster where their threads need not take the same ones.
  * One alone keeps its threads on cores of their own: only threads that meet show a race. */
-static struct numalab_role unpinned(const struct numalab_role *role, size_t rank_count)
+static struct numalab_role role_to_check(const struct numalab_run_options *options,
+                                         size_t rank_count)
 {
-    struct numalab_role found = *role;
-    if (rank_count > 1 && found.variable_count < NUMALAB_MAX_VARIABLES) {
-        found.variable[found.variable_count].name = "OMP_PROC_BIND";
-        found.variable[found.variable_count++].value = "false";
-    }
-    return found;
+    struct numalab_role role = options->role[0];
+    numalab_variables_set(&role.variables, NUMALAB_BRIEF_VARIABLE, "1");
+    if (options->synchronous_sends)
+        numalab_variables_set(&role.variables, NUMALAB_SYNCHRONOUS_VARIABLE, "1");
+    if (rank_count > 1) numalab_variables_set(&role.variables, "OMP_PROC_BIND", "false");
+    return role;
 }
 
 /* All sizes in one job. Wrong results of ranks end it, too: what is wrong with two of them
@@ -106,9 +105,9 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
                      size_t rank_count, struct numalab_random *random, json_t *checks)
 {
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_role role = unpinned(&options->role[0], rank_count);
+    const struct numalab_role role = role_to_check(options, rank_count);
     struct numalab_limits limits = numalab_limits_of_role(options, &role);
-    if (rank_count > 1) limits.patience = PATIENCE;
+    if (rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
     size_t list[MAX_SIZES];
     const size_t count = sizes_of(driver, list);
     int failed = numalab_role_start(job, options, &role, rank_count, &limits);
@@ -116,7 +115,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
 
     for (size_t i = 0; !failed && i < count; i++) {
         struct numalab_results results = {0};
-        struct numalab_oracle *oracle = numalab_job_oracle(driver, list[i], rank_count);
+        struct numalab_oracle *oracle = numalab_job_oracle(driver, list[i], rank_count, true);
         failed = oracle ? check_size(job, driver, oracle, random, list[i], &results)
                         : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
@@ -132,6 +131,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
     return failed ? -1 : is_wrong;
 }
 
+/* Guards end at the last byte, and inputs change between repetitions. */
 json_t *numalab_run_check(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -140,8 +140,6 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
     json_t *checks = json_array();
     int done = 0;
 
-    setenv(NUMALAB_BRIEF_VARIABLE, "1", 1);
-    if (options->synchronous_sends) setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
     const int seeded = numalab_random_open(&random);
     for (const size_t *ranks = driver->rank_counts ? driver->rank_counts : one_rank;
          *ranks && done == 0; ranks++) {
@@ -149,13 +147,11 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
         done = seeded < 0 ? numalab_job_kit_error(&job, "seed the random numbers", seeded)
                           : check_job(&job, options, *ranks, &random, checks);
     }
-    json_t *record = json_pack(
-        "{ss ss so so so}", "kind", "check", "role", options->role[0].name, "seed",
-        json_sprintf("%016llx", (unsigned long long)random.seed), "checks", checks, "outcome",
-        numalab_record_job(&job, driver));
+    json_t *record =
+        json_pack("{so so so}", "seed", json_sprintf("%016llx", (unsigned long long)random.seed),
+                  "checks", checks, "outcome", numalab_record_job(&job, driver));
     if (driver->rank_counts)
-        json_object_set_new(record, "synchronous_sends",
-                            json_boolean(options->synchronous_sends));
+        json_object_set_new(record, "synchronous_sends", json_boolean(options->synchronous_sends));
     numalab_job_free(&job);
     return record;
 }

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "record.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* Small: every access costs ten times as much, and what matters is which accesses are
@@ -21,6 +21,7 @@ static int run(struct numalab_worker *worker, const struct numalab_driver *drive
     return numalab_worker_release(worker, driver);
 }
 
+/* Its program ends at the first race. */
 json_t *numalab_run_race(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -30,8 +31,8 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
 
     limits.memory_bytes += shadow_bytes;
     limits.any_address_space = true;
-    int failed = numalab_worker_start(&worker, options->role[0].program, &limits,
-                                      options->cancel_fd);
+    int failed =
+        numalab_worker_start(&worker, options->role[0].program, &limits, options->cancel_fd);
     for (size_t i = 0; !failed && i < SIZES; i++) {
         size_t n = sizes[i];
         if (driver->largest_check_n && n > driver->largest_check_n) n = driver->largest_check_n;
@@ -39,6 +40,5 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
         if (!failed) json_array_append_new(done, json_integer((json_int_t)n));
     }
     numalab_worker_end(&worker);
-    return json_pack("{ss ss so so}", "kind", "race", "role", options->role[0].name, "sizes",
-                     done, "outcome", numalab_record_outcome(&worker, driver));
+    return json_pack("{so so}", "sizes", done, "outcome", numalab_record_outcome(&worker, driver));
 }

@@ -1,25 +1,24 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+#include "monitor/residency.h"
 #include "runs.h"
-#include "stolen.h"
+#include "monitor/stolen.h"
 
 /* CPU time is counted in slices of the scheduler, so one phase says little. What counts is
  * time on a core: beside other work a phase that took long may have done little. */
 static const double least_on_core_s = 0.1, most_compute_s = 1.0;
-enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200, PAGES_PER_CALL = 512 };
+enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200 };
 
 /* What one thread did in the compute phases. Threads may change places from call to call,
  * so who worked longest is noted for each. */
 struct share {
     double cpu_s, waiting_s, stolen_s; /* on a core; waiting for one; taken by the host from it */
-    double longest_s; /* on a core, in calls in which no other thread was longer */
-    double busy_s;    /* all three, of each call at most the longest thread's time on a core */
+    double longest_s;                  /* on a core, in calls in which no other thread was longer */
+    double busy_s; /* all three, of each call at most the longest thread's time on a core */
 };
 
 /* What can be seen of the threads between two calls. */
@@ -38,49 +37,6 @@ struct placement {
     double on_core_s; /* in these, of whoever had most in each */
 };
 
-/* NUMA node of each page of an array by move_pages in query mode; -1 for a page
- * that is absent. */
-static int read_residency(struct numalab_worker *worker, size_t array, int *numa_node,
-                          size_t page_count)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    void *page[PAGES_PER_CALL];
-    for (size_t first = 0; first < page_count; first += PAGES_PER_CALL) {
-        size_t count =
-            page_count - first < PAGES_PER_CALL ? page_count - first : PAGES_PER_CALL;
-        for (size_t i = 0; i < count; i++)
-            page[i] = (void *)(uintptr_t)(worker->address[array] + (first + i) * page_bytes);
-        if (syscall(SYS_move_pages, worker->pid, count, page, NULL, numa_node + first, 0) < 0)
-            return -errno;
-        for (size_t i = first; i < first + count; i++)
-            if (numa_node[i] < 0) numa_node[i] = -1;
-    }
-    return 0;
-}
-
-static json_t *describe_residency(struct numalab_worker *worker,
-                                  const struct numalab_driver *driver)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < driver->array_count; i++) {
-        size_t pages = worker->bytes[i] / (size_t)sysconf(_SC_PAGESIZE);
-        if (!pages) continue; /* as in the touch map */
-        int *numa_node = malloc(pages * sizeof *numa_node);
-        int error = numa_node ? read_residency(worker, i, numa_node, pages) : -ENOMEM;
-        if (error == 0)
-            json_array_append_new(list,
-                                  json_pack("{ss so}", "array", driver->arrays[i].name,
-                                            "numa_node", numalab_record_runs(numa_node, pages)));
-        free(numa_node);
-        if (error < 0) {
-            /* Refused by the system: the record says nothing of residency. */
-            json_decref(list);
-            return json_null();
-        }
-    }
-    return list;
-}
-
 static void free_look(struct look *look)
 {
     numalab_threads_free(&look->threads);
@@ -98,7 +54,8 @@ static int take_look(struct numalab_worker *worker, struct look *look)
 }
 
 /* What the thread with a number did between two looks. */
-static struct share share_of_call(const struct look *before, const struct look *after, size_t number)
+static struct share share_of_call(const struct look *before, const struct look *after,
+                                  size_t number)
 {
     const struct numalab_thread *thread = &after->threads.list[number];
     const int earlier = numalab_threads_number(&before->threads, thread->id);
@@ -166,8 +123,10 @@ static int run(struct placement *placement, const struct numalab_run_options *op
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* one written byte would place 512 pages */
 
-    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &options->limits) < 0 ||
+    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &limits) < 0 ||
         numalab_job_allocate(&placement->job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_run(&placement->job, driver->initialize_phase) < 0)
         return -1;
@@ -182,17 +141,18 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
     for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
-                             (placement->on_core_s < least_on_core_s &&
-                              spent_s < most_compute_s && placement->computes < MAX_COMPUTES);
+                             (placement->on_core_s < least_on_core_s && spent_s < most_compute_s &&
+                              placement->computes < MAX_COMPUTES);
          placement->computes++) {
         if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
         spent_s += worker->elapsed_s;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
-    placement->residency = describe_residency(worker, driver);
-    return numalab_job_compare_all(&placement->job, driver, oracle, driver->compute_phase,
-                                   placement->computes, &placement->results);
+    placement->residency = numalab_residency_describe(worker, driver);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
+                                              placement->computes};
+    return numalab_job_compare_all(&placement->job, &expected, &placement->results);
 }
 
 static json_t *describe_cpu_time(const struct placement *placement)
@@ -200,28 +160,28 @@ static json_t *describe_cpu_time(const struct placement *placement)
     json_t *list = json_array();
     for (size_t i = 0; i < placement->look.threads.count; i++) {
         const struct share *share = &placement->share[i];
-        json_array_append_new(
-            list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s", share->cpu_s,
-                            "waiting_s", share->waiting_s, "stolen_s", share->stolen_s,
-                            "longest_s", share->longest_s, "busy_s", share->busy_s));
+        json_array_append_new(list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s",
+                                              share->cpu_s, "waiting_s", share->waiting_s,
+                                              "stolen_s", share->stolen_s, "longest_s",
+                                              share->longest_s, "busy_s", share->busy_s));
     }
     return list;
 }
 
+/* Of private memory; the CPU time is that of the compute phase. */
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->traced_pages,
-                                      options->thread_count, options->node->numa_node_count);
+    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                                      options->node->numa_node_count);
     struct placement placement = {0};
 
-    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1);
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
     json_t *record = json_pack(
-        "{ss ss sI sI so so so}", "kind", "placement", "role", options->role[0].name, "n",
-        (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
-        numalab_record_results(&placement.results, driver), "threads",
+        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes,
+        "results", numalab_record_results(&placement.results, driver), "threads",
         numalab_threads_describe(&placement.look.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));

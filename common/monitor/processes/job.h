@@ -14,7 +14,7 @@ struct numalab_job {
     struct numalab_worker launcher; /* its pid is -1 where there is none */
     struct numalab_worker *rank;    /* the first has what any of them prints */
     size_t rank_count;
-    int listener; /* -1 once all ranks have come */
+    int listener;                  /* -1 once all ranks have come */
     double elapsed_s;              /* of the last phase: until the last rank was done */
     struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */
 };

@@ -3,8 +3,8 @@
 #include <hwloc/linux.h>
 #include <stdlib.h>
 
-#include "record.h"
-#include "results.h"
+#include "monitor/record.h"
+#include "monitor/results.h"
 #include "runs.h"
 
 /* The driver's arrays: who asked, and what it was told. */
@@ -56,11 +56,11 @@ static int numa_node_of_pu(const struct numalab_node *node, int pu)
     return numa_node;
 }
 
+/* pu: room for the PU of each thread. */
 static int play_round(struct numalab_worker *worker, const struct numalab_run_options *options,
-                      const struct numalab_threads *threads, struct numalab_random *random,
+                      const struct numalab_threads *threads, struct numalab_random *random, int *pu,
                       json_t *rounds)
 {
-    int pu[threads->count];
     if (move_threads(worker, threads, options->node, random, pu) < 0 ||
         numalab_worker_continue(worker) < 0 ||
         numalab_worker_run(worker, options->driver->compute_phase, NULL) < 0 ||
@@ -73,14 +73,15 @@ static int play_round(struct numalab_worker *worker, const struct numalab_run_op
         if (read_told(worker, i, &told) < 0) return -1;
         int number = numalab_threads_number_of_own(threads, told.thread_id);
         if (number < 0) continue; /* a thread that the first round did not have */
-        json_array_append_new(
-            list, json_pack("{si si si si si}", "thread", number, "pu", pu[number], "numa_node",
-                            numa_node_of_pu(options->node, pu[number]), "told_pu", (int)told.pu,
-                            "told_numa_node", (int)told.numa_node));
+        json_array_append_new(list, json_pack("{si si si si si}", "thread", number, "pu",
+                                              pu[number], "numa_node",
+                                              numa_node_of_pu(options->node, pu[number]), "told_pu",
+                                              (int)told.pu, "told_numa_node", (int)told.numa_node));
     }
     return 0;
 }
 
+/* For a driver with the arrays thread_id, pu and numa_node, int32_t each, one element a thread. */
 json_t *numalab_run_locate(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -90,8 +91,8 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
     struct numalab_random random = {0};
     json_t *rounds = json_array();
 
-    int failed = numalab_worker_start(&worker, options->role[0].program, &limits,
-                                      options->cancel_fd);
+    int failed =
+        numalab_worker_start(&worker, options->role[0].program, &limits, options->cancel_fd);
     if (!failed && numalab_random_open(&random) < 0)
         failed = numalab_worker_kit_error(&worker, "seed the random numbers", -EIO);
     if (!failed)
@@ -104,11 +105,13 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
         int error = numalab_threads_read(worker.pid, &threads);
         if (error < 0) failed = numalab_worker_kit_error(&worker, "list the threads", error);
     }
+    int *pu = calloc(threads.count + 1, sizeof *pu);
+    if (!failed && !pu) failed = numalab_worker_kit_error(&worker, "move the threads", -ENOMEM);
     for (size_t i = 0; !failed && i < ROUNDS; i++)
-        failed = play_round(&worker, options, &threads, &random, rounds);
+        failed = play_round(&worker, options, &threads, &random, pu, rounds);
+    free(pu);
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
-    return json_pack("{ss ss so so so}", "kind", "locate", "role", options->role[0].name, "seed",
-                     json_sprintf("%016llx", (unsigned long long)random.seed), "rounds", rounds,
-                     "outcome", numalab_record_outcome(&worker, driver));
+    return json_pack("{so so so}", "seed", json_sprintf("%016llx", (unsigned long long)random.seed),
+                     "rounds", rounds, "outcome", numalab_record_outcome(&worker, driver));
 }

@@ -12,18 +12,18 @@
 
 enum numalab_outcome_kind {
     NUMALAB_OK = 0,
-    NUMALAB_CRASHED,         /* ended by a signal of its own */
-    NUMALAB_EXITED,          /* ended itself: exit, stop, abort of the runtime */
-    NUMALAB_TIMED_OUT,       /* a phase did not return within its limit */
-    NUMALAB_OUT_OF_MEMORY,   /* grew beyond its limit */
-    NUMALAB_TOO_MUCH_OUTPUT, /* printed beyond its limit */
+    NUMALAB_CRASHED,          /* ended by a signal of its own */
+    NUMALAB_EXITED,           /* ended itself: exit, stop, abort of the runtime */
+    NUMALAB_TIMED_OUT,        /* a phase did not return within its limit */
+    NUMALAB_OUT_OF_MEMORY,    /* grew beyond its limit */
+    NUMALAB_TOO_MUCH_OUTPUT,  /* printed beyond its limit */
     NUMALAB_TOO_MANY_THREADS, /* in a sandbox: started more than any team needs */
-    NUMALAB_NO_ARRAY,        /* the kernel was to make an array and did not */
-    NUMALAB_ARRAY_GONE,      /* an array is not, or no longer, mapped as a whole */
-    NUMALAB_BAD_PROTOCOL,    /* something else wrote on the worker's channel, or kept
-                                the worker from being stopped */
-    NUMALAB_CANCELLED,       /* the monitor was told to stop */
-    NUMALAB_KIT_ERROR        /* the kit could not do its part */
+    NUMALAB_NO_ARRAY,         /* the kernel was to make an array and did not */
+    NUMALAB_ARRAY_GONE,       /* an array is not, or no longer, mapped as a whole */
+    NUMALAB_BAD_PROTOCOL,     /* something else wrote on the worker's channel, or kept
+                                 the worker from being stopped */
+    NUMALAB_CANCELLED,        /* the monitor was told to stop */
+    NUMALAB_KIT_ERROR         /* the kit could not do its part */
 };
 
 /* Why a worker can't go on, and where it was. */
@@ -31,24 +31,25 @@ struct numalab_outcome {
     enum numalab_outcome_kind kind;
     const char *doing; /* phase, or the kit's own step */
     size_t n;
-    int signal_number;                 /* NUMALAB_CRASHED */
-    int exit_code;                     /* NUMALAB_EXITED */
-    int error;                         /* NUMALAB_KIT_ERROR: negative errno */
-    double limit_s;                    /* NUMALAB_TIMED_OUT */
-    size_t ranks_waiting;              /* NUMALAB_TIMED_OUT: this one and others of its job */
-    bool went_on;                      /* NUMALAB_TIMED_OUT: ranks still asked for messages */
-    bool is_anyone;                    /* NUMALAB_EXITED: several ranks ended, and none said
-                                          that it began */
-    uint64_t resident_bytes;           /* NUMALAB_OUT_OF_MEMORY ... */
-    uint64_t limit_bytes;              /* ... and NUMALAB_TOO_MUCH_OUTPUT */
-    size_t threads, most_threads;      /* NUMALAB_TOO_MANY_THREADS */
-    bool is_map_failed;                /* NUMALAB_NO_ARRAY: -1 in place of NULL */
-    bool has_left;                     /* a rank said that it leaves */
-    bool has_report;                   /* the worker reported its crash: */
+    int signal_number;            /* NUMALAB_CRASHED */
+    int exit_code;                /* NUMALAB_EXITED */
+    int error;                    /* NUMALAB_KIT_ERROR: negative errno */
+    double limit_s;               /* NUMALAB_TIMED_OUT */
+    size_t ranks_waiting;         /* NUMALAB_TIMED_OUT: this one and others of its job */
+    bool went_on;                 /* NUMALAB_TIMED_OUT: ranks still asked for messages */
+    bool is_anyone;               /* NUMALAB_EXITED: several ranks ended, and none said
+                                     that it began */
+    uint64_t resident_bytes;      /* NUMALAB_OUT_OF_MEMORY ... */
+    uint64_t limit_bytes;         /* ... and NUMALAB_TOO_MUCH_OUTPUT */
+    size_t threads, most_threads; /* NUMALAB_TOO_MANY_THREADS */
+    bool is_map_failed;           /* NUMALAB_NO_ARRAY: -1 in place of NULL */
+    bool has_left;                /* a rank said that it leaves */
+    bool has_report;              /* the worker reported its crash: */
     struct numalab_message report;
 };
 
 struct numalab_sandbox;
+struct numalab_variables;
 
 struct numalab_limits {
     double phase_s;         /* wall time of one phase */
@@ -62,7 +63,9 @@ struct numalab_limits {
     bool any_address_space; /* for a program that reserves more than it uses */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
-    const struct numalab_sandbox *sandbox; /* what workers are kept apart in, or NULL */
+    const struct numalab_sandbox *sandbox;     /* what workers are kept apart in, or NULL */
+    const struct numalab_variables *variables; /* of its environment, beside the monitor's; or NULL.
+                                                  Not looked at once it is started */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
@@ -70,14 +73,22 @@ enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
 /* Of a rank, whose parent is the launcher. */
 enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
 
+/* Whose child it is; known from its start on, and kept after its end. */
+enum numalab_worker_kind {
+    NUMALAB_NOT_STARTED = 0,
+    NUMALAB_CHILD, /* ours: a worker, or the launcher of a job */
+    NUMALAB_KEPT,  /* of a sandbox, which is our child */
+    NUMALAB_RANK   /* of an MPI job's launcher */
+};
+
 struct numalab_worker {
+    enum numalab_worker_kind kind;
     pid_t pid;
     int pid_fd;
     int channel;
     int output;    /* what the worker prints; -1 once closed */
     int cancel_fd; /* readable when the monitor was told to stop; not owned */
-    bool is_child; /* false: a rank, which the launcher has started, or kept in a sandbox */
-    pid_t keeper;  /* the sandbox of this worker alone, our child; else 0 */
+    pid_t keeper;  /* NUMALAB_KEPT: the sandbox, until it has ended; else 0 */
     int keeper_fd; /* its process descriptor */
     bool is_stopped;
     bool is_reaped;
@@ -113,8 +124,8 @@ struct numalab_watch {
     void *context;
 };
 
-/* Whether it is one of an MPI job. */
-bool numalab_worker_is_rank(const struct numalab_worker *worker);
+/* One that was not started; it may be ended. */
+extern const struct numalab_worker numalab_no_worker;
 
 /* Each of the following returns 0, or -1 with worker->outcome set. After that
  * only numalab_worker_end may be called. */
@@ -125,12 +136,10 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
 /* Maps the arrays of a problem of size n in the worker, or has its kernel do so, where kind
  * is of no account. */
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
-                            const struct numalab_driver *driver,
-                            enum numalab_memory_kind kind);
+                            const struct numalab_driver *driver, enum numalab_memory_kind kind);
 
 /* Has the kernel give back the arrays that it made; nothing where the kit maps them. */
-int numalab_worker_release(struct numalab_worker *worker,
-                           const struct numalab_driver *driver);
+int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver);
 
 /* Runs a phase and takes its time; watch may be NULL. */
 int numalab_worker_run(struct numalab_worker *worker, const char *phase,
@@ -150,8 +159,8 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
 /* The worker's memory, from outside. */
 int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes);
-int numalab_worker_write(struct numalab_worker *worker, uint64_t address,
-                         const void *buffer, size_t bytes);
+int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
+                         size_t bytes);
 
 /* Notes that the kit itself failed at a step; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);

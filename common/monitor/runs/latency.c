@@ -1,5 +1,5 @@
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 enum { LARGEST_MESSAGE_BYTES = 4 << 20, SAMPLES = 5 };
@@ -15,9 +15,9 @@ static int take_size(struct numalab_job *job, const struct numalab_driver *drive
     for (size_t i = 0; i <= SAMPLES; i++) {
         if (numalab_job_run(job, driver->compute_phase) < 0) return -1;
         json_array_append_new(samples,
-                              json_pack("{sI sI sf sb}", "bytes", (json_int_t)bytes,
-                                        "repetitions", (json_int_t)driver->repetitions(bytes),
-                                        "elapsed_s", job->elapsed_s, "warm_up", i == 0));
+                              json_pack("{sI sI sf sb}", "bytes", (json_int_t)bytes, "repetitions",
+                                        (json_int_t)driver->repetitions(bytes, false), "elapsed_s",
+                                        job->elapsed_s, "warm_up", i == 0));
     }
     return 0;
 }
@@ -32,14 +32,12 @@ json_t *numalab_run_latency(const struct numalab_run_options *options)
     json_t *samples = json_array(), *ranks = NULL;
 
     int failed = numalab_role_start(&job, options, role, role->rank_count, &limits);
-    for (size_t bytes = 0; !failed && bytes <= LARGEST_MESSAGE_BYTES;
-         bytes = bytes ? 2 * bytes : 1)
+    for (size_t bytes = 0; !failed && bytes <= LARGEST_MESSAGE_BYTES; bytes = bytes ? 2 * bytes : 1)
         failed = take_size(&job, driver, bytes, samples);
     if (!failed) ranks = numalab_record_ranks(&job, options->node);
     numalab_job_end(&job);
-    json_t *record = json_pack("{ss ss so so so}", "kind", "latency", "role", role->name,
-                               "ranks", ranks ? ranks : json_array(), "samples", samples,
-                               "outcome", numalab_record_job(&job, driver));
+    json_t *record = json_pack("{so so so}", "ranks", ranks ? ranks : json_array(), "samples",
+                               samples, "outcome", numalab_record_job(&job, driver));
     numalab_job_free(&job);
     return record;
 }

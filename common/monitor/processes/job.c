@@ -14,26 +14,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "exchange.h"
+#include "inside.h"
 #include "message.h"
+#include "requests.h"
 #include "sandbox.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
-enum { NAME_BYTES = 64, LOOK_MS = 50, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
+enum { NAME_BYTES = 64, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
 
 /* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
 static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
-
-/* For ranks that share cores, which two may do even where there is one for each: see
- * worker/oversubscribed.c. */
-static const char yield_variable[] = "NUMALAB_YIELD";
-
-static const struct numalab_worker no_worker = {
-    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .keeper_fd = -1};
 
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
@@ -49,14 +45,14 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
 
 static int set_up(struct numalab_job *job, size_t rank_count)
 {
-    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    *job = (struct numalab_job){.listener = -1, .launcher = numalab_no_worker};
     if (rank_count < 1 || rank_count > NUMALAB_MAX_RANKS)
         return numalab_job_kit_error(job, "start so many ranks", -EINVAL);
     job->rank = calloc(rank_count, sizeof *job->rank);
     if (!job->rank) return numalab_job_kit_error(job, "start the ranks", -ENOMEM);
     job->rank_count = rank_count;
     for (size_t i = 0; i < rank_count; i++) {
-        job->rank[i] = no_worker;
+        job->rank[i] = numalab_no_worker;
         job->rank[i].rank = i;
     }
     return 0;
@@ -130,7 +126,7 @@ static int wait_for_ranks(struct numalab_job *job, int output)
         struct pollfd fds[] = {{.fd = job->listener, .events = POLLIN},
                                {.fd = job->launcher.pid_fd, .events = POLLIN},
                                {.fd = job->launcher.cancel_fd, .events = POLLIN}};
-        poll(fds, sizeof fds / sizeof fds[0], LOOK_MS);
+        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_LOOK_MS);
         if (fds[0].revents) {
             int error = accept_rank(job, output, &connected);
             if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
@@ -180,16 +176,33 @@ static size_t usable_pus(void)
     return (size_t)CPU_COUNT(&set);
 }
 
+/* What ranks are told by their environment. Those that share cores let others run where they wait,
+ * which two may have to do even where there is a core for each: see worker/oversubscribed.c. */
+static int add_variables(struct numalab_variables *variables, const struct numalab_limits *limits,
+                         size_t rank_count, const char *socket_name)
+{
+    const bool shares_cores = !limits->keeps_core || rank_count > usable_pus();
+    if (limits->variables) *variables = *limits->variables;
+    int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
+    if (!error) error = numalab_variables_set(variables, ucx_signals, "");
+    if (!error && shares_cores)
+        error = numalab_variables_set(variables, NUMALAB_YIELD_VARIABLE, "1");
+    return error;
+}
+
 /* In a sandbox for all of them, if there is to be one. */
 static int launch(struct numalab_job *job, const char *const *command, const char *socket_name)
 {
-    const struct numalab_limits *limits = &job->rank[0].limits;
+    struct numalab_limits limits = job->rank[0].limits;
+    struct numalab_variables variables = {0};
     const int cancel_fd = job->launcher.cancel_fd;
-    if (!limits->sandbox)
-        return numalab_worker_launch(&job->launcher, command, limits, cancel_fd);
-    const char **words = numalab_sandbox_command(limits, command, job->rank_count, socket_name);
+    const int error = add_variables(&variables, &limits, job->rank_count, socket_name);
+    if (error < 0) return numalab_worker_kit_error(&job->launcher, "set the environment", error);
+    limits.variables = &variables;
+    if (!limits.sandbox) return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
+    const char **words = numalab_sandbox_command(&limits, command, job->rank_count, socket_name);
     if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
-    const int started = numalab_worker_launch(&job->launcher, words, limits, cancel_fd);
+    const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);
     free(words);
     return started;
 }
@@ -201,6 +214,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     if (set_up(job, rank_count) < 0) return -1;
     job->launcher.cancel_fd = cancel_fd;
     for (size_t i = 0; i < rank_count; i++) {
+        job->rank[i].kind = NUMALAB_RANK;
         job->rank[i].cancel_fd = cancel_fd;
         job->rank[i].limits = *limits;
         job->rank[i].outcome.doing = "start";
@@ -208,14 +222,7 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     int error = open_listener(job, limits->sandbox != NULL, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    setenv(NUMALAB_JOB_VARIABLE, name, 1);
-    setenv(ucx_signals, "", 1);
-    if (!limits->keeps_core || rank_count > usable_pus())
-        setenv(yield_variable, "1", 1);
     int started = launch(job, command, name);
-    unsetenv(NUMALAB_JOB_VARIABLE);
-    unsetenv(ucx_signals);
-    unsetenv(yield_variable);
     const bool have_come = started == 0 && connect_ranks(job) == 0;
     if (limits->sandbox) unlink(name);
     if (started < 0) return numalab_job_fail(job, &job->launcher);
@@ -258,7 +265,8 @@ int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab
 {
     struct numalab_request request[NUMALAB_MAX_RANKS];
     struct numalab_message reply[NUMALAB_MAX_RANKS];
-    if (!numalab_worker_is_rank(&job->rank[0])) { /* where memory can be limited, and a kernel may make it */
+    /* Where memory can be limited, and a kernel may make it. */
+    if (job->rank[0].kind != NUMALAB_RANK) {
         if (numalab_worker_allocate(&job->rank[0], n, driver, kind) == 0) return 0;
         return numalab_job_fail(job, &job->rank[0]);
     }
@@ -302,7 +310,7 @@ static void take_last_words(struct numalab_job *job)
     const double deadline_s = numalab_now_s() + 1e-3 * LAST_WORDS_MS;
     while (first->output >= 0 && numalab_now_s() < deadline_s) {
         struct pollfd words = {.fd = first->output, .events = POLLIN};
-        if (poll(&words, 1, LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
+        if (poll(&words, 1, NUMALAB_LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
     }
 }
 
@@ -338,5 +346,5 @@ void numalab_job_free(struct numalab_job *job)
 {
     numalab_job_end(job);
     free(job->rank);
-    *job = (struct numalab_job){.listener = -1, .launcher = no_worker};
+    *job = (struct numalab_job){.listener = -1, .launcher = numalab_no_worker};
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job_results.h"
-#include "record.h"
+#include "monitor/job_results.h"
+#include "monitor/record.h"
 #include "runs.h"
 
 /* One role's worker or ranks within the generation. */
@@ -37,9 +37,8 @@ static int start(struct generation *generation, struct runner *runner)
 
     const size_t rank_count = driver->rank_counts ? runner->role->rank_count : 1;
 
-    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0)
-        return -1;
-    runner->oracle = numalab_job_oracle(driver, generation->n, rank_count);
+    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0) return -1;
+    runner->oracle = numalab_job_oracle(driver, generation->n, rank_count, false);
     if (!runner->oracle) return numalab_job_kit_error(&runner->job, "make the oracle", -ENOMEM);
     if (numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_job_run(&runner->job, driver->initialize_phase) < 0)
@@ -52,12 +51,12 @@ static int start(struct generation *generation, struct runner *runner)
 static void add_sample(struct generation *generation, const struct runner *runner,
                        size_t repetition, bool is_warm_up, double started_at_s, double elapsed_s)
 {
-    json_array_append_new(
-        generation->samples,
-        json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name, "repetition",
-                  (json_int_t)repetition, "order", (json_int_t)generation->order++, "warm_up",
-                  (int)is_warm_up, "cut", (int)runner->is_cut, "started_s",
-                  started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
+    json_array_append_new(generation->samples,
+                          json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name,
+                                    "repetition", (json_int_t)repetition, "order",
+                                    (json_int_t)generation->order++, "warm_up", (int)is_warm_up,
+                                    "cut", (int)runner->is_cut, "started_s",
+                                    started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
 }
 
 /* The compute phase. Where it takes longer than the role may, its worker or ranks are ended. */
@@ -105,8 +104,9 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     driver->advance(runner->oracle, driver->compute_phase);
     add_sample(generation, runner, repetition, is_warm_up, job->rank[0].started_at_s,
                job->elapsed_s);
-    return numalab_job_spot_check(job, driver, runner->oracle, &generation->random,
-                                  &runner->changes, driver->compute_phase, repetition,
+    const struct numalab_expected expected = {driver, runner->oracle, driver->compute_phase,
+                                              repetition};
+    return numalab_job_spot_check(job, &expected, &generation->random, &runner->changes,
                                   &runner->results);
 }
 
@@ -114,17 +114,17 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
 static bool is_due(const struct generation *generation, size_t repetition, double start_s)
 {
     const struct numalab_run_options *options = generation->options;
-    return repetition <= 1 || (repetition <= options->repetitions &&
-                               numalab_now_s() - start_s < options->budget_s);
+    return repetition <= 1 ||
+           (repetition <= options->repetitions && numalab_now_s() - start_s < options->budget_s);
 }
 
 static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
+    const struct numalab_expected expected = {options->driver, runner->oracle,
+                                              options->driver->compute_phase, options->repetitions};
     if (runner->is_cut) return 0;
-    return numalab_job_compare_all(&runner->job, options->driver, runner->oracle,
-                                   options->driver->compute_phase, options->repetitions,
-                                   &runner->results);
+    return numalab_job_compare_all(&runner->job, &expected, &runner->results);
 }
 
 /* All roles at once: each round runs every role once, in an order of its own. */
@@ -140,8 +140,7 @@ static int run_interleaved(struct generation *generation)
     for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++) {
         numalab_random_order(&generation->random, order, options->role_count);
         for (size_t i = 0; i < options->role_count; i++)
-            if (repeat(generation, &generation->runner[order[i]], repetition,
-                       repetition == 0) < 0)
+            if (repeat(generation, &generation->runner[order[i]], repetition, repetition == 0) < 0)
                 return -1;
     }
     for (size_t i = 0; i < options->role_count; i++)
@@ -170,20 +169,20 @@ static int run_one_at_a_time(struct generation *generation)
 static json_t *describe_environment(const struct numalab_role *role)
 {
     json_t *variables = json_object();
-    for (size_t i = 0; i < role->variable_count; i++)
-        json_object_set_new(variables, role->variable[i].name,
-                            json_string(role->variable[i].value));
+    for (size_t i = 0; i < role->variables.count; i++)
+        json_object_set_new(variables, role->variables.list[i].name,
+                            json_string(role->variables.list[i].value));
     return variables;
 }
 
+/* Repetitions of all roles are interleaved, and every time is taken. */
 json_t *numalab_run_generation(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct generation generation = {.options = options, .samples = json_array(),
-                                    .origin_s = numalab_now_s()};
+    struct generation generation = {
+        .options = options, .samples = json_array(), .origin_s = numalab_now_s()};
     generation.n = numalab_timed_n(driver, options->node, options->size, options->thread_count);
-    for (size_t i = 0; i < options->role_count; i++)
-        generation.runner[i].role = &options->role[i];
+    for (size_t i = 0; i < options->role_count; i++) generation.runner[i].role = &options->role[i];
     struct numalab_job *first = &generation.runner[0].job;
     /* More than this would push something out of memory, most likely a worker. */
     if (numalab_sizing_bytes(driver, generation.n) > options->node->memory_bytes / 4 * 3)
@@ -199,19 +198,18 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];
         numalab_job_end(&runner->job);
-        json_array_append_new(
-            roles, json_pack("{ss so sf so so}", "role", runner->role->name, "environment",
-                             describe_environment(runner->role), "initialize_s",
-                             runner->initialize_s, "results",
-                             numalab_record_results(&runner->results, driver), "outcome",
-                             numalab_record_job(&runner->job, driver)));
+        json_array_append_new(roles,
+                              json_pack("{ss so sf so so}", "role", runner->role->name,
+                                        "environment", describe_environment(runner->role),
+                                        "initialize_s", runner->initialize_s, "results",
+                                        numalab_record_results(&runner->results, driver), "outcome",
+                                        numalab_record_job(&runner->job, driver)));
         numalab_job_free(&runner->job);
         if (runner->oracle) driver->destroy(runner->oracle);
     }
-    return json_pack("{ss so sI sI sb so so}", "kind", "generation", "seed",
+    return json_pack("{so sI sI sb so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",
                      (json_int_t)driver->bytes_moved(generation.n), "one_at_a_time",
-                     (int)options->one_at_a_time, "roles", roles, "samples",
-                     generation.samples);
+                     (int)options->one_at_a_time, "roles", roles, "samples", generation.samples);
 }

@@ -1,11 +1,8 @@
-#define _GNU_SOURCE
 #include "sandbox.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Runtimes start a few threads of their own beside a team. */
 enum { OWN_THREADS = 8, OWN_PROCESSES = 64 };
@@ -70,14 +67,14 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
     return words;
 }
 
-static bool is_needed(const char *variable)
+bool numalab_sandbox_needs(const char *variable)
 {
     /* OpenMP's, MPI's and the kit's own; PATH and the library path, by which a site's modules
      * are found. */
     static const char *const beginnings[] = {
-        "OMP_",     "KMP_",    "GOMP_", "GFORTRAN_", "TSAN_OPTIONS=", "NUMALAB_", "MPICH_",
-        "MPIR_",    "MPIEXEC_", "HYDRA_", "PMI_",     "PMIX_",         "UCX_",     "FI_",
-        "PATH=",    "LD_LIBRARY_PATH=", "LANG=",      "LC_ALL="};
+        "OMP_",   "KMP_",  "GOMP_",    "GFORTRAN_",        "TSAN_OPTIONS=", "NUMALAB_",
+        "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_",           "PMI_",          "PMIX_",
+        "UCX_",   "FI_",   "PATH=",    "LD_LIBRARY_PATH=", "LANG=",         "LC_ALL="};
     /* They tell a learner of places outside. */
     static const char *const left_out[] = {"NUMALAB_ROOT=", "NUMALAB_BUILD=", "NUMALAB_NOTEBOOKS="};
     for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
@@ -85,12 +82,4 @@ static bool is_needed(const char *variable)
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0) return true;
     return false;
-}
-
-void numalab_sandbox_clear_environment(void)
-{
-    size_t kept = 0;
-    for (size_t i = 0; environ && environ[i]; i++)
-        if (is_needed(environ[i])) environ[kept++] = environ[i];
-    if (environ) environ[kept] = NULL;
 }

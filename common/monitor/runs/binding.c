@@ -1,7 +1,7 @@
 #include <errno.h>
 
-#include "record.h"
-#include "results.h"
+#include "monitor/record.h"
+#include "monitor/results.h"
 #include "runs.h"
 
 enum { ELEMENTS_PER_THREAD = 1000 };
@@ -25,6 +25,6 @@ json_t *numalab_run_binding(const struct numalab_run_options *options)
     json_t *list = numalab_threads_describe(&threads, options->node);
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
-    return json_pack("{ss ss so so}", "kind", "binding", "role", options->role[0].name,
-                     "threads", list, "outcome", numalab_record_outcome(&worker, driver));
+    return json_pack("{so so}", "threads", list, "outcome",
+                     numalab_record_outcome(&worker, driver));
 }
