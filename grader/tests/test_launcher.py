@@ -4,6 +4,7 @@ stand-ins that write down how they were called."""
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,10 @@ from numalab.kit import find_kit
 
 ROOT = find_kit("gnu").root
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >>"{log}"\n'
+TOOLS = (
+    "basename", "cat", "cmp", "cp", "date", "dirname", "env", "id", "mktemp", "rm", "sed", "sh",
+    "tail", "uname",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,3 +112,84 @@ def test_what_the_package_needs_is_pinned() -> None:
     assert set(project["project"]["dependencies"]) <= pins
     (backend,) = project["build-system"]["requires"]
     assert backend.split(">=")[0] in pins
+
+
+# ---- words -----------------------------------------------------------------------------
+
+
+def asked(copy: Copy, *words: str) -> tuple[int, str]:
+    """The exit code and what was said at a terminal where nothing is installed, and whose user
+    answers every question with no."""
+    tools = copy.root.parent / "bin"
+    tools.mkdir(exist_ok=True)
+    for name in TOOLS:
+        found = shutil.which(name)
+        assert found, name
+        (tools / name).unlink(missing_ok=True)
+        (tools / name).symlink_to(found)
+    for name in ("apt-get", "apt-cache", "sudo"):
+        make_stand_in(tools / name, copy.log)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [str(copy.root / "numalab"), *words], env={"PATH": str(tools)}, stdin=theirs,
+        stdout=subprocess.DEVNULL, stderr=theirs,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        os.write(ours, b"n\n")
+        said = b""
+        try:
+            while piece := os.read(ours, 4096):
+                said += piece
+        except OSError:  # how Linux tells that nobody is left at the other end
+            pass
+    os.close(ours)
+    return process.returncode, said.decode()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("launch", "launch.toml", "--", "./prog", "--yes"),
+        ("machine", "run", "hydra", "--", "apt-get", "install", "--yes", "x"),
+    ],
+)
+def test_a_programs_yes_answers_no_question_of_the_launcher(
+    copy: Copy, words: tuple[str, ...]
+) -> None:
+    code, said = asked(copy, *words)
+    assert code == 3
+    assert "install these packages now?" in said
+    assert "nothing was installed" in said
+    assert copy.called() == []
+
+
+def test_the_launchers_own_yes_does(copy: Copy) -> None:
+    code, said = asked(copy, "launch", "launch.toml", "--yes", "--", "./prog")
+    assert code == 0
+    assert "install these packages now?" not in said
+    called = copy.called()
+    # As root, or through the stand-in of sudo.
+    assert any("install -y" in line for line in called)
+    assert called[-1] == "python -m numalab launch launch.toml --yes -- ./prog"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_installed"),
+    [
+        (("test",), True),
+        (("notebook", "01"), True),
+        (("--preset", "llvm", "test"), True),
+        (("test", "--", "-h"), True),
+        (("test", "-h"), False),
+        (("--help", "notebook"), False),
+        (("launch", "test", "--", "./prog"), False),
+        (("--", "test"), False),
+    ],
+)
+def test_jupyterlab_is_installed_for_the_commands_that_need_it(
+    copy: Copy, words: tuple[str, ...], is_installed: bool
+) -> None:
+    copy.run(*words)
+    called = copy.called()
+    assert any("requirements-notebook.txt" in line for line in called) == is_installed
+    assert called[-1] == f"python -m numalab {' '.join(words)}"
