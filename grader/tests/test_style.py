@@ -33,12 +33,44 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
         ("ruff", "check", ".", "../slides"),
         ("ruff", "format", "--check", ".", "../slides"),
         ("mypy",),
+        ("lint-imports", "--no-cache"),
     ],
+    ids=" ".join,
 )
 def test_python(command: tuple[str, ...]) -> None:
     program = Path(sys.executable).parent / command[0]
     done = run(program, *command[1:], cwd=ROOT / "grader")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "says"),
+    [
+        ("evidence/record.py", "from numalab.commands import root",
+         ("numalab.evidence is not allowed to import numalab.commands",
+          "numalab.evidence.record -> numalab.commands.root")),
+        ("harness/monitor.py", "from numalab.judging import judge",
+         ("numalab.harness is not allowed to import numalab.judging",)),
+        ("evidence/record.py", "if TYPE_CHECKING:\n    from numalab.evidence import read_record",
+         ("No cycles are allowed in numalab.evidence",)),
+        ("stray/__init__.py", "", ("numalab.stray",)),
+    ],
+    ids=["upward", "sideways", "circle_of_types", "package_without_a_floor"],
+)  # fmt: skip
+def test_imports_that_go_wrong_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, line: str, says: tuple[str, ...]
+) -> None:
+    shutil.copytree(ROOT / "grader/src", tmp_path / "src")
+    shutil.copy(ROOT / "grader/pyproject.toml", tmp_path)
+    changed = tmp_path / "src" / "numalab" / file
+    changed.parent.mkdir(exist_ok=True)
+    with changed.open("a") as opened:
+        opened.write(f"{line}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
+    done = run(Path(sys.executable).parent / "lint-imports", "--no-cache", cwd=tmp_path)
+    assert done.returncode == 1
+    for words in says:
+        assert words in done.stdout
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
