@@ -148,10 +148,42 @@ def test_what_students_read_fits_80_columns() -> None:
     assert not wide, "\n".join(wide)
 
 
+TEXTS = {".c", ".cff", ".cmake", ".css", ".f90", ".h", ".html", ".ipynb", ".json", ".md", ".py",
+         ".toml", ".txt", ".yml"}  # fmt: skip
+
+
+def test_files_are_as_editors_are_told_to_keep_them() -> None:
+    """In .editorconfig: UTF-8, Unix line ends, one at the end, none after blanks."""
+    folders = ("common", "grader", "labs", "slides", "solutions")
+    made = {"node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".ipynb_checkpoints"}
+    files = [path for path in ROOT.iterdir() if path.suffix in TEXTS or path.name == "numalab"]
+    for folder in folders:
+        found = (ROOT / folder).rglob("*")
+        files += [path for path in found if path.suffix in TEXTS and not made & {*path.parts}]
+    assert len(files) >= 500
+    for path in files:
+        text = path.read_bytes().decode("utf-8")
+        assert "\r" not in text, path
+        assert not re.search(r"[ \t]\n", text), path
+        assert not text or text.endswith("\n"), path
+
+
+def test_versions_in_the_citation_agree() -> None:
+    cited = dict(
+        line.split(": ", 1)
+        for line in (ROOT / "CITATION.cff").read_text().splitlines()
+        if re.match(r"[a-z-]+: \S", line)
+    )
+    assert cited["version"] == numalab.__version__
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["title"] and cited["message"]
+
+
 def test_links_in_texts_lead_somewhere() -> None:
     # Not looked into: others of the suite make and remove folders there meanwhile.
     folders = [path for path in ROOT.iterdir() if path.name not in ("build", ".venv", "notebooks")]
-    texts = [ROOT / "README.md", *(text for path in folders for text in path.rglob("README.md"))]
+    texts = [*ROOT.glob("*.md"), *(text for path in folders for text in path.rglob("README.md"))]
+    assert ROOT / "CONTRIBUTING.md" in texts
     assert len(texts) >= 10
     for text in texts:
         for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):
