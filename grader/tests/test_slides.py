@@ -400,9 +400,7 @@ def test_packages_are_pinned() -> None:
 def build(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, SLIDES / "deck_build.py", *arguments], check=False,
-        capture_output=True, text=True, env=os.environ | env | {
-            "PYTHONPATH": str(ROOT / "grader" / "src")
-        },
+        capture_output=True, text=True, env=os.environ | env,
     )  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def test_the_script_asks_for_a_node_and_begins_nothing_again() -> None:
 def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Path) -> None:
     python = tmp_path / "my kit" / "python"
     python.parent.mkdir()
-    python.write_text('#!/bin/sh\nprintf "%s|" "$PYTHONPATH" "$@"\n')
+    python.write_text('#!/bin/sh\nprintf "%s|" "$NUMALAB_ROOT" "$@"\n')
     python.chmod(0o755)
     script = tmp_path / "job.sh"
     script.write_text(slurm.render_script(run_of(tasks("ada")), replace(PLACE, python=str(python))))
@@ -145,7 +145,7 @@ def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Pat
         check=True,
     )  # fmt: skip
     assert done.stdout.split("|")[:-1] == [
-        "/opt/my kit/grader/src", "-m", "numalab.course.jobs.node", "gnu",
+        "/opt/my kit", "-m", "numalab.course.jobs.node", "gnu",
         "/home/u/Kurs 'A'", "20261122T080000-abcdef", "7",
     ]  # fmt: skip
 
