@@ -13,12 +13,10 @@ from support.commands import SOON_LIMIT_S
 from support.guests import GALLERY, run, start, text
 
 from numalab.kit import Kit
+from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
-from numalab.machines.machine import (
-    Machine,
-    find_machine,
-    parse_machine,
-)  # fmt: skip
+from numalab.machines.machine import Machine
+from numalab.machines.machine_file import parse_machine  # fmt: skip
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
 from numalab.virtual.guest import Guest, Share
