@@ -40,7 +40,8 @@ from numalab.labs.launch import (
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
 from numalab.pu_lists import kernel_pus
-from numalab.virtual.guest import Guest, Share
+from numalab.virtual.guest import Guest
+from numalab.virtual.guest_plan import Share
 
 Json = dict[str, Any]
 PER_NUMA_NODE = """
