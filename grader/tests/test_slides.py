@@ -23,7 +23,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from numalab.errors import KitError, UserError
-from numalab.explore.explore import read_found
+from numalab.explore.samples import read_found
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 

@@ -14,8 +14,8 @@ from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, p
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
-from numalab.explore.explore import read_found
 from numalab.explore.explore_plot import exploration_figure
+from numalab.explore.samples import read_found
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,

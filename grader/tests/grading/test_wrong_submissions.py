@@ -26,7 +26,7 @@ from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports.report import to_mend
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish

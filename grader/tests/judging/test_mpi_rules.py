@@ -31,7 +31,7 @@ from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.prediction import BadPrediction, predict, read_prediction
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.placement_pictures import legend, placement_pictures
 from numalab.reports.touch_map import symbol
@@ -71,7 +71,10 @@ def test_the_kits_parts_are_told_from_the_students(messages: Lab, hybrid: Lab) -
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (criterion("x", "evidence", "launch", file="x.toml", goal="nearest"), "goal is 'nearest'"),
+        (
+            criterion("x", "evidence", "launch", file="x.toml", goal="nearest"),
+            "is 'nearest'",
+        ),
         (criterion("x", "timing", "code", rule="speedup", slow="a.toml"), "part of kit_parts"),
         (criterion("x", "timing", "launch", rule="efficiency", slow="a.toml"), "rule speedup"),
         (criterion("x", "evidence", "launch", file="b.toml", goal="near"), "there are 2"),

@@ -33,7 +33,8 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 from numalab.labs.prediction import PREDICTED_BYTES
-from numalab.machines.machine import Machine, find_machine, gallery_folder, load_gallery
+from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
+from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
 from numalab.palette import MIXED_COLOUR, THREAD_COLOURS, ink_on, place_colour
 from numalab.reports.figures import (

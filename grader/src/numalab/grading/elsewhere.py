@@ -14,7 +14,8 @@ from numalab.judging import judge, needs
 from numalab.judging.soundness import is_sound, sound_parts, unseen
 from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
 from numalab.labs.declaration import Lab
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import find_machine
+from numalab.machines.machine import Machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
 from numalab.words import listed
 

@@ -119,8 +119,7 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
 def kits_plan(session: Session) -> Plan:
     """The launch of the lab's own. Raises BadPolicy."""
     assert session.lab.launch is not None
-    policy = launch.read_policy(session.lab.launch, "lab.toml")
-    return launch.plan(policy, topology_of_node(session.node))
+    return launch.plan(session.lab.launch, topology_of_node(session.node))
 
 
 def time_messages(session: Session) -> None:

@@ -29,7 +29,8 @@ from numalab.judging.verdict import Verdict, of_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import seen_hints
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import published_latencies
+from numalab.machines.machine import Machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
@@ -214,7 +215,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         [(where, there.evidence) for where, there in sessions.seen],
         timing_accounts(lab, sessions.verdict, evidence),
         unchanged=is_pristine(kit, lab, session.language, session.folder, with_placements=True),
-        published=find_machine(kit, "hydra").latencies if lab.mpi else (),
+        published=published_latencies(kit) if lab.mpi else (),
         hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,

@@ -22,7 +22,7 @@ from numalab.judging.timing_rules import (
 )
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
-from numalab.labs.launch import BadPolicy, plan, read_policy
+from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
 # Bindings are those of the kit's own kernel, whatever part they belong to.
@@ -79,7 +79,7 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     if lab.launch is None:
         return None
     try:
-        plan(read_policy(lab.launch, "lab.toml"), topology_of_node(evidence.node))
+        plan(lab.launch, topology_of_node(evidence.node))
     except BadPolicy:
         cores = words.count(evidence.node["cores"], "core")
         return (

@@ -42,7 +42,8 @@ from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import find_machine, published_latencies
+from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
 from numalab.terminal import WIDTH
@@ -212,7 +213,7 @@ class Run:
 
         wanted = [c.name for c in self.lab.criteria if c.rule in LATENCY.rules]
         passed = any(c.name in wanted and c.status == "pass" for c in self.verdict.criteria)
-        published = find_machine(self.kit, "hydra").latencies
+        published = published_latencies(self.kit)
         return latency_figure(self.here, published, is_predicted=passed)
 
     def memory(self) -> Figure:

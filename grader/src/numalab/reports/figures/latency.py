@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
-from numalab.explore.explore_report import size_words
+from numalab.explore.wording import bytes_words
 from numalab.labs.prediction import PREDICTED_BYTES
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
@@ -88,7 +88,7 @@ def latency_figure(
         axes.xaxis.set_major_locator(FixedLocator([float(t) for t in ticks if low <= t <= high]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: size_words(round(value)).replace(" bytes", " B"))
+            FuncFormatter(lambda value, _: bytes_words(round(value)).replace(" bytes", " B"))
         )
         axes.tick_params(axis="x", rotation=45)
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if not runs else (1.0,)))
