@@ -22,12 +22,13 @@ from support.commands import (
 
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.read_record import parse
-from numalab.grading.elsewhere import grade_elsewhere, left_open, left_out
+from numalab.grading.elsewhere import grade_elsewhere, left_out
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
+from numalab.judging.places import left_open
 from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -172,7 +173,7 @@ def test_without_qemu_the_rest_is_graded(
     monkeypatch.setattr("numalab.virtual.place.build_programs", lambda kit: None)
     machines = [find_machine(kit, "hydra")] if named else []
     with VirtualPlaces(kit, Wish()) as places:
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), machines, places)
+        verdict, _ = grade_elsewhere(graded, machines, places)
     found = {(c.name, c.where): c for c in verdict.criteria}
     assert found["correct", "here"].status == "pass"
     place, status = ("hydra", "error") if named else ("here", "not_gradable")
@@ -199,7 +200,7 @@ def test_a_guest_that_is_lost_is_booted_once_more(
     guests = []
     with VirtualPlaces(kit, Wish()) as places:
         for _ in range(2):
-            verdict, _ = grade_elsewhere(graded, graded.verdict(), [machine], places)
+            verdict, _ = grade_elsewhere(graded, [machine], places)
             there = [c for c in verdict.criteria if c.where == "hydra"]
             assert there and {c.status for c in there} == {"pass"}
             assert places.numa_nodes() == {"hydra": 2}
@@ -219,7 +220,7 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
     monkeypatch.setattr("numalab.virtual.place.make_plan", interrupted)
     here = graded.verdict()
     with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
-        grade_elsewhere(graded, here, [find_machine(kit, "hydra")], places)
+        grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
     verdict, sessions = stopped.value.args
     assert sessions == []
     there = [c for c in verdict.criteria if c.where == "hydra"]
@@ -237,9 +238,8 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
         "lab": hybrid.name, "runs": [invented.checked(part="code")],
     }  # fmt: skip
     evidence = parse(record)
-    session = cast(Session, SimpleNamespace(lab=hybrid, evidence=evidence))
     here = judge(hybrid, evidence)
-    before = left_open(session, here, hybrid.machines)
+    before = left_open(hybrid, evidence, here, hybrid.machines)
     where = [c.where for c in before.criteria if c.name == "ranks_placed"]
     assert where == ["hydra", "nebula", "westmere-ex"], "not: not gradable here"
     assert before.statuses["ranks_placed"] == before.statuses["local_pages"] == "inconclusive"
@@ -254,7 +254,7 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
     )
     on_hydra = with_machine(here, right, "hydra", {"ranks_placed"})
     assert on_hydra.statuses["ranks_placed"] == "pass"
-    verdict = left_open(session, on_hydra, ["nebula", "westmere-ex"], with_first=False)
+    verdict = left_open(hybrid, evidence, on_hydra, ["nebula", "westmere-ex"], with_first=False)
     assert verdict.statuses["ranks_placed"] == "inconclusive"
     assert verdict.statuses["local_pages"] == "not_gradable"
     assert verdict.points == on_hydra.points - 2
@@ -266,8 +266,8 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
     assert rows[1].elsewhere == ("westmere-ex",)
 
     record["runs"][0]["checks"][0]["results"] = wrong_results()
-    broken = cast(Session, SimpleNamespace(lab=hybrid, evidence=parse(record)))
-    verdict = left_open(broken, judge(hybrid, parse(record)), hybrid.machines)
+    broken = parse(record)
+    verdict = left_open(hybrid, broken, judge(hybrid, broken), hybrid.machines)
     assert verdict.statuses["local_pages"] == "not_gradable", "it would not have been run there"
 
 
@@ -288,12 +288,9 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
     record["runs"][0]["checks"][0]["results"] = wrong_results()
     evidence = parse(record)
     session = cast(
-        Session, SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c")
+        Session, SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c", data={})
     )
-    found, there = grade_elsewhere(
-        session, judge(first_touch, evidence), [find_machine(kit, "hydra")],
-        cast(VirtualPlaces, None),
-    )  # fmt: skip
+    found, there = grade_elsewhere(session, [find_machine(kit, "hydra")], cast(VirtualPlaces, None))
     on_hydra = [c for c in found.criteria if c.where == "hydra"]
     assert there == [] and len(on_hydra) == 3
     assert {c.status for c in on_hydra} == {"not_gradable"}
@@ -318,10 +315,8 @@ def test_why_no_virtual_node_was_asked_is_told(
             "status": "timed_out", "doing": "compute", "n": 7, "limit_s": 5.0, "printed_bytes": 0,
         }  # fmt: skip
     evidence = parse(record)
-    session = SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c")
-    found, there = grade_elsewhere(
-        cast(Session, session), judge(first_touch, evidence), [], cast(VirtualPlaces, None)
-    )
+    session = SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c", data={})
+    found, there = grade_elsewhere(cast(Session, session), [], cast(VirtualPlaces, None))
     local = next(c for c in found.criteria if c.name == "local_pages")
     assert local.status == "not_gradable" and there == []
     assert "needs 2 or more. A virtual node shows it, " in local.why and says in local.why
@@ -345,7 +340,7 @@ def test_limits_on_a_machine_are_no_failure(
 ) -> None:
     monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
     with VirtualPlaces(kit, Wish()) as places:
-        verdict, _ = grade_elsewhere(graded, graded.verdict(), [find_machine(kit, "hydra")], places)
+        verdict, _ = grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.status for c in there} == {"error"}
     assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}

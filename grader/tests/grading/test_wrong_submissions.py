@@ -283,7 +283,7 @@ def test_wrong_submission(
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
         machines = [] if of_several else [find_machine(kit, name) for name in names]
-        verdict, _ = grade_elsewhere(session, here, machines, places) if names else (here, [])
+        verdict, _ = grade_elsewhere(session, machines, places) if names else (here, [])
     if of_several:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry)
     else:

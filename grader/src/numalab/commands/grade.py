@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from numalab.commands.completing import complete_machine
+from numalab.commands.from_records import show_records
 from numalab.commands.reporter import Reporter
 from numalab.commands.shared import (
     check_json_target,
@@ -47,6 +48,7 @@ class _Options:
     html_path: Path | None
     force: bool
     again: str | None
+    records: Sequence[Path]
 
     def check(self) -> None:
         """Raises UserError for what does not go together, before anything is begun."""
@@ -58,6 +60,12 @@ class _Options:
             raise UserError(
                 "--on and --here-only exclude each other. --on alone grades on this node and on "
                 "the machine that it names, and on no others; --here-only on this node alone."
+            )
+        chosen = (self.solutions, self.handouts, self.submission, self.on, self.names)
+        if self.records and (any(chosen) or self.language or self.quick):
+            raise UserError(
+                "--from judges records again as they were taken. Leave out labs, --lang, --on, "
+                "--quick, --submission, --solutions and --handouts."
             )
         check_json_target(self.json_path)
         check_json_target(self.html_path, "--html")
@@ -192,6 +200,15 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     help="Write the report as a page: pictures of what was seen, yours and the solution's.",
 )
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.option(
+    "--from",
+    "records",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RECORD",
+    help="Judge a kept grading again and measure nothing: its evidence.json, or the folder of "
+    "it; may be repeated.",
+)
 @click.option("--again", metavar="TEXT", hidden=True, help="What to do about times left open.")
 @click.pass_obj
 @taking_one(_Options)
@@ -211,8 +228,15 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
       ./numalab grade 01 --html report.html  and a page to look at, or to send
       ./numalab grade --solutions --json out.json
+      ./numalab grade --from build/gnu/results/01_first_touch/c/submission
     """
     options.check()
+    if options.records:
+        return _exit_code(
+            show_records(
+                kit, options.records, options.explain, options.json_path, options.html_path
+            )
+        )
     with shared_node() as turns:
         request = options.request(kit, turns)
         with kit.lock(), virtual_places(kit, options.guest_kernel) as places:

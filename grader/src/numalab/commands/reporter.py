@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -103,32 +103,46 @@ class Reporter:
 
     def write_json(self, path: Path, graded: Graded) -> None:
         """Raises KitError."""
-        data: Json = {
-            "schema": 1,
-            "kit_version": numalab.__version__,
-            "interrupted": graded.interrupted,
-            "sandbox": level_of(self.request.sandbox),
-            "node": {key: value for key, value in graded.node.items() if key != "pu_list"},
-            "machines": list(graded.machines.values()),
-            "results": [kernel.to_json() for kernel in graded.kernels],
-        }
-        try:
-            write_json(path, data)
-        except OSError as error:
-            raise KitError(f"the results can't be written to {path}: {error}") from error
+        write_result(path, graded, level_of(self.request.sandbox))
 
     def write_html(self, path: Path, graded: Graded) -> None:
         """Raises KitError."""
         graded_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
         machines = [(name, self.places.note(name)) for name in graded.machines]
         occasion = Occasion(graded_at, graded.node, machines, graded.interrupted)
-        try:
-            with progress_line("page") as step:
-                step("drawing")
-                keep_matplotlib_in(self.kit.build / "matplotlib")
-                from numalab.reports.html_page import page  # matplotlib, once it has its folder
+        write_page(self.kit, path, self.kernels, occasion)
 
-                write_whole(path, page([Submission("", self.kernels)], occasion))
-        except (ImportError, OSError) as error:
-            raise KitError(f"the page can't be written to {path}: {error}") from error
-        click.echo(f"\nPage: {shown_path(path)}")
+
+def result_json(graded: Graded, sandbox: str) -> Json:
+    """As --json has it. sandbox: what kernels ran in."""
+    return {
+        "schema": 1,
+        "kit_version": numalab.__version__,
+        "interrupted": graded.interrupted,
+        "sandbox": sandbox,
+        "node": {key: value for key, value in graded.node.items() if key != "pu_list"},
+        "machines": list(graded.machines.values()),
+        "results": [kernel.to_json() for kernel in graded.kernels],
+    }
+
+
+def write_result(path: Path, graded: Graded, sandbox: str) -> None:
+    """Raises KitError."""
+    try:
+        write_json(path, result_json(graded, sandbox))
+    except OSError as error:
+        raise KitError(f"the results can't be written to {path}: {error}") from error
+
+
+def write_page(kit: Kit, path: Path, kernels: Sequence[GradedKernel], occasion: Occasion) -> None:
+    """Raises KitError."""
+    try:
+        with progress_line("page") as step:
+            step("drawing")
+            keep_matplotlib_in(kit.build / "matplotlib")
+            from numalab.reports.html_page import page  # matplotlib, once it has its folder
+
+            write_whole(path, page([Submission("", kernels)], occasion))
+    except (ImportError, OSError) as error:
+        raise KitError(f"the page can't be written to {path}: {error}") from error
+    click.echo(f"\nPage: {shown_path(path)}")

@@ -10,9 +10,9 @@ from numalab.errors import Interrupted, KitError, UserError
 from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
-from numalab.judging import judge, needs
-from numalab.judging.soundness import is_sound, sound_parts, unseen
-from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
+from numalab.judging.places import Elsewhere, can_run, looks, verdict_over
+from numalab.judging.soundness import sound_parts
+from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -61,103 +61,39 @@ def _gather(
 
 
 def grade_elsewhere(
-    session: Session, verdict: Verdict, machines: Sequence[Machine], places: VirtualPlaces
+    session: Session, machines: Sequence[Machine], places: VirtualPlaces
 ) -> tuple[Verdict, list[Session]]:
-    """Adds to a verdict what the named machines show; with none named, what the lab's own
-    show of the criteria that are graded there, too, and the first of them of those that this
-    node can't show. Returns also the sessions there.
-
-    A kernel that is not right here is not run elsewhere, and what that would show is not
-    gradable. Where a machine can't be booted, its criteria are errors if it was named, and else
-    stay not gradable, with the reason. Raises Interrupted, with (verdict, sessions) so far as its
-    argument; what was still to be seen is open.
-    """
-    kit, lab = session.kit, session.lab
-    sound = sound_parts(lab, session.evidence)
-    missing = _missing(verdict)
-    on_all = _on_all(lab)
-    to_show = {c.name for c in missing} | on_all
-    chosen = list(machines)
-    can_run = bool(sound or any(one.kind != "prediction" for one in lab.files))
-    if not machines and to_show and can_run:
-        chosen = [find_machine(kit, name) for name in lab.machines]
-    ended = "can be built" if session.evidence.build.status != "ok" else "is right here"
-    if not machines:
-        verdict = _with_reason(
-            verdict,
-            [c for c in missing if not _is_run(lab, c, sound)] if can_run else missing,
-            f"A virtual node shows it, once the kernel {ended}.",
-        )
-    programs = [
-        kit.monitor(lab.name),
-        kit.worker(lab.name, session.language, "submission" if sound else "solution"),
-    ]
+    """Gathers what the named machines show of a kernel that was graded here; with none named,
+    what the lab's own show of the criteria that are graded there, too, and the first of them of
+    those that this node can't show. Returns the verdict over all places, and the sessions there;
+    what else the verdict rests on is kept in the session. Raises Interrupted, with the two so far
+    as its argument."""
+    kit, lab, here = session.kit, session.lab, session.evidence
+    by_name = {machine.name: machine for machine in machines}
+    elsewhere = Elsewhere(tuple(by_name))
     sessions: list[Session] = []
-    for number, machine in enumerate(chosen):
-        if not machines:
-            to_show = to_show if machine is chosen[0] else on_all
-            sound = tuple(part for part in sound if needs.is_shown(lab, part, to_show))
+    planned = looks(lab, here, elsewhere.named) if can_run(lab, here) else ()
+    for look in planned:
         try:
-            ours = "error" in {c.status for c in verdict.criteria}
-            status: Status = "error" if ours else "not_gradable"
-            why = f"Not run there, until the kernel {ended}."
-            if can_run:
-                there = _gather(session, machine, sound, programs, places)
-                sessions.append(there)
-                found = judge.of_sound_parts(lab, there.verdict(), sound, status, why)
-            else:
-                found = judge.without_looking(lab, session.evidence, status, why)
+            machine = by_name[look.machine] if machines else find_machine(kit, look.machine)
+            variant = "submission" if sound_parts(lab, here) else "solution"
+            programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, variant)]
+            sessions.append(_gather(session, machine, look.parts, programs, places))
         except (KeyboardInterrupt, Interrupted) as error:
-            left = [one.name for one in chosen[number:]]
-            undone = left_open(session, verdict, left, not machines, number == 0)
-            raise Interrupted(undone, sessions) from error
+            elsewhere = replace(elsewhere, interrupted_at=look.machine)
+            raise Interrupted(_over_all(session, sessions, elsewhere), sessions) from error
         except (UserError, KitError) as error:
+            not_booted = {**elsewhere.not_booted, look.machine: str(error)}
+            elsewhere = replace(elsewhere, not_booted=not_booted)
             if not machines:
-                why = f"No virtual node could show it: {error}"
-                return _with_reason(verdict, missing, why), sessions
-            found = judge.without_looking(lab, session.evidence, "error", str(error))
-        verdict = with_machine(verdict, found, machine.name, None if machines else to_show)
-    return verdict, sessions
+                break
+    return _over_all(session, sessions, elsewhere), sessions
 
 
-def _missing(verdict: Verdict) -> list[CriterionVerdict]:
-    """What this node can't show, and a virtual one could."""
-    return [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
-
-
-def _on_all(lab: Lab) -> set[str]:
-    """The criteria that are graded on each of the lab's machines."""
-    return {c.name for c in lab.criteria if c.on_machines}
-
-
-def _is_run(lab: Lab, found: CriterionVerdict, parts: Sequence[str | None]) -> bool:
-    """Whether what a criterion needs is run elsewhere. parts: the student's kernels that are."""
-    criterion = next(c for c in lab.criteria if c.name == found.name)
-    return not (judge.is_of_kernel(lab, criterion) and unseen(lab, criterion, parts))
-
-
-def left_open(
-    session: Session,
-    verdict: Verdict,
-    names: Sequence[str],
-    are_the_labs: bool = True,
-    with_first: bool = True,
-) -> Verdict:
-    """The verdict with what an interrupt has kept from being seen on machines: it is open.
-    are_the_labs: they were not named, so that they show what the lab asks of them; with_first:
-    the first of them was to show what this node can't, too."""
-    lab, evidence = session.lab, session.evidence
-    bad = {part for part in lab.kernel_parts if not is_sound(evidence.of_parts(part))}
-    parts = [part for part in lab.kernel_parts if part not in bad]
-    undone = judge.without_looking(lab, evidence, "inconclusive", NOT_GRADED)
-    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "")
-    on_all, numa_nodes = _on_all(lab), evidence.numa_nodes
-    for number, name in enumerate(names):
-        only = on_all
-        if with_first and number == 0:
-            only = on_all | {c.name for c in lab.criteria if c.needs_numa_nodes > numa_nodes}
-        verdict = with_machine(verdict, undone, name, only if are_the_labs else None)
-    return verdict
+def _over_all(session: Session, sessions: Sequence[Session], elsewhere: Elsewhere) -> Verdict:
+    session.data["elsewhere"] = elsewhere.to_json()
+    there = {shown.place.name: shown.evidence for shown in sessions}
+    return verdict_over(session.lab, session.evidence, there, elsewhere)
 
 
 def left_out(lab: Lab, names: Sequence[str]) -> str | None:
@@ -169,14 +105,4 @@ def left_out(lab: Lab, names: Sequence[str]) -> str | None:
     return (
         f"Left out, since --on names others: {listed(missing)}. Placement in {lab.name} has to be "
         "right on these, too; without --on they are graded."
-    )
-
-
-def _with_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
-    """Says of what this node can't show why no virtual node has shown it either."""
-    return replace(
-        verdict,
-        criteria=tuple(
-            replace(c, why=f"{c.why} {why}") if c in missing else c for c in verdict.criteria
-        ),
     )

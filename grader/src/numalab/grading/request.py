@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
-from numalab.grading.elsewhere import grade_elsewhere, left_open
+from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
@@ -24,6 +24,7 @@ from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.judging.effort import effort_for
+from numalab.judging.places import HERE, Elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, of_machine
 from numalab.kit import Kit
@@ -187,22 +188,24 @@ def grade_kernel(
 ) -> Sessions:
     """Grades one kernel here, and then on machines: those named, or where none are the lab's
     own as far as they are needed; None: nowhere else. Raises KitError and UserError."""
-    lab = session.lab
     try:
         verdict = grade(session, with_times)
     except Interrupted:
-        is_labs = machines is not None and not machines
-        names = lab.machines if is_labs else [machine.name for machine in machines or ()]
-        verdict = left_open(session, session.verdict(), names, are_the_labs=is_labs)
+        verdict = session.verdict()
+        if machines is not None:
+            named = tuple(machine.name for machine in machines)
+            elsewhere = Elsewhere(named, interrupted_at=HERE)
+            session.data["elsewhere"] = elsewhere.to_json()
+            verdict = verdict_over(session.lab, session.evidence, {}, elsewhere)
         return Sessions(session, [], verdict, True)
     if machines is None:
         return Sessions(session, [], verdict, False)
     try:
-        verdict, elsewhere = grade_elsewhere(session, verdict, machines, places)
+        verdict, there = grade_elsewhere(session, machines, places)
     except Interrupted as error:
-        verdict, elsewhere = error.args
-        return Sessions(session, elsewhere, verdict, True)
-    return Sessions(session, elsewhere, verdict, False)
+        verdict, there = error.args
+        return Sessions(session, there, verdict, True)
+    return Sessions(session, there, verdict, False)
 
 
 def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:

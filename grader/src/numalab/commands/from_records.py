@@ -1,0 +1,69 @@
+"""./numalab grade --from: kept gradings judged again and shown as a grading shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from numalab.commands.reporter import write_page, write_result
+from numalab.errors import wrapped
+from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
+from numalab.grading.request import Graded
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+from numalab.reports import report
+from numalab.reports.occasion import Occasion
+from numalab.reports.timing_plot import timing_lines
+from numalab.terminal import make_console
+
+AGAIN = "grade the kernel again where times stayed open; from a record nothing more is measured."
+
+
+def show_records(
+    kit: Kit,
+    paths: Sequence[Path],
+    explain: bool,
+    json_path: Path | None,
+    html_path: Path | None,
+) -> Graded:
+    """Judges and shows all, and writes what is asked for. Raises UserError for what is no record,
+    before anything is shown."""
+    labs = load_labs(kit.root)
+    schema = kit.root / "common" / "schema" / "evidence.schema.json"
+    gradings = [read_grading(path, labs, schema) for path in paths]
+    node = same_node(gradings) if json_path or html_path else gradings[0].data["node"]
+    kernels = [judge_again(kit, grading, AGAIN) for grading in gradings]
+    console = make_console()
+    for kernel in kernels:
+        explained = (
+            timing_lines(kernel.lab, kernel.accounts, kernel.here, console.width - 4)
+            if explain
+            else ()
+        )
+        report.show_verdict(console, kernel, explained)
+    machines = {name: m for grading in gradings for name, m in grading.machines.items()}
+    for _, note in _notes(gradings):
+        click.echo("\n" + click.wrap_text(f"({note})", 78))
+    graded = Graded(kernels, node, machines, any(kernel.interrupted for kernel in kernels), None)
+    report.show_summary(console, graded.verdicts)
+    taken_at = max(str(grading.data["started_at"]) for grading in gradings)
+    told = f"(Judged again from records of {_local(taken_at)}; nothing was measured.)"
+    click.echo("\n" + wrapped(told))
+    if json_path is not None:
+        write_result(json_path, graded, str(gradings[0].data.get("sandbox", "none")))
+    if html_path is not None:
+        occasion = Occasion(_local(taken_at), node, _notes(gradings), graded.interrupted)
+        write_page(kit, html_path, kernels, occasion)
+    return graded
+
+
+def _notes(gradings: Sequence[StoredGrading]) -> list[tuple[str, str]]:
+    """Of each virtual node once."""
+    return list({name: (name, note) for g in gradings for name, note in g.machine_notes()}.values())
+
+
+def _local(at: str) -> str:
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M %Z")

@@ -1,0 +1,185 @@
+"""A grading judged once more, from the records that it has left: nothing is built or measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import KitError, UserError, reason_of
+from numalab.evidence import read_record
+from numalab.evidence.record import Evidence, Json
+from numalab.grading.graded import GradedKernel
+from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
+from numalab.judging.timing_account import timing_accounts
+from numalab.judging.verdict import NOT_DECIDED
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
+from numalab.machines.gallery import find_machine
+from numalab.words import count
+
+FILE = "evidence.json"
+ON = "on_"  # how the folder of a virtual node's record begins
+# What stands in a record that is none: of another kit, or changed by hand.
+_BAD = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+@dataclass(frozen=True)
+class StoredGrading:
+    """One kernel's grading as it is kept. data: this node's record; there: what virtual nodes
+    have shown, by machine; machines: what stands behind each; elsewhere: what of them was asked
+    for, None: nothing."""
+
+    path: Path
+    lab: Lab
+    data: Json
+    here: Evidence
+    there: Mapping[str, Evidence]
+    machines: Mapping[str, Json]
+    elsewhere: Elsewhere | None
+
+    @property
+    def is_interrupted(self) -> bool:
+        is_stopped = self.elsewhere is not None and self.elsewhere.interrupted_at is not None
+        return is_stopped or self.here.timing_error == NOT_DECIDED
+
+    @property
+    def is_handout(self) -> bool:
+        files = {KERNEL_FILES[self.here.language], *(file.name for file in self.lab.files)}
+        return files <= self.here.unchanged_files
+
+    def machine_notes(self) -> list[tuple[str, str]]:
+        """Of each virtual node its name and how it differs from the machine."""
+        return [(name, _note(machine)) for name, machine in self.machines.items()]
+
+
+def _note(machine: Json) -> str:
+    cores, real = machine["cores_per_numa_node"], machine["cores_per_numa_node_of_machine"]
+    some = f"{cores} of {real}" if cores != real else f"{cores}"
+    return (
+        f"{machine['name']}, as a virtual node: {some} "
+        f"{'core' if real == 1 else 'cores'} a NUMA node, "
+        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory a node"
+    )
+
+
+def read_grading(path: Path, labs: Mapping[str, Lab], schema: Path | None) -> StoredGrading:
+    """path: an evidence.json, or the folder that holds one, with on_MACHINE/ for each virtual
+    node. schema: that records have to follow; None where this kit has written them itself.
+    Raises UserError where there is no record, or it can't be judged by this kit."""
+    file = path / FILE if path.is_dir() else path
+    data = _read(file, schema)
+    if data.get("machine") is not None:
+        raise UserError(
+            f"{file} is what a virtual node has shown ({_name_of(data)}). Name the folder above "
+            f"it, {file.parent.parent}, which has what was seen on the node itself."
+        )
+    lab = labs.get(str(data.get("lab")))
+    if lab is None:
+        raise UserError(
+            f"{file} is of the lab {data.get('lab')!r}, which this kit does not have; it has "
+            f"{', '.join(labs)}"
+        )
+    there: dict[str, Evidence] = {}
+    machines: dict[str, Json] = {}
+    for other in sorted(file.parent.glob(f"{ON}*/{FILE}")):
+        shown = _read(other, schema)
+        name = _name_of(shown)
+        if name is None or (shown.get("lab"), shown.get("language")) != (
+            data["lab"], data.get("language"),
+        ):  # fmt: skip
+            raise UserError(
+                f"{other} is not of the grading that {file} is of. Move it away, and judge again."
+            )
+        there[name], machines[name] = _parsed(shown, other), shown["machine"]
+    here = _parsed(data, file)
+    if here.language not in LANGUAGES:
+        raise UserError(f"{file} is of the language {here.language!r}, which no lab has")
+    try:
+        elsewhere = _elsewhere(data, there)
+    except _BAD as error:
+        raise _damaged(file, error) from error
+    return StoredGrading(file.parent, lab, data, here, there, machines, elsewhere)
+
+
+def _elsewhere(data: Json, there: Mapping[str, Evidence]) -> Elsewhere | None:
+    """Records of earlier kits don't tell: then who left records was asked as a lab's own."""
+    if "elsewhere" not in data:
+        return Elsewhere() if there else None
+    told = data["elsewhere"]
+    return None if told is None else read_elsewhere(told)
+
+
+def _name_of(data: Json) -> str | None:
+    machine = data.get("machine")
+    return str(machine["name"]) if isinstance(machine, dict) and "name" in machine else None
+
+
+def _read(file: Path, schema: Path | None) -> Json:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(
+            f"there is no record {file} that can be read ({reason_of(error)}). Name the "
+            f"{FILE} of a grading, or the folder that holds it."
+        ) from error
+    except ValueError as error:
+        raise UserError(f"{file} is damaged: it is no JSON ({error})") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{file} is no record of evidence")
+    if schema is not None:
+        try:
+            read_record.validate(data, schema)
+        except KitError as error:
+            raise UserError(f"{file}: {error}") from error
+    return data
+
+
+def _parsed(data: Json, file: Path) -> Evidence:
+    try:
+        return read_record.parse(data)
+    except KitError as error:
+        raise UserError(f"{file}: {error}") from error
+    except _BAD as error:
+        raise _damaged(file, error) from error
+
+
+def _damaged(file: Path, error: Exception) -> UserError:
+    return UserError(
+        f"{file} is damaged, or of another kit ({type(error).__name__}: {error}); what it is of "
+        "has to be graded again"
+    )
+
+
+def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKernel:
+    """What there is to show of it under the kit's present rules. again: what to do about times
+    that stayed open. Raises UserError where the rules can't be applied to it."""
+    lab, here = stored.lab, stored.here
+    try:
+        verdict = verdict_over(lab, here, stored.there, stored.elsewhere)
+        accounts = timing_accounts(lab, verdict, here)
+    except _BAD as error:
+        raise _damaged(stored.path / FILE, error) from error
+    return GradedKernel(
+        lab,
+        verdict,
+        [(HERE, here), *stored.there.items()],
+        accounts,
+        unchanged=stored.is_handout,
+        again=again,
+        published=find_machine(kit, "hydra").latencies if lab.mpi else (),
+        interrupted=stored.is_interrupted,
+    )
+
+
+def same_node(gradings: list[StoredGrading]) -> Json:
+    """The node that all of them were graded on. Raises UserError where they are of several."""
+    names = {str(stored.data["node"].get("name")) for stored in gradings}
+    if len(names) > 1:
+        raise UserError(
+            f"the records are of {count(len(names), 'node')}, {', '.join(sorted(names))}, and a "
+            "file tells of one; write one for each"
+        )
+    node: Json = gradings[0].data["node"]
+    return node
