@@ -24,6 +24,8 @@ from numalab.evidence.record import (
     Mismatch,
     MpiCalls,
     Outcome,
+    PageTables,
+    PageTablesOfLife,
     Placement,
     Race,
     Rank,
@@ -191,6 +193,23 @@ def _memory(data: Json) -> Memory:
     )
 
 
+def _page_tables(data: Json) -> PageTables:
+    return PageTables(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        lives=tuple(
+            PageTablesOfLife(
+                life["n"],
+                life["bytes"],
+                life["page_table_before_bytes"],
+                {phase["phase"]: phase["page_table_bytes"] for phase in life["phases"]},
+            )
+            for life in data["tables"]
+        ),
+    )
+
+
 def _binding(data: Json) -> Binding:
     return Binding(
         part=data["part"],
@@ -276,6 +295,10 @@ MEMORY = Kind(
     "memory", _memory, frozenset({"huge_pages", "no_waste", "released"}), "kernel",
     in_soundness=True, doing="looking at its memory", beside=(HANDOUT, SOLUTION),
 )  # fmt: skip
+PAGE_TABLES = Kind(
+    "page_tables", _page_tables, frozenset({"huge_pages"}), "kernel",
+    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT,), here_only=True,
+)  # fmt: skip
 LOCATE = Kind(
     "locate", _locate, frozenset({"located"}), "kernel",
     in_soundness=True, doing="asking where its threads are",
@@ -292,8 +315,8 @@ LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit")
 GENERATION = Kind("generation", _generation, frozenset({"speedup", "efficiency"}), "all roles")
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, LOCATE, THREAD_LEVEL, RACE, BINDING, RANKS,
-    LATENCY, GENERATION,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE, THREAD_LEVEL, RACE,
+    BINDING, RANKS, LATENCY, GENERATION,
 )  # fmt: skip
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 

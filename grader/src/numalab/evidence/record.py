@@ -153,6 +153,28 @@ class Memory(ComparedRun):
 
 
 @dataclass(frozen=True)
+class PageTablesOfLife:
+    """What the process's page tables take, in bytes: before one life of the arrays, and after
+    each of its phases (allocate, initialize, compute, release). Linux counts the small tables
+    that it keeps in store for transparent huge pages, too. bytes: of all arrays."""
+
+    n: int
+    bytes: int
+    before_bytes: int
+    after_bytes: Mapping[str, int]
+
+    @property
+    def most_bytes(self) -> int:
+        """That were added in any phase."""
+        return max(self.after_bytes.values(), default=self.before_bytes) - self.before_bytes
+
+
+@dataclass(frozen=True)
+class PageTables(ComparedRun):
+    lives: tuple[PageTablesOfLife, ...]
+
+
+@dataclass(frozen=True)
 class Binding:
     """Where the threads of the kit's program may run under a placement file."""
 
@@ -339,7 +361,7 @@ class Generation:
 
 
 AnyRun = (
-    Check | Trace | Placement | Memory | Locate | ThreadLevel | Race | Binding
+    Check | Trace | Placement | Memory | PageTables | Locate | ThreadLevel | Race | Binding
     | Launched | Latency | Generation
 )  # fmt: skip
 
