@@ -57,7 +57,8 @@ ssize_t numalab_receive_message(int channel, struct numalab_message *message, in
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1,
+    struct msghdr envelope = {.msg_iov = &part,
+                              .msg_iovlen = 1,
                               .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes};
     const ssize_t got = recvmsg(channel, &envelope, flags | MSG_CMSG_CLOEXEC);

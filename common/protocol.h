@@ -18,6 +18,9 @@
 enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
+/* Of ranks: those that wait let others run on their core. */
+#define NUMALAB_YIELD_VARIABLE "NUMALAB_YIELD"
+
 /* Of ranks: every send waits for its receive; MPI names one level of thread support less than
  * it was asked for; threads linger in calls of MPI, so that others meet them there. */
 #define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"
@@ -103,7 +106,7 @@ struct numalab_message {
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */
     uint32_t frame_count;
-    int32_t system_call; /* NUMALAB_FAULT by SIGSYS: which one was refused */
+    int32_t system_call;                /* NUMALAB_FAULT by SIGSYS: which one was refused */
     uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
                                            innermost first; 0 if elsewhere */
 };

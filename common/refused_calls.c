@@ -8,7 +8,7 @@
 
 /* What OpenMP runtimes, libnuma, hwloc, MPICH and ThreadSanitizer need is not here:
  * sched_setaffinity, mbind, get_mempolicy, userfaultfd, personality and the like. clone, which
- * also makes threads, is looked at more closely in confine.c. */
+ * also makes threads, is looked at more closely in confine/main.c. */
 const struct numalab_refused_call numalab_refused_calls[] = {
 #ifdef SYS_fork
     CALL(fork, WITH_SIGNAL),

@@ -26,6 +26,7 @@
 
 #include "protocol.h"
 #include "refused_calls.h"
+#include "traced_pages.h"
 
 enum { EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
 
@@ -33,8 +34,6 @@ enum { EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
  * how many there can be and how large. A rank has sockets to its launcher and shared memory
  * with all other ranks. */
 enum { WORKER_FILES = 64, RANK_FILES = 4096 };
-/* Of a trace, which has the largest files: all its arrays are at most so many pages. */
-enum { MOST_TRACED_PAGES = 16384 };
 
 #if defined(__x86_64__)
 enum { ARCHITECTURE = AUDIT_ARCH_X86_64, CLONE_FLAGS_ARGUMENT = 0 };
@@ -197,8 +196,9 @@ static bool counts_by_namespace(void)
 
 static int limit_all(bool is_rank, unsigned long processes, unsigned long cpu_s)
 {
+    /* A trace has the largest. */
     const unsigned long file_bytes =
-        (unsigned long)MOST_TRACED_PAGES * 3 / 2 * (unsigned long)sysconf(_SC_PAGESIZE);
+        (unsigned long)NUMALAB_MOST_TRACED_PAGES * 3 / 2 * (unsigned long)sysconf(_SC_PAGESIZE);
     int error = limit(RLIMIT_CORE, 0);
     if (!error && counts_by_namespace()) error = limit(RLIMIT_NPROC, processes);
     if (!error) error = limit(RLIMIT_NOFILE, is_rank ? RANK_FILES : WORKER_FILES);

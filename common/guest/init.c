@@ -28,7 +28,13 @@
 
 #include "protocol.h"
 
-enum { CHUNK_BYTES = 32 * 1024, DRAIN_MS = 300, CLOCK_WAIT_MS = 15000, PORT_WAIT_MS = 10000, RUN_HEAD_BYTES = 8 };
+enum {
+    CHUNK_BYTES = 32 * 1024,
+    DRAIN_MS = 300,
+    CLOCK_WAIT_MS = 15000,
+    PORT_WAIT_MS = 10000,
+    RUN_HEAD_BYTES = 8
+};
 static const struct timespec pause_10_ms = {0, 10 * 1000 * 1000};
 
 /* ---- the state of the machine ------------------------------------------------ */
@@ -67,9 +73,12 @@ static void mount_own(void)
 {
     static const struct {
         const char *type, *path, *options;
-    } own[] = {{"devtmpfs", "/dev", ""},        {"proc", "/proc", ""},
-               {"sysfs", "/sys", ""},           {"tmpfs", "/tmp", "mode=1777"},
-               {"tmpfs", "/run", "mode=755"},   {"tmpfs", "/dev/shm", "mode=1777"},
+    } own[] = {{"devtmpfs", "/dev", ""},
+               {"proc", "/proc", ""},
+               {"sysfs", "/sys", ""},
+               {"tmpfs", "/tmp", "mode=1777"},
+               {"tmpfs", "/run", "mode=755"},
+               {"tmpfs", "/dev/shm", "mode=1777"},
                {"devpts", "/dev/pts", "mode=600,ptmxmode=666"}};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         mkdir(own[i].path, 0755);
@@ -535,10 +544,18 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
 {
     int error = 0;
     switch (frame->type) {
-    case NUMALAB_GUEST_WRITE: error = write_file(frame); break;
-    case NUMALAB_GUEST_LINK: error = make_link(frame); break;
-    case NUMALAB_GUEST_MOUNT: error = mount_share(frame); break;
-    case NUMALAB_GUEST_CLOCK: error = set_clock(frame); break;
+    case NUMALAB_GUEST_WRITE:
+        error = write_file(frame);
+        break;
+    case NUMALAB_GUEST_LINK:
+        error = make_link(frame);
+        break;
+    case NUMALAB_GUEST_MOUNT:
+        error = mount_share(frame);
+        break;
+    case NUMALAB_GUEST_CLOCK:
+        error = set_clock(frame);
+        break;
     case NUMALAB_GUEST_PING:
         send_frame(port, NUMALAB_GUEST_PONG, trouble, strlen(trouble));
         trouble[0] = '\0';
@@ -546,7 +563,9 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
     case NUMALAB_GUEST_RUN:
         if (frame->bytes > RUN_HEAD_BYTES && command->pid == 0) start(command, frame, port);
         break;
-    case NUMALAB_GUEST_INPUT: take_input(command, frame, port); break;
+    case NUMALAB_GUEST_INPUT:
+        take_input(command, frame, port);
+        break;
     case NUMALAB_GUEST_SIGNAL:
         if (frame->bytes == 4 && command->pid > 0) {
             uint32_t number;
@@ -560,7 +579,8 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
             ioctl(command->output[0], TIOCSWINSZ, &window);
         }
         break;
-    default: error = -EBADMSG;
+    default:
+        error = -EBADMSG;
     }
     note(trouble, trouble_bytes, frame, error);
 }

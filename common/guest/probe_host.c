@@ -51,10 +51,9 @@ static uint64_t measure_tsc_khz(void)
 
 /* mov ecx, ROUNDS; again: mov eax, FIRST_TOUCHED; step: add dword [eax], 1; add eax, 64;
  * cmp eax, GUEST_BYTES; jb step; dec ecx; jnz again; out 0x10, al; hlt */
-static const uint8_t CODE[] = {0xb9, ROUNDS, 0, 0,    0,    0xb8, 0,    0,    0x10,
-                               0,    0x83,   0, 1,    0x83, 0xc0, 0x40, 0x3d, 0,
-                               0,    0,      1, 0x72, 0xf3, 0x49, 0x75, 0xeb, 0xe6,
-                               0x10, 0xf4};
+static const uint8_t CODE[] = {0xb9, ROUNDS, 0,    0,    0,    0xb8, 0,    0,    0x10, 0,
+                               0x83, 0,      1,    0x83, 0xc0, 0x40, 0x3d, 0,    0,    0,
+                               1,    0x72,   0xf3, 0x49, 0x75, 0xeb, 0xe6, 0x10, 0xf4};
 
 /* The same loop in this process. */
 static double native_s(volatile uint8_t *memory)
@@ -70,8 +69,14 @@ static int flat_protected_mode(int processor)
 {
     struct kvm_sregs special;
     if (ioctl(processor, KVM_GET_SREGS, &special) < 0) return -errno;
-    struct kvm_segment code = {.base = 0, .limit = 0xffffffff, .selector = 8, .type = 11,
-                               .present = 1, .db = 1, .s = 1, .g = 1};
+    struct kvm_segment code = {.base = 0,
+                               .limit = 0xffffffff,
+                               .selector = 8,
+                               .type = 11,
+                               .present = 1,
+                               .db = 1,
+                               .s = 1,
+                               .g = 1};
     struct kvm_segment data = code;
     data.type = 3;
     data.selector = 16;
@@ -99,8 +104,8 @@ static int guest_s(double *spent_s, const char **step)
     int machine = ioctl(kvm, KVM_CREATE_VM, 0ul);
     int run_bytes = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0ul);
     if (machine < 0 || run_bytes < 0) return -errno;
-    uint8_t *memory = mmap(NULL, GUEST_BYTES, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *memory =
+        mmap(NULL, GUEST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return -errno;
     memcpy(memory + CODE_AT, CODE, sizeof CODE);
     struct kvm_userspace_memory_region region = {.memory_size = GUEST_BYTES,
@@ -109,8 +114,8 @@ static int guest_s(double *spent_s, const char **step)
     *step = "making a virtual processor";
     int processor = ioctl(machine, KVM_CREATE_VCPU, 0ul);
     if (processor < 0) return -errno;
-    struct kvm_run *run = mmap(NULL, (size_t)run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                               processor, 0);
+    struct kvm_run *run =
+        mmap(NULL, (size_t)run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, processor, 0);
     if (run == MAP_FAILED) return -errno;
     int error = flat_protected_mode(processor);
     if (error < 0) return error;

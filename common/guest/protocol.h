@@ -9,21 +9,22 @@
 #define NUMALAB_GUEST_MAX_PAYLOAD (8u << 20)
 
 /* From the host. Strings end with a zero byte. */
-#define NUMALAB_GUEST_WRITE 'W'  /* path, then the content of the file */
-#define NUMALAB_GUEST_LINK 'L'   /* target, path of the symbolic link */
-#define NUMALAB_GUEST_MOUNT 'M'  /* 9p tag, path, options; "ro," first for read-only */
-#define NUMALAB_GUEST_CLOCK 'T'  /* seconds, nanoseconds since 1970: two 64-bit numbers */
-#define NUMALAB_GUEST_PING 'P'   /* asks for a PONG */
-#define NUMALAB_GUEST_RUN 'R'    /* rows and columns of the terminal, zeros for none, then the
-                                    numbers of arguments and of variables, 16 bits each;
-                                    folder, arguments, environment */
+#define NUMALAB_GUEST_WRITE 'W' /* path, then the content of the file */
+#define NUMALAB_GUEST_LINK 'L'  /* target, path of the symbolic link */
+#define NUMALAB_GUEST_MOUNT 'M' /* 9p tag, path, options; "ro," first for read-only */
+#define NUMALAB_GUEST_CLOCK 'T' /* seconds, nanoseconds since 1970: two 64-bit numbers */
+#define NUMALAB_GUEST_PING 'P'  /* asks for a PONG */
+/* Rows and columns of the terminal, zeros for none, then the numbers of arguments and of
+ * variables, 16 bits each; folder, arguments, environment. */
+#define NUMALAB_GUEST_RUN 'R'
 #define NUMALAB_GUEST_INPUT 'I'  /* for the command's standard input; empty: its end */
 #define NUMALAB_GUEST_SIGNAL 'S' /* 32-bit number of a signal for the command */
 #define NUMALAB_GUEST_WINDOW 'V' /* new rows and columns, 16 bits each */
 
 /* From the guest. */
-#define NUMALAB_GUEST_READY 'H'    /* once, when it is up: for each NUMA node a line with its
-                                      number, a colon and its PUs as Linux lists them */
+/* Once, when it is up: for each NUMA node a line with its number, a colon and its PUs as Linux
+ * lists them. */
+#define NUMALAB_GUEST_READY 'H'
 #define NUMALAB_GUEST_PONG 'P'     /* what went wrong since the last PING, or nothing */
 #define NUMALAB_GUEST_OUTPUT 'O'   /* of the command */
 #define NUMALAB_GUEST_ERRORS 'E'   /* of the command */

@@ -1,15 +1,22 @@
 #include "job_results.h"
 
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
-                                          size_t rank_count)
+                                          size_t rank_count, bool is_brief)
 {
-    return driver->create_ranks ? driver->create_ranks(n, rank_count) : driver->create(n);
+    return driver->create_ranks ? driver->create_ranks(n, rank_count, is_brief) : driver->create(n);
 }
 
 static struct numalab_oracle *view(const struct numalab_driver *driver,
                                    struct numalab_oracle *oracle, size_t rank)
 {
     return driver->of_rank ? driver->of_rank(oracle, rank) : oracle;
+}
+
+static struct numalab_expected expected_of(const struct numalab_expected *expected, size_t rank)
+{
+    struct numalab_expected of_rank = *expected;
+    of_rank.oracle = view(expected->driver, expected->oracle, rank);
+    return of_rank;
 }
 
 /* What a rank's part returned, noted in the job. */
@@ -21,8 +28,7 @@ static int noted(struct numalab_job *job, size_t rank, int result)
 int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
 {
     struct numalab_worker *worker = &job->rank[rank];
-    return noted(job, rank,
-                 numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
+    return noted(job, rank, numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
 }
 
 int numalab_job_prepare(struct numalab_job *job)
@@ -41,17 +47,17 @@ int numalab_job_check_before(struct numalab_job *job, struct numalab_results *re
 
 /* Array by array: what depends on others, such as a sum over all ranks, comes behind them in
  * every rank, so that the first wrong element is in what went wrong first. */
-int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
-                            struct numalab_oracle *oracle, const char *phase,
-                            size_t repetition, struct numalab_results *results)
+int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
+                            struct numalab_results *results)
 {
-    for (size_t array = 0; array < driver->array_count; array++)
-        for (size_t i = 0; i < job->rank_count; i++)
+    for (size_t array = 0; array < expected->driver->array_count; array++)
+        for (size_t i = 0; i < job->rank_count; i++) {
+            const struct numalab_expected of_rank = expected_of(expected, i);
             if (noted(job, i,
-                      numalab_results_compare(&job->rank[i], driver, view(driver, oracle, i),
-                                              array, 0, job->rank[i].count[array], phase,
-                                              repetition, results)) < 0)
+                      numalab_results_compare(&job->rank[i], &of_rank, array, 0,
+                                              job->rank[i].count[array], results)) < 0)
                 return -1;
+        }
     return 0;
 }
 
@@ -74,17 +80,17 @@ int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driv
     return 0;
 }
 
-int numalab_job_spot_check(struct numalab_job *job, const struct numalab_driver *driver,
-                           struct numalab_oracle *oracle, struct numalab_random *random,
-                           const struct numalab_job_changes *changes, const char *phase,
-                           size_t repetition, struct numalab_results *results)
+int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
+                           struct numalab_random *random, const struct numalab_job_changes *changes,
+                           struct numalab_results *results)
 {
-    for (size_t i = 0; i < job->rank_count; i++)
+    for (size_t i = 0; i < job->rank_count; i++) {
+        const struct numalab_expected of_rank = expected_of(expected, i);
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
-                  numalab_results_spot_check(&job->rank[i], driver, view(driver, oracle, i),
-                                             random, changes->of_rank[i], phase, repetition,
+                  numalab_results_spot_check(&job->rank[i], &of_rank, random, changes->of_rank[i],
                                              results)) < 0)
             return -1;
+    }
     return 0;
 }

@@ -3,12 +3,13 @@
 #ifndef NUMALAB_MONITOR_JOB_RESULTS_H
 #define NUMALAB_MONITOR_JOB_RESULTS_H
 
-#include "job.h"
+#include "monitor/processes/job.h"
 #include "results.h"
 
-/* Returns NULL when there is no memory. The caller owns it. */
+/* is_brief: of ranks that are told to be (numalab/brief.h). Returns NULL when there is no memory.
+ * The caller owns it. */
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
-                                          size_t rank_count);
+                                          size_t rank_count, bool is_brief);
 
 /* The changes of each rank between two repetitions. */
 struct numalab_job_changes {
@@ -17,19 +18,16 @@ struct numalab_job_changes {
 
 int numalab_job_prepare(struct numalab_job *job);
 int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results);
-int numalab_job_compare_all(struct numalab_job *job, const struct numalab_driver *driver,
-                            struct numalab_oracle *oracle, const char *phase,
-                            size_t repetition, struct numalab_results *results);
+int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
+                            struct numalab_results *results);
 int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
                               struct numalab_oracle *oracle, struct numalab_random *random,
                               struct numalab_job_changes *changes);
 /* What a rank has noted of itself so far. */
-int numalab_job_read_notes(struct numalab_job *job, size_t rank,
-                           struct numalab_rank_notes *notes);
+int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes);
 
-int numalab_job_spot_check(struct numalab_job *job, const struct numalab_driver *driver,
-                           struct numalab_oracle *oracle, struct numalab_random *random,
-                           const struct numalab_job_changes *changes, const char *phase,
-                           size_t repetition, struct numalab_results *results);
+int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
+                           struct numalab_random *random, const struct numalab_job_changes *changes,
+                           struct numalab_results *results);
 
 #endif

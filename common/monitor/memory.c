@@ -6,12 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static FILE *open_of(pid_t pid, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    return fopen(path, "re");
-}
+#include "proc.h"
 
 /* The value of a line such as "Rss:   12 kB", or 0 where key is another. */
 static uint64_t value_bytes(const char *line, const char *key)
@@ -27,27 +22,38 @@ int numalab_memory_read(pid_t pid, struct numalab_memory *memory)
     char line[1024];
     *memory = (struct numalab_memory){0};
 
-    FILE *file = open_of(pid, "smaps_rollup");
+    FILE *file = numalab_proc_open(pid, "smaps_rollup");
     if (!file) return -errno;
     while (fgets(line, sizeof line, file)) memory->resident_bytes += value_bytes(line, "Rss:");
     fclose(file);
 
     uint64_t pages = 0;
-    file = open_of(pid, "statm");
+    file = numalab_proc_open(pid, "statm");
     if (!file) return -errno;
     if (fscanf(file, "%" SCNu64, &pages) != 1) pages = 0;
     fclose(file);
     memory->address_space_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 
-    file = open_of(pid, "stat");
+    file = numalab_proc_open(pid, "stat");
     if (!file) return -errno;
     const char *name_end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     fclose(file);
     /* After the name: state, five ids, the terminal's, flags, faults. */
-    if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64,
-                            &memory->page_faults) != 1)
+    if (!name_end ||
+        sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64, &memory->page_faults) != 1)
         return -EPROTO;
     return 0;
+}
+
+int numalab_memory_page_tables(pid_t pid, uint64_t *bytes)
+{
+    char line[1024];
+    *bytes = 0;
+    FILE *file = numalab_proc_open(pid, "status");
+    if (!file) return -errno;
+    while (fgets(line, sizeof line, file)) *bytes += value_bytes(line, "VmPTE:");
+    fclose(file);
+    return *bytes ? 0 : -EPROTO; /* every process has some, but one that has ended */
 }
 
 /* Whether a line is of VmFlags and has the flag `hg`, which MADV_HUGEPAGE sets. */
@@ -64,7 +70,7 @@ int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
     char line[1024];
     uint64_t first, end, overlap_bytes = 0;
 
-    FILE *file = open_of(pid, "smaps");
+    FILE *file = numalab_proc_open(pid, "smaps");
     if (!file) return -errno;
     *found = (struct numalab_huge_pages){0};
     while (fgets(line, sizeof line, file)) {

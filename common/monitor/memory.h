@@ -15,6 +15,9 @@ struct numalab_memory {
  * or a negative errno. */
 int numalab_memory_read(pid_t pid, struct numalab_memory *memory);
 
+/* Bytes of its page tables of the lowest level (VmPTE of status). Returns 0 or a negative errno. */
+int numalab_memory_page_tables(pid_t pid, uint64_t *bytes);
+
 /* Of a stretch of memory; at most all of it. */
 struct numalab_huge_pages {
     uint64_t bytes;         /* on transparent huge pages */

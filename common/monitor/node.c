@@ -102,9 +102,9 @@ int numalab_node_open(struct numalab_node *node)
 {
     memset(node, 0, sizeof *node);
     if (hwloc_topology_init(&node->topology) < 0) return -ENOMEM;
-    if (hwloc_topology_set_flags(node->topology,
-                                 HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
-                                     HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING) < 0 ||
+    const unsigned long flags =
+        HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
+    if (hwloc_topology_set_flags(node->topology, flags) < 0 ||
         hwloc_topology_load(node->topology) < 0) {
         hwloc_topology_destroy(node->topology);
         return -EIO;
@@ -125,16 +125,6 @@ void numalab_node_close(struct numalab_node *node)
     node->topology = NULL;
 }
 
-int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
-{
-    hwloc_obj_t numa_node = NULL;
-    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE,
-                                                   numa_node)))
-        if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, numa_node->cpuset))
-            return (int)numa_node->os_index;
-    return -1;
-}
-
 /* The object of a type that holds every PU of the set, or NULL. */
 static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t type,
                             hwloc_const_bitmap_t pus)
@@ -144,6 +134,12 @@ static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t ty
         if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, object->cpuset))
             return object;
     return NULL;
+}
+
+int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t numa_node = covering(node, HWLOC_OBJ_NUMANODE, pus);
+    return numa_node ? (int)numa_node->os_index : -1;
 }
 
 int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
@@ -166,11 +162,10 @@ static json_t *describe_pus(const struct numalab_node *node)
     json_t *list = json_array();
     hwloc_obj_t pu = NULL;
     while ((pu = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_PU, pu)))
-        json_array_append_new(
-            list, json_pack("{si si si si}", "pu", (int)pu->os_index, "core",
-                            numalab_core_of_pus(node, pu->cpuset), "package",
-                            numalab_package_of_pus(node, pu->cpuset), "numa_node",
-                            numalab_node_of_pus(node, pu->cpuset)));
+        json_array_append_new(list, json_pack("{si si si si}", "pu", (int)pu->os_index, "core",
+                                              numalab_core_of_pus(node, pu->cpuset), "package",
+                                              numalab_package_of_pus(node, pu->cpuset), "numa_node",
+                                              numalab_node_of_pus(node, pu->cpuset)));
     return list;
 }
 
@@ -178,11 +173,10 @@ static json_t *describe_numa_nodes(const struct numalab_node *node)
 {
     json_t *list = json_array();
     hwloc_obj_t numa_node = NULL;
-    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE,
-                                                   numa_node)))
-        json_array_append_new(
-            list, json_pack("{si sI}", "numa_node", (int)numa_node->os_index, "memory_bytes",
-                            (json_int_t)numa_node->attr->numanode.local_memory));
+    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, numa_node)))
+        json_array_append_new(list, json_pack("{si sI}", "numa_node", (int)numa_node->os_index,
+                                              "memory_bytes",
+                                              (json_int_t)numa_node->attr->numanode.local_memory));
     return list;
 }
 
@@ -212,17 +206,18 @@ static json_t *describe_caches(const struct numalab_node *node)
     static const struct {
         hwloc_obj_type_t type;
         const char *name;
-    } levels[] = {{HWLOC_OBJ_L1CACHE, "L1d"}, {HWLOC_OBJ_L2CACHE, "L2"},
-                  {HWLOC_OBJ_L3CACHE, "L3"}, {HWLOC_OBJ_L4CACHE, "L4"}};
+    } levels[] = {{HWLOC_OBJ_L1CACHE, "L1d"},
+                  {HWLOC_OBJ_L2CACHE, "L2"},
+                  {HWLOC_OBJ_L3CACHE, "L3"},
+                  {HWLOC_OBJ_L4CACHE, "L4"}};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         hwloc_obj_t cache = hwloc_get_next_obj_by_type(node->topology, levels[i].type, NULL);
         if (!cache) continue;
-        json_array_append_new(
-            list,
-            json_pack("{ss si sI}", "level", levels[i].name, "count",
-                      hwloc_get_nbobjs_by_type(node->topology, levels[i].type),
-                      "bytes_each", (json_int_t)cache->attr->cache.size));
+        json_array_append_new(list,
+                              json_pack("{ss si sI}", "level", levels[i].name, "count",
+                                        hwloc_get_nbobjs_by_type(node->topology, levels[i].type),
+                                        "bytes_each", (json_int_t)cache->attr->cache.size));
     }
     return list;
 }

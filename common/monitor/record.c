@@ -9,6 +9,21 @@
 #include "refused_calls.h"
 #include "threads.h"
 
+static const char *const outcome_names[] = {
+    [NUMALAB_OK] = "ok",
+    [NUMALAB_CRASHED] = "crashed",
+    [NUMALAB_EXITED] = "exited",
+    [NUMALAB_TIMED_OUT] = "timed_out",
+    [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
+    [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
+    [NUMALAB_TOO_MANY_THREADS] = "too_many_threads",
+    [NUMALAB_NO_ARRAY] = "no_array",
+    [NUMALAB_ARRAY_GONE] = "array_gone",
+    [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
+    [NUMALAB_CANCELLED] = "cancelled",
+    [NUMALAB_KIT_ERROR] = "kit_error",
+};
+
 json_t *numalab_record_number(double value)
 {
     if (isnan(value)) return json_string("NaN");
@@ -16,15 +31,34 @@ json_t *numalab_record_number(double value)
     return json_real(value);
 }
 
-json_t *numalab_record_runs(const int *value, size_t count)
+json_t *numalab_record_list(const struct numalab_list *list)
 {
     json_t *runs = json_array();
-    for (size_t first = 0, next; first < count; first = next) {
-        for (next = first + 1; next < count && value[next] == value[first];) next++;
-        json_array_append_new(runs,
-                              json_pack("[iI]", value[first], (json_int_t)(next - first)));
+    for (size_t first = 0, next; first < list->count; first = next) {
+        next = first + 1;
+        while (next < list->count && list->is_same(list->items, next, first)) next++;
+        json_array_append_new(runs, json_pack("[oI]", list->describe(list->items, first),
+                                              (json_int_t)(next - first)));
     }
     return runs;
+}
+
+static bool is_same_number(const void *items, size_t a, size_t b)
+{
+    const int *value = items;
+    return value[a] == value[b];
+}
+
+static json_t *describe_number(const void *items, size_t i)
+{
+    const int *value = items;
+    return json_integer(value[i]);
+}
+
+json_t *numalab_record_runs(const int *value, size_t count)
+{
+    return numalab_record_list(
+        &(struct numalab_list){value, count, is_same_number, describe_number});
 }
 
 static json_t *signal_name(int number)
@@ -42,13 +76,12 @@ static json_t *describe_address(const struct numalab_worker *worker,
 {
     for (size_t i = 0; i < worker->array_count; i++) {
         const uint64_t first = worker->address[i], end = first + worker->bytes[i];
-        if (!first || address + NUMALAB_GUARD_BYTES < first ||
-            address >= end + NUMALAB_GUARD_BYTES)
+        if (!first || address + NUMALAB_GUARD_BYTES < first || address >= end + NUMALAB_GUARD_BYTES)
             continue;
         int64_t offset = (int64_t)(address - first);
         int64_t element_bytes = (int64_t)driver->arrays[i].element_bytes;
-        int64_t element = offset >= 0 ? offset / element_bytes
-                                      : -((-offset + element_bytes - 1) / element_bytes);
+        int64_t element =
+            offset >= 0 ? offset / element_bytes : -((-offset + element_bytes - 1) / element_bytes);
         return json_pack("{ss sI sI}", "array", driver->arrays[i].name, "element",
                          (json_int_t)element, "elements", (json_int_t)worker->count[i]);
     }
@@ -69,22 +102,21 @@ static void add_crash_report(json_t *object, const struct numalab_worker *worker
                             name ? json_string(name) : json_sprintf("%d", report->system_call));
     }
     if (!report->fault_has_address) return;
-    json_object_set_new(object, "address", json_sprintf("0x%llx",
-                        (unsigned long long)report->fault_address));
+    json_object_set_new(object, "address",
+                        json_sprintf("0x%llx", (unsigned long long)report->fault_address));
     json_object_set_new(object, "access",
                         report->fault_is_write < 0
                             ? json_null()
                             : json_string(report->fault_is_write ? "write" : "read"));
-    json_object_set_new(object, "place",
-                        describe_address(worker, driver, report->fault_address));
+    json_object_set_new(object, "place", describe_address(worker, driver, report->fault_address));
 }
 
 /* What was printed first, as text whatever it is. */
 static json_t *printable(const struct numalab_worker *worker)
 {
     char text[NUMALAB_KEPT_OUTPUT_BYTES];
-    size_t count = worker->printed_bytes < sizeof text ? (size_t)worker->printed_bytes
-                                                       : sizeof text;
+    size_t count =
+        worker->printed_bytes < sizeof text ? (size_t)worker->printed_bytes : sizeof text;
     for (size_t i = 0; i < count; i++) {
         unsigned char c = (unsigned char)worker->kept_output[i];
         text[i] = c == '\n' || c == '\t' || (c >= ' ' && c < 127) ? (char)c : '?';
@@ -92,35 +124,16 @@ static json_t *printable(const struct numalab_worker *worker)
     return json_stringn(text, count);
 }
 
-/* printer: the worker that has what was printed. */
-static json_t *describe_outcome(const struct numalab_worker *worker,
-                                const struct numalab_worker *printer,
-                                const struct numalab_driver *driver)
+static void add_number(json_t *object, const char *key, uint64_t number)
 {
-    static const char *const names[] = {
-        [NUMALAB_OK] = "ok",
-        [NUMALAB_CRASHED] = "crashed",
-        [NUMALAB_EXITED] = "exited",
-        [NUMALAB_TIMED_OUT] = "timed_out",
-        [NUMALAB_OUT_OF_MEMORY] = "out_of_memory",
-        [NUMALAB_TOO_MUCH_OUTPUT] = "too_much_output",
-        [NUMALAB_TOO_MANY_THREADS] = "too_many_threads",
-        [NUMALAB_NO_ARRAY] = "no_array",
-        [NUMALAB_ARRAY_GONE] = "array_gone",
-        [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
-        [NUMALAB_CANCELLED] = "cancelled",
-        [NUMALAB_KIT_ERROR] = "kit_error",
-    };
-    const struct numalab_outcome *outcome = &worker->outcome;
-    json_t *object = json_object();
-    json_object_set_new(object, "status", json_string(names[outcome->kind]));
-    json_object_set_new(object, "printed_bytes", json_integer((json_int_t)printer->printed_bytes));
-    if (printer->printed_bytes) json_object_set_new(object, "printed", printable(printer));
-    if (outcome->kind == NUMALAB_OK) return object;
+    json_object_set_new(object, key, json_integer((json_int_t)number));
+}
 
-    json_object_set_new(object, "doing", json_string(outcome->doing));
-    json_object_set_new(object, "n", json_integer((json_int_t)outcome->n));
-    if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
+/* What is known of how it ended, and is not of all. */
+static void add_cause(json_t *object, const struct numalab_worker *worker,
+                      const struct numalab_driver *driver)
+{
+    const struct numalab_outcome *outcome = &worker->outcome;
     switch (outcome->kind) {
     case NUMALAB_CRASHED:
         json_object_set_new(object, "signal", signal_name(outcome->signal_number));
@@ -132,32 +145,27 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
         break;
     case NUMALAB_TIMED_OUT:
         json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
-        if (numalab_worker_is_rank(worker))
-            json_object_set_new(object, "ranks_waiting",
-                                json_integer((json_int_t)outcome->ranks_waiting));
+        if (worker->kind == NUMALAB_RANK)
+            add_number(object, "ranks_waiting", outcome->ranks_waiting);
         if (outcome->went_on) json_object_set_new(object, "went_on", json_true());
         break;
     case NUMALAB_OUT_OF_MEMORY:
-        json_object_set_new(object, "resident_bytes",
-                            json_integer((json_int_t)outcome->resident_bytes));
-        json_object_set_new(object, "limit_bytes",
-                            json_integer((json_int_t)outcome->limit_bytes));
+        add_number(object, "resident_bytes", outcome->resident_bytes);
+        add_number(object, "limit_bytes", outcome->limit_bytes);
         break;
     case NUMALAB_TOO_MUCH_OUTPUT:
-        json_object_set_new(object, "limit_bytes",
-                            json_integer((json_int_t)outcome->limit_bytes));
+        add_number(object, "limit_bytes", outcome->limit_bytes);
         break;
     case NUMALAB_TOO_MANY_THREADS:
-        json_object_set_new(object, "threads", json_integer((json_int_t)outcome->threads));
-        json_object_set_new(object, "limit_threads",
-                            json_integer((json_int_t)outcome->most_threads));
+        add_number(object, "threads", outcome->threads);
+        add_number(object, "limit_threads", outcome->most_threads);
         break;
     case NUMALAB_KIT_ERROR:
         json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
         break;
     case NUMALAB_NO_ARRAY:
     case NUMALAB_ARRAY_GONE:
-        json_object_set_new(object, "array_bytes", json_integer((json_int_t)worker->array_bytes));
+        add_number(object, "array_bytes", worker->array_bytes);
         json_object_set_new(object, "makes_arrays", json_boolean(worker->makes_arrays));
         json_object_set_new(object, "is_map_failed", json_boolean(outcome->is_map_failed));
         break;
@@ -166,6 +174,24 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
     case NUMALAB_CANCELLED:
         break;
     }
+}
+
+/* printer: the worker that has what was printed. */
+static json_t *describe_outcome(const struct numalab_worker *worker,
+                                const struct numalab_worker *printer,
+                                const struct numalab_driver *driver)
+{
+    const struct numalab_outcome *outcome = &worker->outcome;
+    json_t *object = json_object();
+    json_object_set_new(object, "status", json_string(outcome_names[outcome->kind]));
+    add_number(object, "printed_bytes", printer->printed_bytes);
+    if (printer->printed_bytes) json_object_set_new(object, "printed", printable(printer));
+    if (outcome->kind == NUMALAB_OK) return object;
+
+    json_object_set_new(object, "doing", json_string(outcome->doing));
+    add_number(object, "n", outcome->n);
+    if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
+    add_cause(object, worker, driver);
     return object;
 }
 
@@ -177,7 +203,7 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
 
 json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver)
 {
-    const struct numalab_worker *worker = job->failed     ? job->failed
+    const struct numalab_worker *worker = job->failed       ? job->failed
                                           : job->rank_count ? &job->rank[0]
                                                             : &job->launcher; /* never started */
     /* The first rank has what any of them printed. */
@@ -228,8 +254,8 @@ json_t *numalab_record_results(const struct numalab_results *results,
         const struct numalab_mismatch *first = &results->first_wrong;
         json_object_set_new(
             object, "first_wrong",
-            json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name,
-                      "element", (json_int_t)first->element, "expected",
+            json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name, "element",
+                      (json_int_t)first->element, "expected",
                       numalab_record_number(first->expected), "found",
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));

@@ -4,11 +4,12 @@
 #define NUMALAB_MONITOR_RECORD_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-#include "job.h"
+#include "monitor/processes/job.h"
 #include "node.h"
 #include "results.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 /* A number, or "NaN", "Infinity", "-Infinity", which JSON has no numbers for. */
 json_t *numalab_record_number(double value);
@@ -30,5 +31,14 @@ json_t *numalab_record_results(const struct numalab_results *results,
 
 /* A page-by-page list of small numbers, run-length coded as [number, count]. */
 json_t *numalab_record_runs(const int *value, size_t count);
+
+/* The same of any list: of how many items from one on are the same as it, and what one says. */
+struct numalab_list {
+    const void *items;
+    size_t count;
+    bool (*is_same)(const void *items, size_t a, size_t b);
+    json_t *(*describe)(const void *items, size_t i);
+};
+json_t *numalab_record_list(const struct numalab_list *list);
 
 #endif

@@ -41,15 +41,13 @@ int numalab_results_prepare(struct numalab_worker *worker)
     return 0;
 }
 
-int numalab_results_check_before(struct numalab_worker *worker,
-                                 struct numalab_results *results)
+int numalab_results_check_before(struct numalab_worker *worker, struct numalab_results *results)
 {
     unsigned char block[65536];
     for (size_t i = 0; i < worker->array_count; i++) {
         size_t before = bytes_before(worker, i);
         if (before > sizeof block) before = sizeof block;
-        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0)
-            return -1;
+        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0) return -1;
         for (size_t k = 0; k < before && !results->wrote_before_array; k++)
             if (block[k] != BEFORE_PATTERN) {
                 results->wrote_before_array = true;
@@ -59,13 +57,32 @@ int numalab_results_check_before(struct numalab_worker *worker,
     return 0;
 }
 
-int numalab_results_compare(struct numalab_worker *worker,
-                            const struct numalab_driver *driver,
-                            const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const char *phase, size_t repetition,
+/* Keeps the first mismatch of all, in a chunk of count elements from element first on. */
+static void note_wrong(const struct numalab_worker *worker, const struct numalab_expected *expected,
+                       const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                       const void *chunk, struct numalab_results *results)
+{
+    const struct numalab_driver *driver = expected->driver;
+    if (results->wrong > 0) return;
+    results->first_wrong = *mismatch;
+    results->first_wrong_rank = worker->rank;
+    results->first_wrong_n = worker->n;
+    results->first_wrong_row =
+        driver->row_name ? driver->row_name(expected->oracle, mismatch->array, mismatch->element)
+                         : NULL;
+    if (driver->remark)
+        driver->remark(expected->oracle, mismatch, first, count, chunk,
+                       results->first_wrong_remark);
+    results->first_wrong_phase = expected->phase;
+    results->first_wrong_repetition = expected->repetition;
+}
+
+int numalab_results_compare(struct numalab_worker *worker, const struct numalab_expected *expected,
+                            size_t array, size_t first, size_t count,
                             struct numalab_results *results)
 {
     static _Alignas(64) unsigned char chunk[CHUNK_BYTES];
+    const struct numalab_driver *driver = expected->driver;
     const size_t element_bytes = driver->arrays[array].element_bytes;
     const size_t chunk_elements = CHUNK_BYTES / element_bytes;
 
@@ -79,19 +96,8 @@ int numalab_results_compare(struct numalab_worker *worker,
                                 part * element_bytes) < 0)
             return -1;
         struct numalab_mismatch mismatch = {0};
-        size_t wrong = driver->compare(oracle, array, first, part, chunk, &mismatch);
-        if (wrong > 0 && results->wrong == 0) {
-            results->first_wrong = mismatch;
-            results->first_wrong_rank = worker->rank;
-            results->first_wrong_n = worker->n;
-            results->first_wrong_row =
-                driver->row_name ? driver->row_name(oracle, array, mismatch.element) : NULL;
-            if (driver->remark)
-                driver->remark(oracle, &mismatch, first, part, chunk,
-                               results->first_wrong_remark);
-            results->first_wrong_phase = phase;
-            results->first_wrong_repetition = repetition;
-        }
+        size_t wrong = driver->compare(expected->oracle, array, first, part, chunk, &mismatch);
+        if (wrong > 0) note_wrong(worker, expected, &mismatch, first, part, chunk, results);
         results->wrong += wrong;
         results->checked += part;
         first += part;
@@ -100,33 +106,19 @@ int numalab_results_compare(struct numalab_worker *worker,
     return 0;
 }
 
-int numalab_results_compare_all(struct numalab_worker *worker,
-                                const struct numalab_driver *driver,
-                                const struct numalab_oracle *oracle, const char *phase,
-                                size_t repetition, struct numalab_results *results)
-{
-    for (size_t array = 0; array < driver->array_count; array++)
-        if (numalab_results_compare(worker, driver, oracle, array, 0, worker->count[array],
-                                    phase, repetition, results) < 0)
-            return -1;
-    return 0;
-}
-
 int numalab_results_change_inputs(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle,
-                                  struct numalab_random *random,
+                                  struct numalab_oracle *oracle, struct numalab_random *random,
                                   struct numalab_change changes[NUMALAB_CHANGES])
 {
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
         struct numalab_change *change = &changes[i];
-        int error = driver->change(oracle, numalab_random_next(random),
-                                   numalab_random_next(random), change);
+        int error = driver->change(oracle, numalab_random_next(random), numalab_random_next(random),
+                                   change);
         if (error < 0) return numalab_worker_kit_error(worker, "change the inputs", error);
         size_t element_bytes = driver->arrays[change->array].element_bytes;
         if (numalab_worker_write(worker,
-                                 worker->address[change->array] +
-                                     change->element * element_bytes,
+                                 worker->address[change->array] + change->element * element_bytes,
                                  change->value, element_bytes) < 0)
             return -1;
     }
@@ -134,49 +126,41 @@ int numalab_results_change_inputs(struct numalab_worker *worker,
 }
 
 /* Compares the page of every array that holds an element. */
-static int compare_page(struct numalab_worker *worker, const struct numalab_driver *driver,
-                        const struct numalab_oracle *oracle, size_t element,
-                        const char *phase, size_t repetition,
-                        struct numalab_results *results)
+static int compare_page(struct numalab_worker *worker, const struct numalab_expected *expected,
+                        size_t element, struct numalab_results *results)
 {
-    for (size_t array = 0; array < driver->array_count; array++) {
+    for (size_t array = 0; array < expected->driver->array_count; array++) {
         size_t per_page =
-            (size_t)sysconf(_SC_PAGESIZE) / driver->arrays[array].element_bytes;
+            (size_t)sysconf(_SC_PAGESIZE) / expected->driver->arrays[array].element_bytes;
         size_t first = element / per_page * per_page;
         if (first >= worker->count[array]) continue;
         size_t count = worker->count[array] - first;
         if (count > per_page) count = per_page;
-        if (numalab_results_compare(worker, driver, oracle, array, first, count, phase,
-                                    repetition, results) < 0)
-            return -1;
+        if (numalab_results_compare(worker, expected, array, first, count, results) < 0) return -1;
     }
     return 0;
 }
 
 int numalab_results_spot_check(struct numalab_worker *worker,
-                               const struct numalab_driver *driver,
-                               const struct numalab_oracle *oracle,
+                               const struct numalab_expected *expected,
                                struct numalab_random *random,
                                const struct numalab_change changes[NUMALAB_CHANGES],
-                               const char *phase, size_t repetition,
                                struct numalab_results *results)
 {
     for (size_t i = 0; i < NUMALAB_CHANGES; i++)
-        if (compare_page(worker, driver, oracle, changes[i].element, phase, repetition,
-                         results) < 0)
-            return -1;
+        if (compare_page(worker, expected, changes[i].element, results) < 0) return -1;
     size_t most = 0;
-    for (size_t array = 0; array < driver->array_count; array++) {
-        if (worker->count[array] > most) most = worker->count[array];
+    for (size_t array = 0; array < expected->driver->array_count; array++) {
+        const size_t count = worker->count[array];
+        if (count > most) most = count;
         /* A single result is nobody's random page. */
         if (worker->bytes[array] < (size_t)sysconf(_SC_PAGESIZE) &&
-            numalab_results_compare(worker, driver, oracle, array, 0, worker->count[array],
-                                    phase, repetition, results) < 0)
+            numalab_results_compare(worker, expected, array, 0, count, results) < 0)
             return -1;
     }
-    for (size_t i = 0; most && i < NUMALAB_RANDOM_PAGES; i++)
-        if (compare_page(worker, driver, oracle, (size_t)(numalab_random_next(random) % most),
-                         phase, repetition, results) < 0)
-            return -1;
+    for (size_t i = 0; most && i < NUMALAB_RANDOM_PAGES; i++) {
+        const size_t element = (size_t)(numalab_random_next(random) % most);
+        if (compare_page(worker, expected, element, results) < 0) return -1;
+    }
     return 0;
 }

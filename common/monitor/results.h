@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "random.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 /* What comparing has found so far. */
 struct numalab_results {
@@ -14,13 +14,13 @@ struct numalab_results {
     uint64_t wrong;
     struct numalab_mismatch first_wrong; /* if wrong > 0 */
     size_t first_wrong_rank, first_wrong_n;
-    const char *first_wrong_row; /* its name; NULL: none */
+    const char *first_wrong_row;                   /* its name; NULL: none */
     char first_wrong_remark[NUMALAB_REMARK_BYTES]; /* may be empty */
     const char *first_wrong_phase;
-    size_t first_wrong_repetition; /* compute phases done before, from 0 */
+    size_t first_wrong_repetition;          /* compute phases done before, from 0 */
     uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */
-    bool wrote_before_array;       /* memory before an array was changed ... */
-    size_t damaged_array;          /* ... this one */
+    bool wrote_before_array;                /* memory before an array was changed ... */
+    size_t damaged_array;                   /* ... this one */
 };
 
 /* Fills the arrays with bytes 0xff (NaN for floating point) and the unused
@@ -28,21 +28,20 @@ struct numalab_results {
 int numalab_results_prepare(struct numalab_worker *worker);
 
 /* Looks whether that pattern is still there. */
-int numalab_results_check_before(struct numalab_worker *worker,
-                                 struct numalab_results *results);
+int numalab_results_check_before(struct numalab_worker *worker, struct numalab_results *results);
+
+/* What the arrays should hold, and since when. */
+struct numalab_expected {
+    const struct numalab_driver *driver;
+    struct numalab_oracle *oracle; /* of a job the whole one; of a worker as its rank sees it */
+    const char *phase;             /* that has run last */
+    size_t repetition;             /* compute phases done before, from 0 */
+};
 
 /* Compares count elements of one array from element first on. */
-int numalab_results_compare(struct numalab_worker *worker,
-                            const struct numalab_driver *driver,
-                            const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const char *phase, size_t repetition,
+int numalab_results_compare(struct numalab_worker *worker, const struct numalab_expected *expected,
+                            size_t array, size_t first, size_t count,
                             struct numalab_results *results);
-
-/* Compares every element of every array. */
-int numalab_results_compare_all(struct numalab_worker *worker,
-                                const struct numalab_driver *driver,
-                                const struct numalab_oracle *oracle, const char *phase,
-                                size_t repetition, struct numalab_results *results);
 
 enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
 
@@ -50,18 +49,15 @@ enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
  * the oracle; changes[] says which. */
 int numalab_results_change_inputs(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle,
-                                  struct numalab_random *random,
+                                  struct numalab_oracle *oracle, struct numalab_random *random,
                                   struct numalab_change changes[NUMALAB_CHANGES]);
 
 /* Compares the pages (of every array) that hold those changes, and
  * NUMALAB_RANDOM_PAGES random ones. */
 int numalab_results_spot_check(struct numalab_worker *worker,
-                               const struct numalab_driver *driver,
-                               const struct numalab_oracle *oracle,
+                               const struct numalab_expected *expected,
                                struct numalab_random *random,
                                const struct numalab_change changes[NUMALAB_CHANGES],
-                               const char *phase, size_t repetition,
                                struct numalab_results *results);
 
 #endif

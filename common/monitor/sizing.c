@@ -4,12 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    MIN_PAGES_PER_PLACE = 40,
-    MIN_PAGES_PER_THREAD = 8,
-    MAX_TRACED_PAGES = 16384,
-    QUICK_TRACED_PAGES = 2048
-};
+#include "traced_pages.h"
+
+enum { MIN_PAGES_PER_PLACE = 40, MIN_PAGES_PER_THREAD = 8, QUICK_TRACED_PAGES = 2048 };
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
 
 int numalab_size_parse(const char *name, enum numalab_size *size)
@@ -29,8 +26,7 @@ static size_t share_unit(const struct numalab_driver *driver, size_t thread_coun
 {
     size_t smallest = NUMALAB_MAX_ELEMENT_BYTES;
     for (size_t i = 0; i < driver->array_count; i++)
-        if (driver->arrays[i].element_bytes < smallest)
-            smallest = driver->arrays[i].element_bytes;
+        if (driver->arrays[i].element_bytes < smallest) smallest = driver->arrays[i].element_bytes;
     return (size_t)sysconf(_SC_PAGESIZE) / smallest * thread_count;
 }
 
@@ -64,11 +60,11 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
 
 size_t numalab_traced_pages(enum numalab_size size)
 {
-    return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : MAX_TRACED_PAGES;
+    return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : NUMALAB_MOST_TRACED_PAGES;
 }
 
-size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
-                        size_t thread_count, size_t numa_node_count)
+size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages, size_t thread_count,
+                        size_t numa_node_count)
 {
     if (driver->few_pages_n && pages < QUICK_TRACED_PAGES && numa_node_count > 1)
         return driver->few_pages_n;
@@ -76,7 +72,7 @@ size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
     const size_t unit = share_unit(driver, thread_count);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;
-    const size_t most = MAX_TRACED_PAGES / pages_per_unit;
+    const size_t most = NUMALAB_MOST_TRACED_PAGES / pages_per_unit;
 
     /* A page at the border of two shares must not weigh much; between threads of one
      * NUMA node of several there is no border. */

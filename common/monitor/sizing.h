@@ -27,10 +27,10 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
 /* Pages of all arrays together that page evidence looks at: 16,384, quick 2,048. */
 size_t numalab_traced_pages(enum numalab_size size);
 
-/* Problem size for page evidence: the driver's, or so many pages in all, in equal whole-page shares. Where
- * a few threads, or with several NUMA nodes a few nodes, share few pages, it is more: 40
- * pages of each array for each of them, up to 16,384 in all. */
-size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages,
-                        size_t thread_count, size_t numa_node_count);
+/* Problem size for page evidence: the driver's, or so many pages in all, in equal whole-page
+ * shares. Where a few threads, or with several NUMA nodes a few nodes, share few pages, it is more:
+ * 40 pages of each array for each of them, up to 16,384 in all. */
+size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages, size_t thread_count,
+                        size_t numa_node_count);
 
 #endif

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc.h"
+
 static void read_stat(pid_t pid, struct numalab_thread *thread)
 {
-    char path[96], line[1024];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)thread->id);
-    FILE *file = fopen(path, "re");
+    char line[1024];
+    FILE *file = numalab_proc_open_thread(pid, thread->id, "stat");
     if (!file) return;
     if (fgets(line, sizeof line, file)) {
         /* Field 2 is a name in brackets that may hold anything; field 3 follows
@@ -38,10 +39,9 @@ static pid_t last_number(const char *line)
 
 static void read_status(pid_t pid, struct numalab_thread *thread)
 {
-    char path[96], *line = NULL;
+    char *line = NULL;
     size_t room = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread->id);
-    FILE *file = fopen(path, "re");
+    FILE *file = numalab_proc_open_thread(pid, thread->id, "status");
     if (!file) return;
     static const char key[] = "Cpus_allowed_list:", own_key[] = "NSpid:";
     while (getline(&line, &room, file) > 0)
@@ -51,8 +51,8 @@ static void read_status(pid_t pid, struct numalab_thread *thread)
             line[strcspn(line, "\n")] = '\0';
             thread->allowed = hwloc_bitmap_alloc();
             if (thread->allowed)
-                hwloc_bitmap_list_sscanf(thread->allowed,
-                                         line + sizeof key - 1 + strspn(line + sizeof key - 1, " \t"));
+                hwloc_bitmap_list_sscanf(thread->allowed, line + sizeof key - 1 +
+                                                              strspn(line + sizeof key - 1, " \t"));
             break;
         }
     free(line);
@@ -61,11 +61,9 @@ static void read_status(pid_t pid, struct numalab_thread *thread)
 
 static void read_schedstat(pid_t pid, pid_t id, double *cpu_s, double *waiting_s)
 {
-    char path[96];
     unsigned long long on_cpu_ns = 0, waiting_ns = 0;
     *cpu_s = *waiting_s = 0.0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)id);
-    FILE *file = fopen(path, "re");
+    FILE *file = numalab_proc_open_thread(pid, id, "schedstat");
     if (!file) return;
     if (fscanf(file, "%llu %llu", &on_cpu_ns, &waiting_ns) == 2) {
         *cpu_s = 1e-9 * (double)on_cpu_ns;
@@ -84,9 +82,8 @@ double numalab_threads_cpu_s(pid_t pid, pid_t id)
 /* State of a thread as /proc shows it, 'X' if it has ended. */
 static char state_of(pid_t pid, pid_t id)
 {
-    char path[96], line[1024], state = 'X';
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)id);
-    FILE *file = fopen(path, "re");
+    char line[1024], state = 'X';
+    FILE *file = numalab_proc_open_thread(pid, id, "stat");
     if (!file) return state;
     if (fgets(line, sizeof line, file)) {
         const char *name_end = strrchr(line, ')');
@@ -145,8 +142,7 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
         read_schedstat(pid, id, &thread->cpu_s, &thread->waiting_s);
     }
     closedir(folder);
-    if (threads->count)
-        qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
+    if (threads->count) qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
     return 0;
 }
 
@@ -218,8 +214,7 @@ json_t *numalab_threads_describe(const struct numalab_threads *threads,
             list, json_pack("{si so si si si si}", "thread", (int)i, "allowed_pus", allowed,
                             "last_pu", thread->last_pu, "core",
                             known ? numalab_core_of_pus(node, thread->allowed) : -1, "package",
-                            known ? numalab_package_of_pus(node, thread->allowed) : -1,
-                            "numa_node",
+                            known ? numalab_package_of_pus(node, thread->allowed) : -1, "numa_node",
                             known ? numalab_node_of_pus(node, thread->allowed) : -1));
     }
     return list;

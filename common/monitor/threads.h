@@ -12,7 +12,7 @@
 
 struct numalab_thread {
     pid_t id;
-    pid_t own_id; /* as the worker knows it: in a sandbox another */
+    pid_t own_id;         /* as the worker knows it: in a sandbox another */
     uint32_t id_distance; /* from the main thread's; ids before it come last */
     unsigned long long start_ticks;
     hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record.h"
+
 /* Each thread that faults gets a small number, in order of appearance. */
 enum { MAX_THREADS = 2048, WORD_BITS = 64 };
 
@@ -29,7 +31,7 @@ static const double arrival_s = 20e-3;
 static const double holding_s = 3.0;
 
 struct page_record {
-    int first_writer; /* thread number here, or -1 */
+    int first_writer;                        /* thread number here, or -1 */
     uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit a thread number here */
 };
 
@@ -71,9 +73,39 @@ struct numalab_touch_map {
     size_t pending_count, pending_room;
     double phase_start_s;
     bool is_holding_over; /* too much of the phase has gone into it */
-    double hold_until_s; /* start of a phase: let every thread arrive */
+    double hold_until_s;  /* start of a phase: let every thread arrive */
     bool has_arrival;
 };
+
+static const char *const order_names[] = {[NUMALAB_ORDER_NATURAL] = "natural",
+                                          [NUMALAB_ORDER_ASCENDING] = "ascending",
+                                          [NUMALAB_ORDER_DESCENDING] = "descending"};
+static const char *const method_names[] = {
+    [NUMALAB_TOUCH_USERFAULTFD] = "userfaultfd", [NUMALAB_TOUCH_IN_PROCESS] = "in_process"};
+
+/* Number of a name in a list, or -EINVAL. */
+static int position(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return (int)i;
+    return -EINVAL;
+}
+
+int numalab_touch_order_parse(const char *name, enum numalab_touch_order *order)
+{
+    const int found = position(order_names, sizeof order_names / sizeof *order_names, name);
+    if (found < 0) return found;
+    *order = (enum numalab_touch_order)found;
+    return 0;
+}
+
+int numalab_touch_method_parse(const char *name, enum numalab_touch_method *method)
+{
+    const int found = position(method_names, sizeof method_names / sizeof *method_names, name);
+    if (found < 0) return found;
+    *method = (enum numalab_touch_method)found;
+    return 0;
+}
 
 /* ---- what has been seen ---------------------------------------------------- */
 
@@ -104,8 +136,7 @@ static void note_access(struct numalab_touch_map *map, uint64_t address, size_t 
     struct page_record *page = page_at(map, address);
     if (!page) return;
     if (is_write && page->first_writer < 0) page->first_writer = (int)thread;
-    if (map->in_compute)
-        page->users[thread / WORD_BITS] |= (uint64_t)1 << (thread % WORD_BITS);
+    if (map->in_compute) page->users[thread / WORD_BITS] |= (uint64_t)1 << (thread % WORD_BITS);
 }
 
 /* ---- answering page faults ------------------------------------------------- */
@@ -118,8 +149,7 @@ static int wake(struct numalab_touch_map *map, uint64_t page_address)
 
 static int answer(struct numalab_touch_map *map, const struct pending_fault *fault)
 {
-    const bool is_write =
-        fault->flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP);
+    const bool is_write = fault->flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP);
     const struct uffdio_range range = {.start = fault->page_address, .len = map->page_bytes};
     int failed;
 
@@ -131,9 +161,8 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
         struct uffdio_continue map_it = {.range = range};
         failed = ioctl(map->fd, UFFDIO_CONTINUE, &map_it) < 0;
     } else {
-        struct uffdio_copy zero = {.dst = range.start,
-                                   .src = (uint64_t)(uintptr_t)map->zero_page,
-                                   .len = range.len};
+        struct uffdio_copy zero = {
+            .dst = range.start, .src = (uint64_t)(uintptr_t)map->zero_page, .len = range.len};
         if (!is_write && !map->in_compute && map->sees_write_after_read)
             zero.mode = UFFDIO_COPY_MODE_WP;
         failed = ioctl(map->fd, UFFDIO_COPY, &zero) < 0;
@@ -155,8 +184,7 @@ static bool goes_first(const struct numalab_touch_map *map, size_t a, size_t b)
 }
 
 /* Until when the fault has to wait for threads that go before its own. */
-static double held_until_s(const struct numalab_touch_map *map,
-                           const struct pending_fault *fault)
+static double held_until_s(const struct numalab_touch_map *map, const struct pending_fault *fault)
 {
     if (map->order == NUMALAB_ORDER_NATURAL || map->is_holding_over) return 0.0;
     double until_s = map->hold_until_s;
@@ -285,7 +313,7 @@ static int enable(struct numalab_touch_map *map)
             UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
         UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM
 #else
-            0
+        0
 #endif
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
@@ -302,8 +330,7 @@ static int register_arrays(struct numalab_touch_map *map, uint64_t mode)
 {
     for (size_t i = 0; i < map->array_count; i++) {
         struct uffdio_register range = {
-            .range = {.start = map->array[i].address, .len = map->array[i].bytes},
-            .mode = mode};
+            .range = {.start = map->array[i].address, .len = map->array[i].bytes}, .mode = mode};
         if (ioctl(map->fd, UFFDIO_REGISTER, &range) < 0) return -errno;
     }
     return 0;
@@ -312,8 +339,7 @@ static int register_arrays(struct numalab_touch_map *map, uint64_t mode)
 static void unregister_arrays(struct numalab_touch_map *map)
 {
     for (size_t i = 0; i < map->array_count; i++) {
-        struct uffdio_range range = {.start = map->array[i].address,
-                                     .len = map->array[i].bytes};
+        struct uffdio_range range = {.start = map->array[i].address, .len = map->array[i].bytes};
         ioctl(map->fd, UFFDIO_UNREGISTER, &range);
     }
 }
@@ -387,8 +413,8 @@ struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
 
 /* ---- the in-process way -------------------------------------------------------- */
 
-static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *worker,
-                         uint64_t log, uint64_t count)
+static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *worker, uint64_t log,
+                         uint64_t count)
 {
     struct numalab_trap_entry entry[1024];
     const uint64_t block = sizeof entry / sizeof entry[0];
@@ -412,8 +438,7 @@ static int run_trapped(struct numalab_touch_map *map, struct numalab_worker *wor
                        const char *phase)
 {
     struct numalab_message armed, disarmed;
-    if (numalab_worker_ask(worker,
-                           map->in_compute ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
+    if (numalab_worker_ask(worker, map->in_compute ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
                            &armed, NULL) < 0)
         return -1;
     if (armed.error < 0) return numalab_worker_kit_error(worker, "trap page faults", armed.error);
@@ -428,8 +453,8 @@ static int run_trapped(struct numalab_touch_map *map, struct numalab_worker *wor
 static int run_watched(struct numalab_touch_map *map, struct numalab_worker *worker,
                        const char *phase, uint64_t mode)
 {
-    struct numalab_watch watch = {.fd = map->fd, .serve = serve_faults,
-                                  .timeout_ms = until_next_answer_ms, .context = map};
+    struct numalab_watch watch = {
+        .fd = map->fd, .serve = serve_faults, .timeout_ms = until_next_answer_ms, .context = map};
     int error = register_arrays(map, mode);
     if (error < 0) return numalab_worker_kit_error(worker, "watch the pages", error);
     map->pending_count = 0;
@@ -441,8 +466,8 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     return failed;
 }
 
-int numalab_touch_map_run_initialize(struct numalab_touch_map *map,
-                                     struct numalab_worker *worker, const char *phase)
+int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numalab_worker *worker,
+                                     const char *phase)
 {
     map->in_compute = false;
     if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
@@ -451,8 +476,8 @@ int numalab_touch_map_run_initialize(struct numalab_touch_map *map,
                            (map->sees_write_after_read ? UFFDIO_REGISTER_MODE_WP : 0u));
 }
 
-int numalab_touch_map_run_compute(struct numalab_touch_map *map,
-                                  struct numalab_worker *worker, const char *phase)
+int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
+                                  const char *phase)
 {
     struct numalab_message reply;
     map->in_compute = true;
@@ -465,50 +490,58 @@ int numalab_touch_map_run_compute(struct numalab_touch_map *map,
 
 /* ---- what a record says ----------------------------------------------------------- */
 
-static json_t *user_list(const struct numalab_touch_map *map, const struct page_record *page,
-                         const int *number)
+/* The pages of an array, and what their threads are called in a record. */
+struct described_pages {
+    const struct numalab_touch_map *map;
+    const struct page_record *page;
+    const int *number; /* of each thread number here */
+};
+
+static bool has_same_writer(const void *pages, size_t a, size_t b)
 {
+    const struct described_pages *described = pages;
+    return described->page[a].first_writer == described->page[b].first_writer;
+}
+
+static json_t *describe_writer(const void *pages, size_t i)
+{
+    const struct described_pages *described = pages;
+    const int writer = described->page[i].first_writer;
+    return json_integer(writer < 0 ? -1 : described->number[writer]);
+}
+
+static bool has_same_users(const void *pages, size_t a, size_t b)
+{
+    const struct described_pages *described = pages;
+    const struct page_record *page = described->page;
+    return memcmp(page[a].users, page[b].users, sizeof page[a].users) == 0;
+}
+
+static json_t *describe_users(const void *pages, size_t i)
+{
+    const struct described_pages *described = pages;
+    const uint64_t *users = described->page[i].users;
     json_t *list = json_array();
-    for (size_t i = 0; i < map->thread_count; i++)
-        if (page->users[i / WORD_BITS] >> (i % WORD_BITS) & 1)
-            json_array_append_new(list, json_integer(number[i]));
+    for (size_t thread = 0; thread < described->map->thread_count; thread++)
+        if (users[thread / WORD_BITS] >> (thread % WORD_BITS) & 1)
+            json_array_append_new(list, json_integer(described->number[thread]));
     return list;
 }
 
-static bool same_users(const struct page_record *a, const struct page_record *b)
+static json_t *describe_array(const struct numalab_touch_map *map, const struct traced_array *array,
+                              const int *number)
 {
-    return memcmp(a->users, b->users, sizeof a->users) == 0;
-}
-
-static json_t *describe_array(const struct numalab_touch_map *map,
-                              const struct traced_array *array, const int *number)
-{
-    json_t *writers = json_array(), *users = json_array();
-    for (size_t first = 0, next; first < array->page_count; first = next) {
-        for (next = first + 1; next < array->page_count &&
-                               array->page[next].first_writer == array->page[first].first_writer;)
-            next++;
-        int writer = array->page[first].first_writer;
-        json_array_append_new(writers, json_pack("[iI]", writer < 0 ? -1 : number[writer],
-                                                 (json_int_t)(next - first)));
-    }
-    for (size_t first = 0, next; first < array->page_count; first = next) {
-        for (next = first + 1; next < array->page_count &&
-                               same_users(&array->page[next], &array->page[first]);)
-            next++;
-        json_array_append_new(
-            users, json_pack("[oI]", user_list(map, &array->page[first], number),
-                             (json_int_t)(next - first)));
-    }
-    return json_pack("{ss so so}", "array", array->name, "first_writer", writers, "users",
-                     users);
+    const struct described_pages pages = {map, array->page, number};
+    const struct numalab_list writers = {&pages, array->page_count, has_same_writer,
+                                         describe_writer};
+    const struct numalab_list users = {&pages, array->page_count, has_same_users, describe_users};
+    return json_pack("{ss so so}", "array", array->name, "first_writer",
+                     numalab_record_list(&writers), "users", numalab_record_list(&users));
 }
 
 json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
                                    const struct numalab_threads *threads)
 {
-    static const char *const orders[] = {"natural", "ascending", "descending"};
-    static const char *const methods[] = {"userfaultfd", "in_process"};
     int number[MAX_THREADS];
 
     /* Threads that have ended get numbers after those that are still there. */
@@ -526,12 +559,11 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
 #else
     const bool trap_tells = false;
 #endif
-    return json_pack("{ss ss sb so}", "method", methods[map->method], "order",
-                     orders[map->order], "sees_write_after_read",
-                     (int)(map->method == NUMALAB_TOUCH_IN_PROCESS
-                               ? trap_tells
-                               : map->sees_write_after_read),
-                     "arrays", arrays);
+    return json_pack(
+        "{ss ss sb so}", "method", method_names[map->method], "order", order_names[map->order],
+        "sees_write_after_read",
+        (int)(map->method == NUMALAB_TOUCH_IN_PROCESS ? trap_tells : map->sees_write_after_read),
+        "arrays", arrays);
 }
 
 /* ---- probe --------------------------------------------------------------------- */
@@ -554,10 +586,9 @@ int numalab_touch_map_probe(void)
     }
     if (error == 0) error = enable(&map);
     if (error == 0) {
-        map.array[0] = (struct traced_array){.address = (uint64_t)(uintptr_t)memory,
-                                             .bytes = map.page_bytes};
-        error = register_arrays(&map,
-                                UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+        map.array[0] =
+            (struct traced_array){.address = (uint64_t)(uintptr_t)memory, .bytes = map.page_bytes};
+        error = register_arrays(&map, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
     }
     if (memory != MAP_FAILED) munmap(memory, map.page_bytes);
     if (file >= 0) close(file);

@@ -19,7 +19,7 @@
 #include <jansson.h>
 
 #include "threads.h"
-#include "worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 enum numalab_touch_order {
     NUMALAB_ORDER_NATURAL,   /* faults are answered as they come */
@@ -27,10 +27,12 @@ enum numalab_touch_order {
     NUMALAB_ORDER_DESCENDING /* threads created late go first */
 };
 
-enum numalab_touch_method {
-    NUMALAB_TOUCH_USERFAULTFD, /* "userfaultfd" */
-    NUMALAB_TOUCH_IN_PROCESS   /* "in_process" */
-};
+enum numalab_touch_method { NUMALAB_TOUCH_USERFAULTFD, NUMALAB_TOUCH_IN_PROCESS };
+
+/* Of "natural", "ascending" or "descending", and of "userfaultfd" or "in_process". Each returns 0,
+ * or -EINVAL for another name. */
+int numalab_touch_order_parse(const char *name, enum numalab_touch_order *order);
+int numalab_touch_method_parse(const char *name, enum numalab_touch_method *method);
 
 struct numalab_touch_map;
 
@@ -46,13 +48,13 @@ void numalab_touch_map_close(struct numalab_touch_map *map);
 
 /* Runs the phase that initialises, recording first writes. Returns 0, or -1 with
  * worker->outcome set. */
-int numalab_touch_map_run_initialize(struct numalab_touch_map *map,
-                                     struct numalab_worker *worker, const char *phase);
+int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numalab_worker *worker,
+                                     const char *phase);
 
 /* Runs the phase that computes, recording who uses each page; repeated runs are
  * united. Returns as above. */
-int numalab_touch_map_run_compute(struct numalab_touch_map *map,
-                                  struct numalab_worker *worker, const char *phase);
+int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
+                                  const char *phase);
 
 /* What a record says: method, order, and for each array run-length codes of the
  * first writer's number (-1: nobody) and of the set of users. threads: the

@@ -32,8 +32,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     (void)phase;
 }
 
-static int change(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     change->array = 0;
     change->element = (size_t)(random_position % oracle->n);
@@ -41,8 +41,8 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position,
     return 0;
 }
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found, struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)array;

@@ -66,8 +66,8 @@ static void grow(size_t n, void **arrays)
     (void)n;
     (void)arrays;
     for (int i = 0; i < 16; i++) {
-        void *block = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *block =
+            mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (block != MAP_FAILED) memset(block, 1, 16 << 20);
     }
     for (;;) pause();
@@ -139,8 +139,8 @@ static void ask_absurdly(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
-    void *block = mmap(NULL, (size_t)1 << 40, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *block =
+        mmap(NULL, (size_t)1 << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     _exit(block == MAP_FAILED ? 0 : 1);
 }
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "monitor/job.h"
+#include "monitor/processes/job.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "monitor/processes/environment.h"
 #include "monitor/threads.h"
 
 static int failures;
@@ -70,16 +71,26 @@ static const struct numalab_array arrays[] = {{"x", sizeof(double)}};
 static const struct numalab_driver uneven = {
     .lab = "tests", .arrays = arrays, .array_count = 1, .count = count};
 
-static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
+/* set: a variable that the ranks find in their environment, or NULL. */
+static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, const char *set)
 {
     char count[8];
+    struct numalab_variables variables = {0};
+    struct numalab_limits own_limits = limits;
+    if (set) numalab_variables_set(&variables, set, "1");
+    own_limits.variables = &variables;
     snprintf(count, sizeof count, "%zu", ranks);
     const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
-    return numalab_job_start(job, command, ranks, &limits, cancel_fd) < 0 ||
+    return numalab_job_start(job, command, ranks, &own_limits, cancel_fd) < 0 ||
                    numalab_job_run(job, "start") < 0 ||
                    numalab_job_allocate(job, N, &uneven, NUMALAB_ANONYMOUS) < 0
                ? -1
                : 0;
+}
+
+static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
+{
+    return start_job_with(job, ranks, cancel_fd, NULL);
 }
 
 /* All ranks and what started them are gone, and so is what they had in shared memory. */
@@ -107,10 +118,10 @@ static void test_ring(size_t ranks)
         const pid_t pid = job.rank[i].pid;
         EXPECT(numalab_threads_is_stopped(pid, pid));
         EXPECT(job.rank[i].n == N && job.rank[i].count[0] == N + i);
-        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) == 0);
-        EXPECT(numalab_worker_read(&job.rank[i],
-                                   job.rank[i].address[0] + (N + i - 1) * sizeof last, &last,
-                                   sizeof last) == 0);
+        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) ==
+               0);
+        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0] + (N + i - 1) * sizeof last,
+                                   &last, sizeof last) == 0);
         EXPECT(first == (double)((i + ranks - 1) % ranks) && last == first);
     }
     EXPECT(numalab_job_continue(&job) == 0);
@@ -151,7 +162,8 @@ static void test_ends(void)
     size_t rank;
     struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.ranks_waiting == 3);
-    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s && !outcome.went_on);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && outcome.limit_s == deadlock_limit_s &&
+           !outcome.went_on);
 
     outcome = after("one_crashes", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);
@@ -194,9 +206,7 @@ static void test_synchronous_sends(void)
     EXPECT(numalab_job_run(&job, "head_to_head") == 0);
     numalab_job_free(&job);
 
-    setenv(NUMALAB_SYNCHRONOUS_VARIABLE, "1", 1);
-    EXPECT(start_job(&job, 2, -1) == 0);
-    unsetenv(NUMALAB_SYNCHRONOUS_VARIABLE);
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_SYNCHRONOUS_VARIABLE) == 0);
     EXPECT(numalab_job_run(&job, "ring") == 0);
     job.rank[0].limits.phase_s = deadlock_limit_s;
     EXPECT(numalab_job_run(&job, "head_to_head") < 0);
@@ -250,9 +260,7 @@ static void test_notes(void)
     }
     numalab_job_free(&job);
 
-    setenv(NUMALAB_LESS_SUPPORT_VARIABLE, "1", 1);
-    EXPECT(start_job(&job, 1, -1) == 0);
-    unsetenv(NUMALAB_LESS_SUPPORT_VARIABLE);
+    EXPECT(start_job_with(&job, 1, -1, NUMALAB_LESS_SUPPORT_VARIABLE) == 0);
     const struct numalab_rank_notes notes = notes_of(&job.rank[0]);
     EXPECT(notes.asked == SERIALIZED && notes.provided == FUNNELED && notes.answer == 0);
     numalab_job_free(&job);

@@ -14,8 +14,8 @@ enum { HUGE = 2 << 20, TABLE = 4 * HUGE };
 /* Address of bytes of fresh memory that begin at a multiple of 2 MiB; NULL if refused. */
 static char *map_aligned(size_t bytes)
 {
-    char *mapping = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *mapping =
+        mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return NULL;
     return mapping + (HUGE - (uintptr_t)mapping % HUGE) % HUGE;
 }
@@ -24,6 +24,7 @@ int main(void)
 {
     struct numalab_memory before, mapped, touched, gone;
     struct numalab_huge_pages huge = {1, 1};
+    uint64_t tables_before, tables_after;
 
     EXPECT(numalab_memory_read(getpid(), &before) == 0);
     char *table = map_aligned(TABLE);
@@ -33,8 +34,14 @@ int main(void)
     EXPECT(mapped.address_space_bytes >= before.address_space_bytes + TABLE);
     EXPECT(mapped.resident_bytes < before.resident_bytes + HUGE);
 
-    /* Small pages: one fault each, nothing on huge pages. */
+    /* Small pages: one fault each, 8 bytes of page table each, nothing on huge pages. */
+    EXPECT(numalab_memory_page_tables(getpid(), &tables_before) == 0 && tables_before > 0);
     memset(table, 1, TABLE);
+    EXPECT(numalab_memory_page_tables(getpid(), &tables_after) == 0);
+    const uint64_t entries_bytes = TABLE / (uint64_t)sysconf(_SC_PAGESIZE) * 8;
+    EXPECT(tables_after >= tables_before + entries_bytes);
+    EXPECT(tables_after <= tables_before + 2 * entries_bytes); /* a sanitizer has some, too */
+    EXPECT(numalab_memory_page_tables(-1, &tables_after) < 0);
     EXPECT(numalab_memory_read(getpid(), &touched) == 0);
     EXPECT(touched.resident_bytes >= mapped.resident_bytes + TABLE);
     EXPECT(touched.page_faults >= mapped.page_faults + TABLE / (uint64_t)sysconf(_SC_PAGESIZE));

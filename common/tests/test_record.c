@@ -26,13 +26,15 @@ int main(void)
     expect_text(numalab_record_number(0.5), "0.5");
 
     /* A crash in the guard behind an array is told as an element of it. */
-    struct numalab_worker worker = {.n = 10, .array_count = 1, .count = {10}, .bytes = {80},
-                                    .address = {0x10000000}};
+    struct numalab_worker worker = {
+        .n = 10, .array_count = 1, .count = {10}, .bytes = {80}, .address = {0x10000000}};
     worker.outcome = (struct numalab_outcome){
-        .kind = NUMALAB_CRASHED, .doing = "compute", .n = 10, .signal_number = 11,
+        .kind = NUMALAB_CRASHED,
+        .doing = "compute",
+        .n = 10,
+        .signal_number = 11,
         .has_report = true,
-        .report = {.fault_address = 0x10000000 + 88, .fault_is_write = 1,
-                   .fault_has_address = 1}};
+        .report = {.fault_address = 0x10000000 + 88, .fault_is_write = 1, .fault_has_address = 1}};
     memcpy(worker.kept_output, "a\x80z\n", 4);
     worker.printed_bytes = 4;
     expect_text(numalab_record_outcome(&worker, numalab_drivers[0]),
@@ -42,8 +44,7 @@ int main(void)
                 "\"place\":{\"array\":\"x\",\"element\":11,\"elements\":10}}");
     worker.outcome.report.fault_address = 0x10000000 - 4;
     json_t *outcome = numalab_record_outcome(&worker, numalab_drivers[0]);
-    EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) ==
-           -1);
+    EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) == -1);
     json_decref(outcome);
 
     static const struct numalab_array two[] = {{"p", 8}, {"q", 8}};
@@ -52,5 +53,5 @@ int main(void)
         .checked = 9, .wrote_before_array = true, .damaged_array = 1};
     expect_text(numalab_record_results(&results, &driver),
                 "{\"checked\":9,\"wrong\":0,\"wrote_before_array\":\"q\"}");
-    return failures;
+    return failures > 0;
 }

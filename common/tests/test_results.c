@@ -12,8 +12,8 @@ enum { N = 100000 };
 static size_t compared[2 * NUMALAB_CHANGES + 2 * NUMALAB_RANDOM_PAGES + 16], compare_count;
 static bool all_wrong;
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found, struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)found;
@@ -26,8 +26,10 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
 int main(void)
 {
-    const struct numalab_limits limits = {.phase_s = 5.0, .memory_bytes = (uint64_t)64 << 20,
-                                          .output_bytes = 1 << 20, .thread_count = 1};
+    const struct numalab_limits limits = {.phase_s = 5.0,
+                                          .memory_bytes = (uint64_t)64 << 20,
+                                          .output_bytes = 1 << 20,
+                                          .thread_count = 1};
     const size_t per_page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
     struct numalab_driver driver = *numalab_drivers[0];
     struct numalab_worker worker;
@@ -41,8 +43,8 @@ int main(void)
 
     /* The page of every change, and random ones that differ from them and each other. */
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) changes[i].element = i * per_page + 3;
-    EXPECT(numalab_results_spot_check(&worker, &driver, NULL, &random, changes, "compute", 0,
-                                      &results) == 0);
+    struct numalab_expected expected = {&driver, NULL, "compute", 0};
+    EXPECT(numalab_results_spot_check(&worker, &expected, &random, changes, &results) == 0);
     EXPECT(compare_count == NUMALAB_CHANGES + NUMALAB_RANDOM_PAGES);
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) EXPECT(compared[i] == i * per_page);
     EXPECT(compared[NUMALAB_CHANGES] != compared[NUMALAB_CHANGES + 1]);
@@ -51,11 +53,13 @@ int main(void)
     results = (struct numalab_results){0};
     all_wrong = true;
     compare_count = 0;
-    EXPECT(numalab_results_compare_all(&worker, &driver, NULL, "initialize", 0, &results) == 0);
-    EXPECT(numalab_results_compare_all(&worker, &driver, NULL, "compute", 2, &results) == 0);
+    expected.phase = "initialize";
+    EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
+    expected = (struct numalab_expected){&driver, NULL, "compute", 2};
+    EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
     EXPECT(results.checked == 2 * N && results.wrong == compare_count && compare_count > 2);
     EXPECT(results.first_wrong.element == 0 && results.first_wrong_repetition == 0);
     EXPECT(results.first_wrong_phase[0] == 'i');
     numalab_worker_end(&worker);
-    return failures;
+    return failures > 0;
 }

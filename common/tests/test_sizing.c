@@ -22,11 +22,13 @@ int main(void)
 
     EXPECT(numalab_sizing_bytes(&driver, (size_t)1 << 29) == 6 * gib);
     size_t n = numalab_timed_n(&driver, &roomy, NUMALAB_DEFAULT, 8);
-    EXPECT(numalab_sizing_bytes(&driver, n) <= 256 * mib && numalab_sizing_bytes(&driver, n) > 250 * mib);
+    EXPECT(numalab_sizing_bytes(&driver, n) <= 256 * mib &&
+           numalab_sizing_bytes(&driver, n) > 250 * mib);
     EXPECT(n % (page_elements * 8) == 0);
 
     n = numalab_timed_n(&driver, &tight, NUMALAB_DEFAULT, 2);
-    EXPECT(numalab_sizing_bytes(&driver, n) <= 512 * mib && numalab_sizing_bytes(&driver, n) > 500 * mib);
+    EXPECT(numalab_sizing_bytes(&driver, n) <= 512 * mib &&
+           numalab_sizing_bytes(&driver, n) > 500 * mib);
 
     n = numalab_timed_n(&driver, &roomy, NUMALAB_QUICK, 2);
     EXPECT(numalab_sizing_bytes(&driver, n) <= 96 * mib);
@@ -58,5 +60,5 @@ int main(void)
     enum numalab_size size;
     EXPECT(numalab_size_parse("published", &size) == 0 && size == NUMALAB_PUBLISHED);
     EXPECT(numalab_size_parse("huge", &size) < 0);
-    return failures;
+    return failures > 0;
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "monitor/worker_process.h"
+#include "monitor/processes/worker_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "monitor/processes/sandbox.h"
+#include "monitor/record.h"
 #include "monitor/results.h"
 
 static int failures;
@@ -136,6 +138,53 @@ static void test_stop_and_memory(void)
     numalab_worker_end(&worker);
 }
 
+/* Whether a record says so, and whether also how many ranks waited. */
+static bool has_timed_out(const struct numalab_worker *worker, bool *has_waiting_ranks)
+{
+    json_t *outcome = numalab_record_outcome(worker, numalab_drivers[0]);
+    const char *status = json_string_value(json_object_get(outcome, "status"));
+    const bool timed_out = status && strcmp(status, "timed_out") == 0;
+    *has_waiting_ranks = json_object_get(outcome, "ranks_waiting") != NULL;
+    json_decref(outcome);
+    return timed_out;
+}
+
+/* What ranks wait for is told of ranks only, and what a worker was is known after its end. The
+ * sandbox is a shell that holds nothing back: it takes what bubblewrap would be told, and starts
+ * what comes behind. */
+static void test_kinds(void)
+{
+    static const struct numalab_sandbox no_wall = {
+        .word_count = 4,
+        .word = {"sh", "-c", "until [ \"$1\" = -- ]; do shift; done; shift; \"$@\"; exit $?", "sh"},
+        .confine = CONFINE};
+    bool has_waiting_ranks;
+    struct numalab_worker worker = numalab_no_worker;
+    worker.outcome = (struct numalab_outcome){
+        .kind = NUMALAB_TIMED_OUT, .doing = "hang", .limit_s = 1.0, .ranks_waiting = 2};
+    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
+    EXPECT(!has_waiting_ranks);
+    worker.kind = NUMALAB_RANK;
+    numalab_worker_end(&worker);
+    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
+    EXPECT(has_waiting_ranks);
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct numalab_limits kept = limits;
+    kept.sandbox = &no_wall;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &kept, -1) == 0);
+    EXPECT(worker.kind == NUMALAB_KEPT && worker.keeper > 0 && worker.keeper != worker.pid);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
+    worker.limits.phase_s = hang_limit_s;
+    EXPECT(numalab_worker_run(&worker, "hang", NULL) < 0);
+    const pid_t pid = worker.pid, keeper = worker.keeper;
+    numalab_worker_end(&worker);
+    waitpid(pid, NULL, 0); /* ours, where the shell went first */
+    EXPECT(kill(pid, 0) < 0 && errno == ESRCH && kill(keeper, 0) < 0 && errno == ESRCH);
+    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
+    EXPECT(!has_waiting_ranks && worker.kind == NUMALAB_KEPT);
+}
+
 static void test_cancel(void)
 {
     struct numalab_worker worker;
@@ -194,9 +243,10 @@ int main(void)
     test_ends();
     test_guards();
     test_stop_and_memory();
+    test_kinds();
     test_cancel();
     test_child();
     test_arrays_are_freed();
     EXPECT(entries_of(getpid(), "fd") == descriptors); /* nothing was left open */
-    return failures;
+    return failures > 0;
 }

@@ -23,8 +23,8 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
     const size_t pages_bytes = page_count * page_bytes;
     const size_t mapping_bytes = pages_bytes + 2 * NUMALAB_GUARD_BYTES;
 
-    char *mapping = mmap(NULL, mapping_bytes, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *mapping =
+        mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return -errno;
     arrays->mapping[i] = mapping;
     arrays->mapping_bytes[i] = mapping_bytes;
@@ -41,8 +41,8 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
         }
         flags = MAP_FIXED | MAP_SHARED;
     }
-    char *pages = mmap(mapping + NUMALAB_GUARD_BYTES, pages_bytes,
-                       PROT_READ | PROT_WRITE, flags, file, 0);
+    char *pages =
+        mmap(mapping + NUMALAB_GUARD_BYTES, pages_bytes, PROT_READ | PROT_WRITE, flags, file, 0);
     int error = pages == MAP_FAILED ? -errno : 0;
     if (file >= 0) close(file);
     if (error < 0) return error;
@@ -55,15 +55,14 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
     return 0;
 }
 
-int numalab_arrays_allocate(struct numalab_arrays *arrays,
-                            const struct numalab_request *request)
+int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request)
 {
     free_all(arrays);
     if (request->array_count > NUMALAB_MAX_ARRAYS) return -EINVAL;
     for (size_t i = 0; i < request->array_count; i++) {
-        int error = allocate_one(arrays, i, request->bytes[i],
-                                 (enum numalab_memory_kind)request->memory_kind,
-                                 request->soft_ends != 0);
+        int error =
+            allocate_one(arrays, i, request->bytes[i],
+                         (enum numalab_memory_kind)request->memory_kind, request->soft_ends != 0);
         if (error < 0) {
             free_all(arrays);
             return error;

@@ -20,8 +20,7 @@ struct numalab_arrays {
  * it is in the guard, of which soft ends let the first page be read; sizes that
  * are whole pages are page-aligned. No page is touched. Returns 0 or a negative
  * errno (then no array is left). */
-int numalab_arrays_allocate(struct numalab_arrays *arrays,
-                            const struct numalab_request *request);
+int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request);
 
 /* Drops the page table entries of all arrays; contents of NUMALAB_SHARED
  * arrays stay. Returns 0 or a negative errno. */

@@ -60,8 +60,7 @@ static int take_output(int channel)
     struct numalab_message hello;
     ssize_t received;
     int output = -1;
-    do
-        received = numalab_receive_message(channel, &hello, 0, &output);
+    do received = numalab_receive_message(channel, &hello, 0, &output);
     while (received == -EINTR);
     if (received < 0) return (int)received;
     if (received != (ssize_t)sizeof hello || hello.kind != NUMALAB_HELLO || output < 0)

@@ -73,8 +73,7 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
     const ucontext_t *context = context_pointer;
     const int is_write = access_is_write(context);
 
-    if (signal_number == SIGSEGV && numalab_trap_handle(the_trap, info->si_addr, is_write))
-        return;
+    if (signal_number == SIGSEGV && numalab_trap_handle(the_trap, info->si_addr, is_write)) return;
 
     /* A general protection fault (a misaligned vector access, an address that can't
      * exist) comes without an address. */

@@ -71,8 +71,7 @@ int main(void)
             break;
         case NUMALAB_TRAP_INITIALIZE:
         case NUMALAB_TRAP_COMPUTE:
-            reply.error = numalab_trap_arm(&trap, &arrays,
-                                           request.kind == NUMALAB_TRAP_INITIALIZE);
+            reply.error = numalab_trap_arm(&trap, &arrays, request.kind == NUMALAB_TRAP_INITIALIZE);
             reply.trap_log = (uint64_t)(uintptr_t)trap.log;
             break;
         case NUMALAB_UNTRAP:

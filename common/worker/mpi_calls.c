@@ -18,8 +18,7 @@
 #include "numalab/ranks.h"
 #include "rank_notes.h"
 
-static struct numalab_rank_notes notes = {
-    .asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
+static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
 static atomic_int threads_inside;
 static pid_t process;
 /* Looked up once: a message takes less than a lookup. */
@@ -170,29 +169,30 @@ int MPI_Abort(MPI_Comm comm, int code)
 /* ---- what has a buffer --------------------------------------------------------- */
 
 /* A function that goes through: its parameters and arguments in brackets. */
-#define THROUGH(messages, name, parameters, arguments) \
-    int MPI_##name parameters                          \
-    {                                                  \
-        enter(messages);                               \
-        return leave(PMPI_##name arguments);           \
+#define THROUGH(messages, name, parameters, arguments)                                             \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        enter(messages);                                                                           \
+        return leave(PMPI_##name arguments);                                                       \
     }
 
 /* The same of a send, which is made the synchronous one where sends have to wait. */
-#define SEND(messages, name, synchronous, parameters, arguments)                          \
-    int MPI_##name parameters                                                             \
-    {                                                                                     \
-        enter(messages);                                                                  \
-        return leave(sends_wait ? PMPI_##synchronous arguments : PMPI_##name arguments);  \
+#define SEND(messages, name, synchronous, parameters, arguments)                                   \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        enter(messages);                                                                           \
+        return leave(sends_wait ? PMPI_##synchronous arguments : PMPI_##name arguments);           \
     }
 
 #define TO(type) (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
-#define TO_LATER(type)                                                                        \
-    (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm, \
+#define TO_LATER(type)                                                                             \
+    (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm,            \
      MPI_Request *request)
-#define FROM(type) \
-    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm, MPI_Status *status)
-#define FROM_LATER(type)                                                            \
-    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm, \
+#define FROM(type)                                                                                 \
+    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm,                \
+     MPI_Status *status)
+#define FROM_LATER(type)                                                                           \
+    (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm,                \
      MPI_Request *request)
 
 SEND(1, Send, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
@@ -226,40 +226,40 @@ THROUGH(1, Recv_c, FROM(MPI_Count), (buffer, count, kind, from, tag, comm, statu
 THROUGH(1, Irecv_c, FROM_LATER(MPI_Count), (buffer, count, kind, from, tag, comm, request))
 #endif
 
-#define BOTH_WAYS(type)                                                                   \
-    (const void *sent, type sent_count, MPI_Datatype sent_kind, int to, int sent_tag,     \
-     void *received, type received_count, MPI_Datatype received_kind, int from,           \
-     int received_tag, MPI_Comm comm, MPI_Status *status)
-#define IN_PLACE(type)                                                                      \
-    (void *buffer, type count, MPI_Datatype kind, int to, int sent_tag, int from,           \
+#define BOTH_WAYS(type)                                                                            \
+    (const void *sent, type sent_count, MPI_Datatype sent_kind, int to, int sent_tag,              \
+     void *received, type received_count, MPI_Datatype received_kind, int from, int received_tag,  \
+     MPI_Comm comm, MPI_Status *status)
+#define IN_PLACE(type)                                                                             \
+    (void *buffer, type count, MPI_Datatype kind, int to, int sent_tag, int from,                  \
      int received_tag, MPI_Comm comm, MPI_Status *status)
 
 THROUGH(2, Sendrecv, BOTH_WAYS(int),
-        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind,
-         from, received_tag, comm, status))
+        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind, from,
+         received_tag, comm, status))
 THROUGH(2, Sendrecv_replace, IN_PLACE(int),
         (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
 #if MPI_VERSION >= 4
 THROUGH(2, Sendrecv_c, BOTH_WAYS(MPI_Count),
-        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind,
-         from, received_tag, comm, status))
+        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind, from,
+         received_tag, comm, status))
 THROUGH(2, Sendrecv_replace_c, IN_PLACE(MPI_Count),
         (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
 #endif
 
 /* In a job of two a collective may be a message, and what one rank puts or gets the other
  * neither sends nor receives. */
-#define REDUCED(type)                                                                   \
-    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation, \
+#define REDUCED(type)                                                                              \
+    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation,            \
      MPI_Comm comm)
-#define REDUCED_TO(type)                                                                \
-    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation, \
-     int root, MPI_Comm comm)
-#define GATHERED                                                                     \
-    (const void *sent, int sent_count, MPI_Datatype sent_kind, void *received,       \
-     int received_count, MPI_Datatype received_kind, MPI_Comm comm)
-#define REMOTE(first)                                                                     \
-    (first *own, int own_count, MPI_Datatype own_kind, int rank, MPI_Aint displacement,   \
+#define REDUCED_TO(type)                                                                           \
+    (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation, int root,  \
+     MPI_Comm comm)
+#define GATHERED                                                                                   \
+    (const void *sent, int sent_count, MPI_Datatype sent_kind, void *received, int received_count, \
+     MPI_Datatype received_kind, MPI_Comm comm)
+#define REMOTE(first)                                                                              \
+    (first * own, int own_count, MPI_Datatype own_kind, int rank, MPI_Aint displacement,           \
      int count, MPI_Datatype kind, MPI_Win window)
 
 THROUGH(1, Bcast, (void *buffer, int count, MPI_Datatype kind, int root, MPI_Comm comm),
@@ -269,8 +269,7 @@ THROUGH(1, Allreduce, REDUCED(int), (sent, received, count, kind, operation, com
 #if MPI_VERSION >= 4
 THROUGH(1, Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype kind, int root, MPI_Comm comm),
         (buffer, count, kind, root, comm))
-THROUGH(1, Reduce_c, REDUCED_TO(MPI_Count),
-        (sent, received, count, kind, operation, root, comm))
+THROUGH(1, Reduce_c, REDUCED_TO(MPI_Count), (sent, received, count, kind, operation, root, comm))
 THROUGH(1, Allreduce_c, REDUCED(MPI_Count), (sent, received, count, kind, operation, comm))
 #endif
 THROUGH(1, Allgather, GATHERED,
@@ -279,23 +278,22 @@ THROUGH(1, Alltoall, GATHERED,
         (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
 THROUGH(2, Put, REMOTE(const void),
         (own, own_count, own_kind, rank, displacement, count, kind, window))
-THROUGH(2, Get, REMOTE(void),
-        (own, own_count, own_kind, rank, displacement, count, kind, window))
+THROUGH(2, Get, REMOTE(void), (own, own_count, own_kind, rank, displacement, count, kind, window))
 
 /* ---- what has none -------------------------------------------------------------- */
 
 /* The same under both names. */
-#define THROUGH_BOTH(messages, name, parameters, arguments) \
-    int PMPI_##name parameters                              \
-    {                                                       \
-        static int(*real) parameters;                       \
-        if (!real) find("PMPI_" #name, &real, sizeof real); \
-        enter(messages);                                    \
-        return leave(real arguments);                       \
-    }                                                       \
-    int MPI_##name parameters                               \
-    {                                                       \
-        return PMPI_##name arguments;                       \
+#define THROUGH_BOTH(messages, name, parameters, arguments)                                        \
+    int PMPI_##name parameters                                                                     \
+    {                                                                                              \
+        static int(*real) parameters;                                                              \
+        if (!real) find("PMPI_" #name, &real, sizeof real);                                        \
+        enter(messages);                                                                           \
+        return leave(real arguments);                                                              \
+    }                                                                                              \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        return PMPI_##name arguments;                                                              \
     }
 
 THROUGH_BOTH(1, Start, (MPI_Request * request), (request))

@@ -3,13 +3,15 @@
  * MPICH waits by calling UCX's progress function again and again. On a core that several
  * ranks share, a rank that waits in this way keeps the one that it waits for from running
  * until its time slice ends: a barrier of four ranks on two cores takes 8 ms instead of
- * 10 us. This definition comes before UCX's own; NUMALAB_YIELD turns it on. */
+ * 10 us. This definition comes before UCX's own; NUMALAB_YIELD_VARIABLE turns it on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "protocol.h"
 
 /* So many calls that bring nothing are too short to give the core away. */
 enum { PATIENCE = 20 };
@@ -26,7 +28,7 @@ unsigned ucp_worker_progress(void *worker)
     if (!real) {
         void *symbol = dlsym(RTLD_NEXT, "ucp_worker_progress");
         if (!symbol) abort(); /* nobody could have called us */
-        yields = getenv("NUMALAB_YIELD") != NULL;
+        yields = getenv(NUMALAB_YIELD_VARIABLE) != NULL;
         memcpy(&real, &symbol, sizeof real);
     }
     unsigned events = real(worker);

@@ -28,8 +28,7 @@ int numalab_trap_arm(struct numalab_trap *trap, const struct numalab_arrays *arr
     atomic_store(&trap->log_count, 0);
     atomic_store(&trap->armed, true);
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
-        if (arrays->pages[i] &&
-            mprotect(arrays->pages[i], arrays->pages_bytes[i], PROT_NONE) < 0)
+        if (arrays->pages[i] && mprotect(arrays->pages[i], arrays->pages_bytes[i], PROT_NONE) < 0)
             return -errno;
     return 0;
 }
@@ -50,11 +49,10 @@ bool numalab_trap_handle(struct numalab_trap *trap, void *address, int is_write)
     const struct numalab_arrays *arrays = trap->arrays;
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++) {
         char *first = arrays->pages[i];
-        if (!first || (char *)address < first ||
-            (char *)address >= first + arrays->pages_bytes[i])
+        if (!first || (char *)address < first || (char *)address >= first + arrays->pages_bytes[i])
             continue;
-        char *page = first + ((size_t)((char *)address - first) / trap->page_bytes) *
-                                 trap->page_bytes;
+        char *page =
+            first + ((size_t)((char *)address - first) / trap->page_bytes) * trap->page_bytes;
         const bool opens_reading_only = trap->writes_only && is_write == 0;
         size_t slot = atomic_fetch_add(&trap->log_count, 1);
         if (slot < trap->log_capacity)

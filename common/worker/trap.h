@@ -12,7 +12,7 @@
 
 struct numalab_trap {
     atomic_bool armed;
-    bool writes_only;              /* a read opens the page for reading only */
+    bool writes_only; /* a read opens the page for reading only */
     size_t page_bytes;
     struct numalab_trap_entry *log; /* one for each page and kind of access */
     size_t log_capacity;

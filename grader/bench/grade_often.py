@@ -24,7 +24,8 @@ from series import Appender, lines_of
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading import handed_in
-from numalab.grading.grade import Session
+from numalab.grading.session import Session
+from numalab.grading.timing import take_times
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.timing_rules import TIMING_RULES
@@ -61,7 +62,7 @@ def grade_once(kit: Kit, lab: Lab, variant: str, size: str, node: Json, language
     handed_in.read_files(session)
     if not session.build():
         raise KitError(f"the {variant} of {lab.name} does not build")
-    session.take_times()
+    take_times(session)
     verdict = session.verdict()
     return {
         "lab": lab.name,

@@ -51,7 +51,7 @@ def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]
     ]  # fmt: skip
     environment = monitor.worker_environment(lab, threads)
     start = time.monotonic()
-    record = monitor.run_monitor(kit, lab, "generation", command, environment)
+    record = monitor.run_monitor(kit, lab, monitor.MonitorRun("generation", command, environment))
     spent_s = time.monotonic() - start
     (role,) = record["roles"]
     if role["outcome"]["status"] != "ok":

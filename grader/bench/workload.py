@@ -98,7 +98,8 @@ class Workload:
             "--budget-s", "600",
         ]  # fmt: skip
         environment = monitor.worker_environment(self.lab, self.threads)
-        record = monitor.run_monitor(self.kit, self.lab, "generation", options, environment)
+        run = monitor.MonitorRun("generation", options, environment)
+        record = monitor.run_monitor(self.kit, self.lab, run)
         for entry in record["roles"]:
             if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
                 raise KitError(

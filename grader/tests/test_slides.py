@@ -23,7 +23,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from numalab.errors import KitError, UserError
-from numalab.explore.explore import read_found
+from numalab.explore.samples import read_found
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 
@@ -400,9 +400,7 @@ def test_packages_are_pinned() -> None:
 def build(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, SLIDES / "deck_build.py", *arguments], check=False,
-        capture_output=True, text=True, env=os.environ | env | {
-            "PYTHONPATH": str(ROOT / "grader" / "src")
-        },
+        capture_output=True, text=True, env=os.environ | env,
     )  # fmt: skip
 
 

@@ -33,12 +33,55 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
         ("ruff", "check", ".", "../slides"),
         ("ruff", "format", "--check", ".", "../slides"),
         ("mypy",),
+        ("lint-imports", "--no-cache"),
     ],
+    ids=" ".join,
 )
 def test_python(command: tuple[str, ...]) -> None:
     program = Path(sys.executable).parent / command[0]
     done = run(program, *command[1:], cwd=ROOT / "grader")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_c_code_is_laid_out_as_agreed() -> None:
+    """The harness and the labs' drivers. Kernels and what students read beside them are laid out
+    by hand, in 80 columns."""
+    listed = run("git", "ls-files", "common/*.c", "common/*.h", "labs/*/driver.c").stdout.split()
+    files = [file for file in listed if (ROOT / file).is_file()]
+    assert len(files) >= 90
+    program = Path(sys.executable).parent / "clang-format"
+    done = run(program, "--dry-run", "-Werror", *files)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "says"),
+    [
+        ("evidence/record.py", "from numalab.commands import root",
+         ("numalab.evidence is not allowed to import numalab.commands",
+          "numalab.evidence.record -> numalab.commands.root")),
+        ("harness/monitor.py", "from numalab.judging import judge",
+         ("numalab.harness is not allowed to import numalab.judging",)),
+        ("evidence/record.py", "if TYPE_CHECKING:\n    from numalab.evidence import read_record",
+         ("No cycles are allowed in numalab.evidence",)),
+        ("stray/__init__.py", "", ("numalab.stray",)),
+    ],
+    ids=["upward", "sideways", "circle_of_types", "package_without_a_floor"],
+)  # fmt: skip
+def test_imports_that_go_wrong_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, line: str, says: tuple[str, ...]
+) -> None:
+    shutil.copytree(ROOT / "grader/src", tmp_path / "src")
+    shutil.copy(ROOT / "grader/pyproject.toml", tmp_path)
+    changed = tmp_path / "src" / "numalab" / file
+    changed.parent.mkdir(exist_ok=True)
+    with changed.open("a") as opened:
+        opened.write(f"{line}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
+    done = run(Path(sys.executable).parent / "lint-imports", "--no-cache", cwd=tmp_path)
+    assert done.returncode == 1
+    for words in says:
+        assert words in done.stdout
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -116,10 +159,42 @@ def test_what_students_read_fits_80_columns() -> None:
     assert not wide, "\n".join(wide)
 
 
+TEXTS = {".c", ".cff", ".cmake", ".css", ".f90", ".h", ".html", ".ipynb", ".json", ".md", ".py",
+         ".toml", ".txt", ".yml"}  # fmt: skip
+
+
+def test_files_are_as_editors_are_told_to_keep_them() -> None:
+    """In .editorconfig: UTF-8, Unix line ends, one at the end, none after blanks."""
+    folders = ("common", "grader", "labs", "slides", "solutions")
+    made = {"node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".ipynb_checkpoints"}
+    files = [path for path in ROOT.iterdir() if path.suffix in TEXTS or path.name == "numalab"]
+    for folder in folders:
+        found = (ROOT / folder).rglob("*")
+        files += [path for path in found if path.suffix in TEXTS and not made & {*path.parts}]
+    assert len(files) >= 500
+    for path in files:
+        text = path.read_bytes().decode("utf-8")
+        assert "\r" not in text, path
+        assert not re.search(r"[ \t]\n", text), path
+        assert not text or text.endswith("\n"), path
+
+
+def test_versions_in_the_citation_agree() -> None:
+    cited = dict(
+        line.split(": ", 1)
+        for line in (ROOT / "CITATION.cff").read_text().splitlines()
+        if re.match(r"[a-z-]+: \S", line)
+    )
+    assert cited["version"] == numalab.__version__
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["title"] and cited["message"]
+
+
 def test_links_in_texts_lead_somewhere() -> None:
     # Not looked into: others of the suite make and remove folders there meanwhile.
     folders = [path for path in ROOT.iterdir() if path.name not in ("build", ".venv", "notebooks")]
-    texts = [ROOT / "README.md", *(text for path in folders for text in path.rglob("README.md"))]
+    texts = [*ROOT.glob("*.md"), *(text for path in folders for text in path.rglob("README.md"))]
+    assert ROOT / "CONTRIBUTING.md" in texts
     assert len(texts) >= 10
     for text in texts:
         for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):

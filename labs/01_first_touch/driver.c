@@ -22,7 +22,7 @@ struct changed_element {
 
 struct numalab_oracle {
     size_t n;
-    size_t computes; /* how often compute has run */
+    size_t computes;                /* how often compute has run */
     struct numalab_changed changed; /* of struct changed_element */
 };
 
@@ -76,8 +76,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     }
 }
 
-static int change(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
     for (size_t array = A; array <= C; array++)
@@ -92,30 +92,28 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position,
     return 0;
 }
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found_pointer,
-                      struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const float *found = found_pointer;
     float pattern[PATTERN_ELEMENTS];
     size_t wrong = 0;
 
-    for (size_t i = 0; i < PATTERN_ELEMENTS; i++)
-        pattern[i] = unchanged_value(oracle, array, i);
+    for (size_t i = 0; i < PATTERN_ELEMENTS; i++) pattern[i] = unchanged_value(oracle, array, i);
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
         const void *changed_here[BLOCK_ELEMENTS];
         const bool has_changed =
             numalab_changed_within(&oracle->changed, first + start, part, changed_here);
         /* Most blocks hold what an array repeats in which nothing was changed. */
-        if (!has_changed && memcmp(found + start, pattern + (first + start) % PERIOD,
-                                   part * sizeof(float)) == 0)
+        if (!has_changed &&
+            memcmp(found + start, pattern + (first + start) % PERIOD, part * sizeof(float)) == 0)
             continue;
         for (size_t i = 0; i < part; i++) {
             size_t element = first + start + i;
             const struct changed_element *changed = has_changed ? changed_here[i] : NULL;
-            float expected = changed ? changed->value[array]
-                                     : unchanged_value(oracle, array, element);
+            float expected =
+                changed ? changed->value[array] : unchanged_value(oracle, array, element);
             float value = found[start + i];
             /* Negated, so that NaN is wrong. */
             if (!(value == expected) && wrong++ == 0)

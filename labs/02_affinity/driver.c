@@ -30,7 +30,7 @@ struct changed_element {
 struct numalab_oracle {
     size_t n;
     size_t passes;
-    struct values unchanged; /* of all elements that are not in the list */
+    struct values unchanged;        /* of all elements that are not in the list */
     struct numalab_changed changed; /* of struct changed_element */
 };
 
@@ -85,11 +85,10 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 }
 
 /* Of a only: b and c are written before they are read. */
-static int change(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
-    const struct changed_element fresh = {(size_t)(random_position % oracle->n),
-                                          oracle->unchanged};
+    const struct changed_element fresh = {(size_t)(random_position % oracle->n), oracle->unchanged};
     struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     change->array = A;
@@ -99,9 +98,8 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position,
     return 0;
 }
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found_pointer,
-                      struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const double *found = found_pointer;
     const double tolerance = ULP_PER_PASS * DBL_EPSILON * (double)oracle->passes;
@@ -110,8 +108,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
     for (size_t i = 0; i < count; i++) {
         if (fabs(found[i] - usual) <= tolerance * usual) continue;
-        const struct changed_element *changed =
-            numalab_changed_find(&oracle->changed, first + i);
+        const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
         const double expected = changed ? changed->values.of[array] : usual;
         /* Negated, so that NaN is wrong. */
         if (!(fabs(found[i] - expected) <= tolerance * expected) && wrong++ == 0)
@@ -127,8 +124,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const bool looked_usual = fabs(found[place] - usual) <= tolerance * usual;
         if (looked_usual && !(fabs(found[place] - expected) <= tolerance * expected) &&
             wrong++ == 0)
-            *mismatch =
-                (struct numalab_mismatch){array, changed->element, expected, found[place]};
+            *mismatch = (struct numalab_mismatch){array, changed->element, expected, found[place]};
     }
     return wrong;
 }
@@ -165,8 +161,8 @@ static void no_advance(struct numalab_oracle *oracle, const char *phase)
     (void)phase;
 }
 
-static int no_change(struct numalab_oracle *oracle, uint64_t random_position,
-                     uint64_t random_value, struct numalab_change *change)
+static int no_change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                     struct numalab_change *change)
 {
     (void)random_value;
     *change = (struct numalab_change){.element = (size_t)(random_position % oracle->n)};

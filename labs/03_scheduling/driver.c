@@ -196,10 +196,9 @@ static int pair_change(struct numalab_oracle *oracle, uint64_t random_position,
 static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
                            size_t count, const void *found, struct numalab_mismatch *mismatch)
 {
-    return array == E ? count_wrong(oracle->value[E], E, first, count, found, SLACK_ULPS, 1.0,
-                                    mismatch)
-                      : count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0,
-                                    mismatch);
+    return array == E
+               ? count_wrong(oracle->value[E], E, first, count, found, SLACK_ULPS, 1.0, mismatch)
+               : count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0, mismatch);
 }
 
 /* ---- stream_update ------------------------------------------------------------ */
@@ -234,8 +233,7 @@ static int stream_change(struct numalab_oracle *oracle, uint64_t random_position
 }
 
 static size_t stream_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                             size_t count, const void *found,
-                             struct numalab_mismatch *mismatch)
+                             size_t count, const void *found, struct numalab_mismatch *mismatch)
 {
     return count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0, mismatch);
 }
@@ -248,7 +246,7 @@ static const struct numalab_driver pair_driver = {
     .initialize_phase = "initialize_pairs",
     .compute_phase = "pair_energy",
     .timed_n = {3000, 6000, 6000},
-    .evidence_n = 16000, /* long beside the milliseconds that other programs take a core for */
+    .evidence_n = 16000,     /* long beside the milliseconds that other programs take a core for */
     .largest_check_n = 4099, /* 8.4 million pairs a call */
     .bytes_moved = pair_bytes_moved,
     .create = pair_create,

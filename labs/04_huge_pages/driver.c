@@ -86,8 +86,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
         changed[i].value += added(oracle, changed[i].element);
 }
 
-static int change(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     const struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
     struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
@@ -109,9 +109,8 @@ static bool is_right(const struct numalab_oracle *oracle, size_t first, size_t c
     return differing == 0;
 }
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found_pointer,
-                      struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const uint64_t *found = found_pointer;
     size_t wrong = 0;

@@ -19,6 +19,7 @@ struct numalab_oracle {
     size_t n;
     size_t rank;
     size_t ranks;
+    size_t round_trips;    /* of one call */
     unsigned char *buffer; /* what this rank's should hold */
 };
 
@@ -33,7 +34,7 @@ static const size_t check_n[] = {0, 1, 7, 8, 9, 1000, 4099, 65537, 4194304, SIZE
 
 static size_t bytes_moved(size_t n)
 {
-    return 2 * n * repetitions_of(n);
+    return 2 * n * repetitions_of(n, false);
 }
 
 static void destroy(struct numalab_oracle *oracle)
@@ -42,14 +43,14 @@ static void destroy(struct numalab_oracle *oracle)
     free(oracle);
 }
 
-static struct numalab_oracle *create_ranks(size_t n, size_t ranks)
+static struct numalab_oracle *create_ranks(size_t n, size_t ranks, bool is_brief)
 {
     struct numalab_oracle *oracle = calloc(ranks, sizeof *oracle);
     if (!oracle) return NULL;
     oracle->ranks = ranks;
     for (size_t rank = 0; rank < ranks; rank++) {
         unsigned char *buffer = calloc(n ? n : 1, 1);
-        oracle[rank] = (struct numalab_oracle){n, rank, ranks, buffer};
+        oracle[rank] = (struct numalab_oracle){n, rank, ranks, repetitions_of(n, is_brief), buffer};
         if (!buffer) {
             destroy(oracle);
             return NULL;
@@ -78,16 +79,15 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
         for (size_t rank = 0; rank < oracle->ranks; rank++)
             fill_buffer(oracle[rank].buffer, oracle->n, rank);
     } else if (strcmp(phase, "ping_pong") == 0 && oracle->ranks > 1) {
-        const size_t repetitions = repetitions_of(oracle->n);
         memcpy(oracle[1].buffer, oracle[0].buffer, oracle->n);
-        grow_first_word(&oracle[0], 2 * repetitions);
-        grow_first_word(&oracle[1], 2 * repetitions - 1);
+        grow_first_word(&oracle[0], 2 * oracle->round_trips);
+        grow_first_word(&oracle[1], 2 * oracle->round_trips - 1);
     }
 }
 
 /* Any byte, and always to another value; n must not be 0. */
-static int change(struct numalab_oracle *view, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *view, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     unsigned char *byte = &view->buffer[random_position % view->n];
     *byte = (unsigned char)((*byte + 1 + random_value % (BYTE_VALUES - 1)) % BYTE_VALUES);
@@ -97,9 +97,8 @@ static int change(struct numalab_oracle *view, uint64_t random_position,
     return 0;
 }
 
-static size_t compare(const struct numalab_oracle *view, size_t array, size_t first,
-                      size_t count, const void *found_pointer,
-                      struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *view, size_t array, size_t first, size_t count,
+                      const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const unsigned char *found = found_pointer;
     const unsigned char *expected = view->buffer + first;
@@ -121,39 +120,38 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
     if (first > 0 || count < sizeof found || mismatch->element >= sizeof found) return;
     memcpy(&expected, view->buffer, sizeof expected);
     memcpy(&found, found_pointer, sizeof found);
-    const size_t round_trips = repetitions_of(view->n);
-    const int64_t most = (int64_t)(2 * round_trips);
+    const int64_t most = (int64_t)(2 * view->round_trips);
     const int64_t lack = (int64_t)((uint64_t)expected - (uint64_t)found);
     if (lack == 0 || lack < -most || lack > most) return;
     snprintf(text, NUMALAB_REMARK_BYTES,
              "The first word is %" PRId64 " too %s after %zu round trips: who adds 1, and when?",
-             lack > 0 ? lack : -lack, lack > 0 ? "small" : "large", round_trips);
+             lack > 0 ? lack : -lack, lack > 0 ? "small" : "large", view->round_trips);
 }
 
 /* Timed with one word, where nothing but latency counts. */
-#define DRIVER_OF_PART(name)                                                             \
-    {                                                                                    \
-        .lab = "06_message_latency",                                                     \
-        .part = name,                                                                    \
-        .arrays = arrays,                                                                \
-        .array_count = sizeof arrays / sizeof arrays[0],                                 \
-        .initialize_phase = "initialize",                                                \
-        .compute_phase = "ping_pong",                                                    \
-        .start_phase = "start",                                                          \
-        .rank_counts = rank_counts,                                                      \
-        .timed_n = {8, 8, 8},                                                            \
-        .evidence_n = 8,                                                                 \
-        .check_n = check_n,                                                              \
-        .n_unit = "bytes",                                                               \
-        .repetitions = repetitions_of,                                                   \
-        .bytes_moved = bytes_moved,                                                      \
-        .create_ranks = create_ranks,                                                    \
-        .of_rank = of_rank,                                                              \
-        .destroy = destroy,                                                              \
-        .advance = advance,                                                              \
-        .change = change,                                                                \
-        .compare = compare,                                                              \
-        .remark = remark,                                                                \
+#define DRIVER_OF_PART(name)                                                                       \
+    {                                                                                              \
+        .lab = "06_message_latency",                                                               \
+        .part = name,                                                                              \
+        .arrays = arrays,                                                                          \
+        .array_count = sizeof arrays / sizeof arrays[0],                                           \
+        .initialize_phase = "initialize",                                                          \
+        .compute_phase = "ping_pong",                                                              \
+        .start_phase = "start",                                                                    \
+        .rank_counts = rank_counts,                                                                \
+        .timed_n = {8, 8, 8},                                                                      \
+        .evidence_n = 8,                                                                           \
+        .check_n = check_n,                                                                        \
+        .n_unit = "bytes",                                                                         \
+        .repetitions = repetitions_of,                                                             \
+        .bytes_moved = bytes_moved,                                                                \
+        .create_ranks = create_ranks,                                                              \
+        .of_rank = of_rank,                                                                        \
+        .destroy = destroy,                                                                        \
+        .advance = advance,                                                                        \
+        .change = change,                                                                          \
+        .compare = compare,                                                                        \
+        .remark = remark,                                                                          \
     }
 
 /* The student's kernel, and the kit's, which runs as the launch files say. */

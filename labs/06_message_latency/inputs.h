@@ -3,12 +3,10 @@
 #ifndef MESSAGE_LATENCY_INPUTS_H
 #define MESSAGE_LATENCY_INPUTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "numalab/brief.h"
 
 /* Enough for a clock to time small messages by; for large ones not more than this many
  * bytes each way. Where results are checked a few do: on a busy node a message takes
@@ -20,9 +18,9 @@ enum {
     MOST_BYTES_EACH_WAY = 16 << 20
 };
 
-static inline size_t repetitions_of(size_t bytes)
+static inline size_t repetitions_of(size_t bytes, bool is_brief)
 {
-    const size_t most = getenv(NUMALAB_BRIEF_VARIABLE) ? BRIEF_REPETITIONS : MOST_REPETITIONS;
+    const size_t most = is_brief ? BRIEF_REPETITIONS : MOST_REPETITIONS;
     if (bytes <= MOST_BYTES_EACH_WAY / most) return most;
     const size_t fitting = MOST_BYTES_EACH_WAY / bytes;
     return fitting < FEWEST_REPETITIONS ? FEWEST_REPETITIONS : fitting;

@@ -33,7 +33,7 @@ static void add_one(unsigned char *message, size_t bytes)
 /* What a right kernel does, message by message. */
 static void play(size_t bytes)
 {
-    for (size_t i = 0; i < repetitions_of(bytes); i++) {
+    for (size_t i = 0; i < repetitions_of(bytes, false); i++) {
         memcpy(buffer[1], buffer[0], bytes);
         add_one(buffer[1], bytes);
         memcpy(buffer[0], buffer[1], bytes);
@@ -69,7 +69,7 @@ static size_t wrong_bytes(struct numalab_oracle *oracle, size_t n)
 static void test_size(size_t n)
 {
     const struct numalab_driver *driver = numalab_drivers[0];
-    struct numalab_oracle *oracle = driver->create_ranks(n, RANKS);
+    struct numalab_oracle *oracle = driver->create_ranks(n, RANKS, false);
     struct numalab_mismatch mismatch = {0};
     uint64_t state = n;
     EXPECT(oracle != NULL);
@@ -153,8 +153,9 @@ int main(void)
     EXPECT(strcmp(driver->part, "ping_pong") == 0);
     EXPECT(strcmp(numalab_drivers[1]->part, "placement") == 0 && !numalab_drivers[2]);
 
-    EXPECT(driver->repetitions(0) == 10000 && driver->repetitions(8192) == 2048);
-    EXPECT(driver->repetitions(65536) == 256 && driver->repetitions(4194304) == 4);
+    EXPECT(driver->repetitions(0, false) == 10000 && driver->repetitions(8192, false) == 2048);
+    EXPECT(driver->repetitions(65536, false) == 256 && driver->repetitions(4194304, false) == 4);
+    EXPECT(driver->repetitions(0, true) == 50 && driver->repetitions(4194304, true) == 4);
     EXPECT(driver->bytes_moved(0) == 0 && driver->bytes_moved(8) == 160000);
     for (size_t i = 0; driver->check_n[i] != SIZE_MAX; i++)
         EXPECT(driver->bytes_moved(driver->check_n[i]) <= 2u << 24);

@@ -46,7 +46,7 @@ enum { SLACK_ULPS = 16 };
 /* The whole field in both arrays, (n + 2) x (n + 2), and what every rank has alike. */
 struct whole {
     size_t n, columns;
-    double *value[2]; /* of FIELD and NEXT */
+    double *value[2];   /* of FIELD and NEXT */
     double *column_sum; /* of one iteration's squares */
     double residual;
     int64_t iterations;
@@ -112,8 +112,9 @@ static struct whole *create_whole(size_t n)
     return whole;
 }
 
-static struct numalab_oracle *create(size_t n, size_t ranks)
+static struct numalab_oracle *create(size_t n, size_t ranks, bool is_brief)
 {
+    (void)is_brief; /* a call is one step, whoever looks */
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
     if (!oracle) return NULL;
     oracle->rows = n;
@@ -197,8 +198,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 
 /* An own inner point of the array that the next iteration reads: a multiple of 2^-20 below
  * 16, too long for single precision after an iteration or two. */
-static int change(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change)
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
 {
     struct whole *whole = oracle->whole;
     const size_t point = (size_t)(random_position % (oracle->rows * whole->n));
@@ -228,8 +229,7 @@ static enum row_kind kind_of(const struct numalab_oracle *oracle, size_t array, 
 }
 
 static size_t compare_field(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const double *found,
-                            struct numalab_mismatch *mismatch)
+                            size_t count, const double *found, struct numalab_mismatch *mismatch)
 {
     const size_t columns = oracle->whole->columns;
     const double *field = oracle->whole->value[array] + oracle->first_row * columns;
@@ -257,8 +257,8 @@ static double residual_slack(const struct whole *whole)
     return (n * n + n + SLACK_ULPS) * 0x1p-53 * whole->residual;
 }
 
-static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                      size_t count, const void *found, struct numalab_mismatch *mismatch)
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch)
 {
     const struct whole *whole = oracle->whole;
     if (array <= NEXT) return compare_field(oracle, array, first, count, found, mismatch);
@@ -297,17 +297,30 @@ static const char *row_name(const struct numalab_oracle *oracle, size_t array, s
 }
 
 /* The student's kernel, and the kit's, which students only launch. */
-#define DRIVER_OF(name)                                                                  \
-    {                                                                                    \
-        .lab = "07_hybrid", .part = name, .arrays = arrays,                              \
-        .array_count = sizeof arrays / sizeof arrays[0], .start_phase = "start",         \
-        .initialize_phase = "initialize", .compute_phase = "an iteration",               \
-        .rank_counts = rank_counts, .count = count, .check_n = check_n,                  \
-        .timed_n = {1000, 2000, 2000}, .evidence_n = 1022, .few_pages_n = 510,           \
-        .bytes_moved = bytes_moved,                                                      \
-        .create_ranks = create, .of_rank = of_rank, .destroy = destroy,                  \
-        .advance = advance, .change = change, .compare = compare, .place = place,        \
-        .row_name = row_name,                                                            \
+#define DRIVER_OF(name)                                                                            \
+    {                                                                                              \
+        .lab = "07_hybrid",                                                                        \
+        .part = name,                                                                              \
+        .arrays = arrays,                                                                          \
+        .array_count = sizeof arrays / sizeof arrays[0],                                           \
+        .start_phase = "start",                                                                    \
+        .initialize_phase = "initialize",                                                          \
+        .compute_phase = "an iteration",                                                           \
+        .rank_counts = rank_counts,                                                                \
+        .count = count,                                                                            \
+        .check_n = check_n,                                                                        \
+        .timed_n = {1000, 2000, 2000},                                                             \
+        .evidence_n = 1022,                                                                        \
+        .few_pages_n = 510,                                                                        \
+        .bytes_moved = bytes_moved,                                                                \
+        .create_ranks = create,                                                                    \
+        .of_rank = of_rank,                                                                        \
+        .destroy = destroy,                                                                        \
+        .advance = advance,                                                                        \
+        .change = change,                                                                          \
+        .compare = compare,                                                                        \
+        .place = place,                                                                            \
+        .row_name = row_name,                                                                      \
     }
 
 static const struct numalab_driver code_driver = DRIVER_OF("code");

@@ -47,7 +47,7 @@ static size_t rows_of(const struct job *job, size_t rank)
 static void start(struct job *job, size_t n, size_t ranks)
 {
     *job = (struct job){.driver = numalab_drivers[0], .n = n, .ranks = ranks, .columns = n + 2};
-    job->oracle = job->driver->create_ranks(n, ranks);
+    job->oracle = job->driver->create_ranks(n, ranks, false);
     EXPECT(job->oracle != NULL);
     size_t rows = 0;
     for (size_t rank = 0; rank < ranks; rank++) {

@@ -24,7 +24,8 @@ from matplotlib.figure import Figure
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence, Json
 from numalab.files import write_whole
-from numalab.machines.machine import Machine, load_machine
+from numalab.machines.machine import Machine
+from numalab.machines.machine_file import load_machine
 from numalab.palette import PLOT_SETTINGS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from figures.common import LEAST_POINTS, WIDTH_PX, Draw, Drawn, Sources, paper, sketch
-from numalab.explore.explore_report import size_words
+from numalab.explore.wording import bytes_words
 from numalab.palette import BLUE, GREEN, GREY, THREAD_COLOURS, VERMILION, ink_on, thinned
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def tlb_reach(_: Sources) -> Drawn:
     for page_bytes, colour, marker in ((4096, BLUE, "o"), (2**21, VERMILION, "s")):
         axes.plot(entries, [count * page_bytes for count in entries], color=colour, marker=marker)
         at = (entries[6], entries[6] * page_bytes)
-        axes.annotate(f"pages of {size_words(page_bytes)}", at, xytext=(-14, 10), ha="right",
+        axes.annotate(f"pages of {bytes_words(page_bytes)}", at, xytext=(-14, 10), ha="right",
                       textcoords="offset points", color=colour)  # fmt: skip
     axes.axhline(2**30, color=GREY, linestyle="--", linewidth=1.5)
     axes.annotate("a table of 1 GiB", (entries[0], 2**30), xytext=(0, 6),
@@ -168,7 +168,7 @@ def tlb_reach(_: Sources) -> Drawn:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_xticks(entries, [str(count) for count in entries])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size_words(int(value))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_words(int(value))))
     axes.set_xlabel("entries of the TLB")
     axes.set_ylabel("reach")
     return Drawn(figure, "Worked out: entries times page size")
@@ -334,7 +334,7 @@ def hockney(_: Sources) -> Drawn:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     ticks = [2.0**power for power in range(3, 23, 3)]
-    axes.set_xticks(ticks, [size_words(int(tick)) for tick in ticks])
+    axes.set_xticks(ticks, [bytes_words(int(tick)) for tick in ticks])
     axes.set_ylim(0.1, 2000)
     axes.set_xlabel("size of the message n")
     axes.set_ylabel("time [us]")

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
 from numalab.errors import KitError
+from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
-from numalab.explore.explore import read_found
 from numalab.explore.explore_plot import exploration_figure
+from numalab.explore.samples import read_found
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,
@@ -57,7 +58,7 @@ def cores_close_hydra(sources: Sources) -> Drawn:
     """Under both runtimes: OMP_PLACES=cores, OMP_PROC_BIND=close."""
     found = sources.record(AFFINITY, "submission", "hydra")
     variables = "OMP_PLACES=cores, OMP_PROC_BIND=close"
-    runtimes = [run.runtime for run in found.evidence.bindings if run.file == CLOSE_FILE]
+    runtimes = [run.runtime for run in found.evidence.of(BINDING) if run.file == CLOSE_FILE]
     seen = [
         replace(one, label=f"{variables}: {runtime}")
         for one, runtime in zip(
@@ -127,7 +128,7 @@ def _dots(named: Sequence[tuple[str, list[float]]], words: str, source: str) -> 
 
 def first_touch_times(sources: Sources) -> Drawn:
     found = _need_real(sources.record(FIRST_TOUCH, "handout"))
-    generations = [g for g in found.evidence.generations if g.ok]
+    generations = [g for g in found.evidence.of(GENERATION) if g.ok]
     roles = ((SUBMISSION, HANDED_OUT), (SOLUTION, "the solution"))
     named = _times(generations, roles, "compute")
     return _dots(named, "best time of compute [ms]", found.words)
@@ -136,7 +137,7 @@ def first_touch_times(sources: Sources) -> Drawn:
 def launch_times(sources: Sources) -> Drawn:
     found = _need_real(sources.record(HYBRID, "handout"))
     slow = "compared/newcomer.toml"
-    generations = [g for g in found.evidence.generations if g.ok and g.slow == slow]
+    generations = [g for g in found.evidence.of(GENERATION) if g.ok and g.slow == slow]
     roles = ((SUBMISSION, HANDED_OUT), (SOLUTION, "a launch that fits"))
     named = _times(generations, roles, "launches")
     return _dots(named, "best time of an iteration [ms]", found.words)

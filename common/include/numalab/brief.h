@@ -2,8 +2,8 @@
 #ifndef NUMALAB_BRIEF_H
 #define NUMALAB_BRIEF_H
 
-/* Is set in the monitor and in the workers of runs that check results, or where ranks sit: a
- * driver and the phases beside it may then make fewer repetitions, both the same number. */
+/* Is set in the workers of runs that check results, or where ranks sit: their phases may then make
+ * fewer repetitions, as many as the driver beside them, which is told when it makes an oracle. */
 #define NUMALAB_BRIEF_VARIABLE "NUMALAB_BRIEF"
 
 #endif

@@ -68,8 +68,9 @@ struct numalab_driver {
 
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 
-    /* Round trips of one compute phase, where that is a ping-pong; else NULL. */
-    size_t (*repetitions)(size_t n);
+    /* Round trips of one compute phase, where that is a ping-pong; else NULL. is_brief: as of
+     * create_ranks. */
+    size_t (*repetitions)(size_t n, bool is_brief);
 
     /* Bytes that one compute phase has to move at least. */
     size_t (*bytes_moved)(size_t n);
@@ -84,9 +85,10 @@ struct numalab_driver {
 
     /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
      * in create's stead, and of_rank for the oracle as one of them sees it, which change
-     * and compare are given; it belongs to the whole one. */
+     * and compare are given; it belongs to the whole one. is_brief: the ranks find
+     * NUMALAB_BRIEF_VARIABLE set (brief.h). */
     struct numalab_oracle *(*create)(size_t n);
-    struct numalab_oracle *(*create_ranks)(size_t n, size_t ranks);
+    struct numalab_oracle *(*create_ranks)(size_t n, size_t ranks, bool is_brief);
     struct numalab_oracle *(*of_rank)(struct numalab_oracle *oracle, size_t rank);
     void (*destroy)(struct numalab_oracle *oracle);
 
@@ -95,22 +97,21 @@ struct numalab_driver {
 
     /* Chooses one input element and its new value by the two random numbers,
      * notes it in the oracle and fills change. Returns 0 or -ENOMEM. */
-    int (*change)(struct numalab_oracle *oracle, uint64_t random_position,
-                  uint64_t random_value, struct numalab_change *change);
+    int (*change)(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change);
 
     /* Compares count elements of an array, from element first on, with what
      * they should be. Returns how many are wrong; if any, fills mismatch with
      * the first. NaN is always wrong. */
-    size_t (*compare)(const struct numalab_oracle *oracle, size_t array,
-                      size_t first, size_t count, const void *found,
-                      struct numalab_mismatch *mismatch);
+    size_t (*compare)(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch);
 
     /* What a mismatch means in the lab's own words, a sentence; remark stays as it is, empty,
      * where there is nothing to say. Found are count elements from element first on, as
      * compare got them. NULL: there never is. */
-    void (*remark)(const struct numalab_oracle *oracle,
-                   const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                   const void *found, char remark[NUMALAB_REMARK_BYTES]);
+    void (*remark)(const struct numalab_oracle *oracle, const struct numalab_mismatch *mismatch,
+                   size_t first, size_t count, const void *found,
+                   char remark[NUMALAB_REMARK_BYTES]);
 };
 
 /* Ends with NULL. */

@@ -7,11 +7,13 @@ In a notebook or a script:
     lab = numalab.lab("01_first_touch")
     run = lab.run("c")
     run.touch_map()
+
+In a notebook, %load_ext numalab adds what its cells need (learning/notebook.py).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numalab.learning.api import OpenLab
@@ -25,3 +27,10 @@ def lab(name: str) -> OpenLab:
     from numalab.learning.api import open_lab
 
     return open_lab(name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What %load_ext numalab does."""
+    from numalab.learning import notebook
+
+    notebook.load_ipython_extension(shell)

@@ -11,7 +11,7 @@ import pytest
 from support.commands import environment, numalab_command
 
 from numalab.kit import Kit
-from numalab.machines.machine import machine_names
+from numalab.machines.gallery import machine_names
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 

@@ -84,21 +84,22 @@ def test_the_templates_examples_are_understood() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('tilte = "x"', ("'tilte'", "Did you mean title", "provisional_below")),
+        ('tilte = "x"', (":1: ", "'tilte'", "Did you mean 'title'?", "provisional_below")),
         ("title = 3", ("'title'", "a text")),
         ('counts = "first"', ("'counts'", "best_before_deadline")),
         ("provisional_below = 80", ("'provisional_below'", "0 to 1")),
         ("[labs.01_first_touch]\npoints = inf", ("'points'",)),
         ("provisional_below = true", ("'provisional_below'", "a number")),
         ('languages = ["rust"]', ("'languages'", "fortran")),
-        ("[late]\nper_week = 1", ("[late]", "'per_week'", "per_day")),
-        (f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00", ("[labs.", "'deadline'", "zone")),
+        ("[late]\nper_week = 1", (":2: ", "[late]", "'per_week'", "per_day")),
+        (f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00", (":2: ", "'deadline'", "zone")),
         (f'[labs.{LAB}]\ndeadline = "soon"', ("'deadline'", "without quotes")),
         ("[labs]\n01_first_tuoch = {}", ("01_first_tuoch", f"Did you mean {LAB}")),
-        (f"{OVERRIDE}\npoints = 5", ("[[override]] 1", "'reason'")),
+        (f"{OVERRIDE}\npoints = 5", (":1: [[override]] has no key 'reason'",)),
         (f'{OVERRIDE}\npoints = 11\nreason = "x"', ("0 to 10",)),
         (f'[override]\nstudent = "ada"\nlab = "{LAB}"', ("[[override]]",)),
-        ("title = x", ("line 1",)),
+        ("title = x", (":1: ", "not TOML")),
+        ('[late]\nmost = 1\ncounts = "best"', (":3: ", "'counts'", "above the first [late]")),
     ],
 )  # fmt: skip
 def test_a_slip_in_course_toml_is_named(tmp_path: Path, text: str, said: tuple[str, ...]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -452,7 +451,6 @@ def gradebook(*arguments: str | Path) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "numalab", "gradebook", *map(str, arguments)],
         capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
 

@@ -41,12 +41,13 @@ from numalab.doctor.noise_report import (
 )
 from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
 from numalab.errors import Interrupted, KitError
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, Outcome, Results, RolePart
 from numalab.grading.request import Listener, build_own_programs
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
-from numalab.judging.judge import Timed
+from numalab.judging.needs import Timed
 from numalab.judging.sequential import CAREFUL, Thresholds, decide
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -237,7 +238,7 @@ def kit_without_building(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> Kit:
 
 def evidence(*generations: Generation) -> Evidence:
     empty = parse(invented.evidence(ONE_NODE) | {"runs": []})
-    return replace(empty, generations=generations)
+    return empty.having(GENERATION, generations)
 
 
 def endless(first: Exception | None = None) -> Iterator[Evidence]:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from numalab.evidence.read_record import validate
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.kit import Kit

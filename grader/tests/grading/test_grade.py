@@ -32,6 +32,7 @@ from support.commands import (
 )  # fmt: skip
 
 from numalab.errors import Interrupted
+from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT, TRACE
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
 from numalab.grading.handout import is_pristine, unchanged_files
@@ -170,8 +171,8 @@ def test_kept_evidence_follows_the_schema(
     kit: Kit, schema: Path, solutions: tuple[int, Json]
 ) -> None:
     evidence = kept_evidence(kit, schema, "c")
-    assert evidence.generations
-    for generation in evidence.generations:
+    assert evidence.of(GENERATION)
+    for generation in evidence.of(GENERATION):
         assert 1 <= len(generation.elapsed_s["submission"]) <= 3
         assert generation.roles["submission"].results.checked >= 3 * generation.n
     assert len(orders_of_rounds(kit)) > 1
@@ -180,7 +181,7 @@ def test_kept_evidence_follows_the_schema(
 def test_kept_evidence_of_fortran_follows_the_schema(
     kit: Kit, schema: Path, in_fortran: tuple[int, Json]
 ) -> None:
-    assert not kept_evidence(kit, schema, "fortran").generations
+    assert not kept_evidence(kit, schema, "fortran").of(GENERATION)
 
 
 def kept_evidence(kit: Kit, schema: Path, language: str) -> Evidence:
@@ -188,21 +189,21 @@ def kept_evidence(kit: Kit, schema: Path, language: str) -> Evidence:
     evidence = load(
         kit.results_folder("01_first_touch", language, "solution") / "evidence.json", schema
     )
-    assert [one.n for one in evidence.checks[0].checked] == [1, 7, 1000, 4099, 100003]
-    for one in evidence.checks[0].checked:
+    assert [one.n for one in evidence.of(CHECK)[0].checked] == [1, 7, 1000, 4099, 100003]
+    for one in evidence.of(CHECK)[0].checked:
         assert (
             one.results.checked % (3 * 4) == 0
         )  # three arrays; once initialised, three times computed
     # Every run has compared every element of its three arrays.
-    for run in (*evidence.traces, *evidence.placements):
+    for run in (*evidence.of(TRACE), *evidence.of(PLACEMENT)):
         assert run.results.checked > 0
         assert run.results.checked % 3 == 0
-    for trace in evidence.traces:
+    for trace in evidence.of(TRACE):
         pages = len(trace.arrays[0].first_writer)
         assert trace.results.checked == 3 * pages * evidence.node["page_bytes"] // 4
-    assert len(evidence.traces) == 3
-    assert {trace.order for trace in evidence.traces} == {"natural", "ascending", "descending"}
-    (placement,) = evidence.placements
+    assert len(evidence.of(TRACE)) == 3
+    assert {trace.order for trace in evidence.of(TRACE)} == {"natural", "ascending", "descending"}
+    (placement,) = evidence.of(PLACEMENT)
     assert len(placement.cpu_time) >= evidence.node["cores"]
     # The team shares the work evenly, however long others kept it from its cores.
     at_work_s = [one.cpu_s for one in placement.cpu_time[: evidence.node["cores"]]]

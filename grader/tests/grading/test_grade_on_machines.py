@@ -23,7 +23,8 @@ from support.commands import (
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.read_record import parse
 from numalab.grading.elsewhere import grade_elsewhere, left_out
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
@@ -31,7 +32,7 @@ from numalab.judging.places import left_open
 from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports.report import criterion_rows
 from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces

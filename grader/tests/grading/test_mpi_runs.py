@@ -13,11 +13,13 @@ import pytest
 from support import invented, mpi_labs
 from support.mpi_labs import PREDICTION, node_of
 
+from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Build
-from numalab.grading import grade as grading
 from numalab.grading import handed_in
-from numalab.grading.grade import Session, grade
+from numalab.grading import session as grading
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
@@ -183,7 +185,7 @@ def test_a_lab_of_messages(run: Any) -> None:
     assert [asked.of_role("--launch", "submission") for asked in place.of("latency")] == [
         BY_CORE, BY_PACKAGE,
     ]  # fmt: skip
-    latencies = parse(found.session.data).latencies
+    latencies = parse(found.session.data).of(LATENCY)
     assert [one.file for one in latencies] == ["near.toml", "far.toml"]
     assert found.status("predicted") == "pass"
     for asked in place.of("generation"):
@@ -211,14 +213,14 @@ def test_a_check_that_does_not_end_is_not_made_again(run: Any) -> None:
 
 def test_a_launch_without_meaning_is_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": 'ranks = 40\nbind_to = "core"'})
-    launched = parse(found.session.data).launches
+    launched = parse(found.session.data).of(RANKS)
     assert launched[0].refused is not None
     assert launched[0].refused.startswith("near.toml: 40 ranks can't be bound to a core of their")
     # The solution's is held against it, and starts.
     solutions = [asked for asked in found.place.of("ranks") if asked.of_role("--ranks", "solution")]
     assert [asked.of_role("--launch", "solution") for asked in solutions] == [BY_CORE]
     # Messages are timed by the kit's launch in its stead.
-    assert [one.file for one in parse(found.session.data).latencies] == [None, "far.toml"]
+    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None, "far.toml"]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_messages_are_timed_on_a_core_each(run: Any, near: str) -> None:
     """westmere-ex's second PU is a sibling of the first."""
     files = {"near.toml": near, "far.toml": 'ranks = 2\nbind_to = "none"'}
     found = run(mpi_labs.LATENCY_LAB, files, "westmere-ex")
-    assert [one.file for one in parse(found.session.data).latencies] == [None]
+    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None]
     (asked,) = found.place.of("latency")
     assert asked.of_role("--launch", "submission") == BY_CORE
 
@@ -237,16 +239,16 @@ def test_a_lab_without_launch_files_times_messages_too(run: Any) -> None:
     text = mpi_labs.LATENCY_LAB
     start, end = text.index('\n[[criterion]]\nname = "near"'), text.index('name = "predicted"')
     found = run(text[:start] + "\n[[criterion]]\n" + text[end:])
-    assert [one.file for one in parse(found.session.data).latencies] == [None]
+    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None]
     assert found.status("predicted") == "pass"
 
 
 def test_far_too_many_ranks_are_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 100000"})
-    refused = parse(found.session.data).launches[0].refused
+    refused = parse(found.session.data).of(RANKS)[0].refused
     assert refused is not None and "the kit starts at most 256 ranks" in refused
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 2\nthreads = 100000"})
-    assert parse(found.session.data).launches[0].refused is not None
+    assert parse(found.session.data).of(RANKS)[0].refused is not None
 
 
 def test_a_hybrid_lab(run: Any) -> None:

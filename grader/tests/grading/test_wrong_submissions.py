@@ -19,13 +19,14 @@ from support.commands import assert_all_gone
 
 from numalab.files import write_json
 from numalab.grading.elsewhere import grade_elsewhere
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports.report import to_mend
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish

@@ -21,7 +21,8 @@ import pytest
 from support.commands import assert_all_gone, assert_goes_away, grade_json, numalab_command
 
 from numalab.doctor.doctor import sandbox_finding
-from numalab.grading.grade import Session
+from numalab.grading.looks import gather_evidence
+from numalab.grading.session import Session
 from numalab.harness.build import build_kit, configure
 from numalab.harness.compile_apart import bound_files, read_step, take
 from numalab.harness.monitor import describe_node
@@ -88,7 +89,7 @@ class Grader:
         with self.kit.lock():
             build_kit(self.kit, [self.kit.monitor(self.lab.name).name])
             if session.build():
-                session.gather_evidence()
+                gather_evidence(session)
         return session.verdict(), session.data
 
     def attack(self, name: str, **defined: str) -> tuple[Verdict, Json]:
@@ -370,7 +371,7 @@ def test_solutions_pass_in_the_sandbox(
         with kit.lock():
             build_kit(kit, [kit.monitor(name).name])
             assert session.build(), session.data["build"]
-            session.gather_evidence()
+            gather_evidence(session)
         jsonschema.validate(session.data, json.loads(schema.read_text()))
         kinds = {c.name: c for c in session.verdict().criteria if c.kind != "timing"}
         wanted = [c for c in lab.criteria if c.kind != "timing" and not c.file]

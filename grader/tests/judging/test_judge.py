@@ -10,12 +10,13 @@ import pytest
 from support import invented
 
 from numalab.errors import KitError
+from numalab.evidence.kinds import KINDS
 from numalab.evidence.read_record import parse, validate
 from numalab.judging import judge as judging
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
-from numalab.judging.judge import (
+from numalab.judging.judge import judge
+from numalab.judging.needs import (
     Timed,
-    judge,
     needs_control,
     timing_cut_s,
     timing_is_decided,
@@ -645,7 +646,7 @@ def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
             }[one.kind]
             assert one.rule in rules
             if one.kind == "evidence":
-                assert any(one.rule in of for of in judging.RULES_OF_RUN.values())
+                assert any(one.rule in kind.rules for kind in KINDS)
 
 
 def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:

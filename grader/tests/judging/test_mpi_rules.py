@@ -13,12 +13,12 @@ from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Outcome, Rank, Thread
-from numalab.grading import request
+from numalab.grading.request import labs_with_mpi
 from numalab.judging import explain, rank_goals, thread_goals
-from numalab.judging.judge import (
+from numalab.judging.judge import judge
+from numalab.judging.needs import (
     Timed,
     files_to_compare,
-    judge,
     needs_control,
     needs_latency,
     timing_is_decided,
@@ -31,7 +31,7 @@ from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.prediction import BadPrediction, predict, read_prediction
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.placement_pictures import legend, placement_pictures
 from numalab.reports.touch_map import symbol
@@ -71,7 +71,10 @@ def test_the_kits_parts_are_told_from_the_students(messages: Lab, hybrid: Lab) -
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (criterion("x", "evidence", "launch", file="x.toml", goal="nearest"), "goal is 'nearest'"),
+        (
+            criterion("x", "evidence", "launch", file="x.toml", goal="nearest"),
+            "is 'nearest'",
+        ),
         (criterion("x", "timing", "code", rule="speedup", slow="a.toml"), "part of kit_parts"),
         (criterion("x", "timing", "launch", rule="efficiency", slow="a.toml"), "rule speedup"),
         (criterion("x", "evidence", "launch", file="b.toml", goal="near"), "there are 2"),
@@ -765,22 +768,21 @@ def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
 
 
 def test_without_mpi_the_other_labs_are_graded(
-    messages: Lab,
-    first_touch: Lab,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    messages: Lab, first_touch: Lab, tmp_path: Path
 ) -> None:
     here = Kit(tmp_path)
     here.build.mkdir(parents=True)
     labs = [first_touch, messages]
+    told: list[str] = []
     (here.build / "build.json").write_text('{"mpi": ""}')
-    assert request._with_mpi(here, labs, is_chosen=False) == [first_touch]
-    assert "31_messages: this build of the kit has no MPI" in capsys.readouterr().err
+    assert labs_with_mpi(here, labs, False, told.append) == [first_touch]
+    assert len(told) == 1 and "31_messages: this build of the kit has no MPI" in told[0]
     with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
-        request._with_mpi(here, labs, is_chosen=True)
-    assert request._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
+        labs_with_mpi(here, labs, True, told.append)
+    assert labs_with_mpi(here, [first_touch], True, told.append) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
-    assert request._with_mpi(here, labs, is_chosen=True) == labs
+    assert labs_with_mpi(here, labs, True, told.append) == labs
+    assert len(told) == 1
 
 
 def test_every_goal_of_a_file_can_be_judged() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from support import invented
 
+from numalab.evidence.kinds import LOOKS, MEMORY, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
-from numalab.judging import judge as judging
+from numalab.judging import needs
 from numalab.judging.judge import judge
+from numalab.judging.needs import is_needed
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab, load_lab
@@ -163,8 +165,8 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     assert found["touched_where_used"].status == "pass"
     evidence = parse(session(*runs))
     assert sound_parts(lab, evidence) == ("two",)
-    assert judging.timing_roles(lab, evidence, judging.Timed("one")) == ()
-    assert "handout" in judging.timing_roles(lab, evidence, judging.Timed("two"))
+    assert needs.timing_roles(lab, evidence, needs.Timed("one")) == ()
+    assert "handout" in needs.timing_roles(lab, evidence, needs.Timed("two"))
 
 
 def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
@@ -176,13 +178,13 @@ def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
 def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "generation" or run["part"] == "one"]
     evidence = parse(session(*runs))
-    assert judging.timing_is_decided(lab, evidence, judging.Timed("one"))
-    assert not judging.timing_is_decided(lab, evidence, judging.Timed("two"))
+    assert needs.timing_is_decided(lab, evidence, needs.Timed("one"))
+    assert not needs.timing_is_decided(lab, evidence, needs.Timed("two"))
 
 
 def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
     needed = {
-        name: {run for run in judging.RULES_OF_RUN if judging.is_needed(run, lab, name)}
+        name: {kind.name for kind in (*LOOKS, RACE) if is_needed(kind, lab, name)}
         for name in ("one", "two")
     }
     assert needed == {"one": {"placement", "race"}, "two": {"trace", "race"}}
@@ -312,8 +314,8 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
         ([DISTURBED, placed("one", 0.20, 0.21)], False),
     ):
         evidence = parse(session(*runs, *looks))
-        assert judging.needs_another_look(lab, evidence, "one") == is_open
-        assert not judging.needs_another_look(lab, evidence, "two")
+        assert needs.needs_another_look(lab, evidence, "one") == is_open
+        assert not needs.needs_another_look(lab, evidence, "two")
 
 
 def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
@@ -331,11 +333,11 @@ def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
 def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
     record = session(*runs, *3 * [placed("one", 0.1, 0.3)])
-    assert judging.needs_control(lab, parse(record), "one")
+    assert needs.needs_control(lab, parse(record), "one")
     record["runs"] += 3 * [placed("one", 0.1, 0.25, role="solution")]
     found = judged(lab, record)["balanced"]
     assert found.status == "not_gradable" and "own solution misses it" in found.why
-    assert not judging.needs_control(lab, parse(record), "one")
+    assert not needs.needs_control(lab, parse(record), "one")
 
 
 # ---- data races --------------------------------------------------------------------
@@ -491,7 +493,7 @@ def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
 )
 def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
     times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
-    seen_table = parse(session(memory(table(8), table(256)))).memories[0].tables[0]
+    seen_table = parse(session(memory(table(8), table(256)))).of(MEMORY)[0].tables[0]
     evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
     told = memory_caption(evidence, [("yours", replace(seen_table, bytes=9))])
     assert told == caption
@@ -502,7 +504,7 @@ def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
     few = memory(table(8), table(256, huge_bytes=100 * MIB))
     record = session(few)
     record["node"]["huge_page_mode"] = "madvise"
-    assert judging.needs_control(lab, parse(record), None)
+    assert needs.needs_control(lab, parse(record), None)
     record["runs"].append(few | {"role": "solution"})
     assert judged(lab, record)["huge_pages"].status == "not_gradable"
     assert judged(lab, record)["released"].status == "pass"
@@ -634,10 +636,10 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
 
 def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:
     record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
-    assert judging.files_to_compare(affinity, parse(record)) == ("spread.env",)
+    assert needs.files_to_compare(affinity, parse(record)) == ("spread.env",)
     record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
     assert judged(affinity, record)["spread"].status == "not_gradable"
-    assert judging.files_to_compare(affinity, parse(record)) == ()
+    assert needs.files_to_compare(affinity, parse(record)) == ()
 
 
 def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -36,10 +37,11 @@ from numalab.labs.launch import (
     with_mpiexec,
     with_srun,
 )
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
 from numalab.pu_lists import kernel_pus
-from numalab.virtual.guest import Guest, Share
+from numalab.virtual.guest import Guest
+from numalab.virtual.guest_plan import Share
 
 Json = dict[str, Any]
 PER_NUMA_NODE = """
@@ -89,10 +91,10 @@ def test_what_is_left_out(text: str, bind_to: str, map_by: str) -> None:
         ("\nranks = two", "p.toml:2: this is not TOML"),
         ("ranks = 2\nranks = 3", "p.toml:2: this is not TOML"),
         ("ranks = 0", "'ranks' is 0; it must be 1 or more"),
-        ("ranks = 2\nthreads = -4", "'threads' is -4; it must be 1 or more"),
+        ("ranks = 2\nthreads = -4", "p.toml:2: 'threads' is -4; it must be 1 or more"),
         ("ranks = 1000000000", "can't be above 100000"),
         ("ranks = 2.5", "'ranks' is 2.5; write a whole number"),
-        ("ranks = true", "'ranks' is True; write a whole number"),
+        ("ranks = true", "p.toml:1: 'ranks' is true; write a whole number"),
         ('ranks = "4"', "write the number without quotes: ranks = 4"),
         ('ranks = "numa_node"', "is the text 'numa_node'; write ranks = { one_per ="),
         ('ranks = "0-3"', "'ranks' is a list of PUs; they hold on one machine only"),
@@ -100,7 +102,7 @@ def test_what_is_left_out(text: str, bind_to: str, map_by: str) -> None:
         ('ranks = 2\nthreads = "0,2,4"', "'threads' is a list of PUs"),
         ("ranks = {}", "'ranks' is empty"),
         ('ranks = { per = "core" }', "'ranks' has a key 'per'; write ranks = { one_per"),
-        ('ranks = { one_per = "core", count = 2 }', "has a key 'count'"),
+        ('\nranks = { one_per = "core", count = 2 }', "p.toml:2: 'ranks' has a key 'count'"),
         ('ranks = { one_per = "numanode" }', "Did you mean numa_node?"),
         ('ranks = { one_per = "NUMA node" }', "Did you mean numa_node?"),
         ('ranks = { one_per = "socket" }', "Did you mean package?"),
@@ -110,7 +112,7 @@ def test_what_is_left_out(text: str, bind_to: str, map_by: str) -> None:
         ('ranks = { one_per = "node" }', "a NUMA node is numa_node here, and the whole node"),
         ('ranks = { one_per = "galaxy" }', "there is no such unit. It can be: machine, package"),
         ("ranks = { one_per = 2 }", "'ranks.one_per' has PU numbers"),
-        ("ranks = { one_per = true }", "'ranks.one_per' is True; write one of these in quotes"),
+        ("ranks = { one_per = true }", "'ranks.one_per' is true; write one of these in quotes"),
         ('ranks = 2\nthreads = { one_per = "package" }', "only a core or a PU"),
         ('ranks = 2\nbind_to = "machine"', 'is not bound: write "none"'),
         ("ranks = 2\nbind_to = 3", "'bind_to' has PU numbers"),
@@ -133,7 +135,7 @@ def test_what_a_policy_can_not_say(text: str, says: str) -> None:
     with pytest.raises(BadPolicy) as told:
         parse_policy(text, "p.toml")
     assert says in str(told.value)
-    assert str(told.value).startswith("p.toml:")
+    assert re.match(r"p\.toml:[1-3]: ", str(told.value))
 
 
 # ---- topologies ----------------------------------------------------------------------
@@ -370,7 +372,7 @@ def test_mistakes_are_told(kit: Kit, policy: Path, tmp_path: Path) -> None:
     wrong.write_text("ranks = [0, 1]")
     for arguments, says in (
         ((tmp_path / "none.toml", "--", "true"), "none.toml: can't read it: No such file"),
-        ((wrong, "--", "true"), "wrong.toml: 'ranks' is a list of PUs"),
+        ((wrong, "--", "true"), "wrong.toml:1: 'ranks' is a list of PUs"),
         ((policy, "--machine", "hidra", "--", "true"), "Did you mean hydra?"),
         ((policy, "--print"), "Missing argument"),
         ((policy, "--with", "mpirun", "--", "true"), "'mpirun' is not one of"),

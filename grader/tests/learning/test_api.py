@@ -14,8 +14,10 @@ from matplotlib.figure import Figure
 from support import invented
 
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.evidence.kinds import CHECK, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
+from numalab.grading import grade as grading
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, Verdict, verdict_on
 from numalab.kit import Kit
@@ -111,8 +113,8 @@ def test_files_beside_the_kernel_can_be_replaced(kit: Kit) -> None:
 def test_one_of_several_kernels_can_be_run_alone(kit: Kit) -> None:
     lab = open_lab("03", kit)
     run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
-    assert {one.part for one in run.evidence.traces} == {"stream_update"}
-    assert {one.part for one in run.evidence.checks} == {"stream_update"}
+    assert {one.part for one in run.evidence.of(TRACE)} == {"stream_update"}
+    assert {one.part for one in run.evidence.of(CHECK)} == {"stream_update"}
     assert [c.name for c in run.verdict.criteria] == ["touched_where_used"]
     with pytest.raises(UserError, match="did you mean stream_update"):
         lab.run("c", parts=["stream_updat"])
@@ -196,13 +198,13 @@ def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(kit: Kit) 
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     here = parse(record)
     lab = open_lab("01", kit)
-    untraced = replace(here, traces=(), is_virtual=True)
+    untraced = replace(here.having(TRACE, []), is_virtual=True)
     seen = (("here", here), ("hydra", untraced))
     run = Run(kit, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2)
     title = run.touch_map().axes[0].get_title(loc="left")
     assert "yours" in title and "virtual" not in title
     with pytest.raises(NothingToDraw, match="no page was traced"):
-        replace(run, seen=(("here", replace(here, traces=())), ("hydra", untraced))).touch_map()
+        replace(run, seen=(("here", here.having(TRACE, [])), ("hydra", untraced))).touch_map()
 
 
 def test_what_was_seen_before_an_interruption_comes_with_it(
@@ -211,7 +213,7 @@ def test_what_was_seen_before_an_interruption_comes_with_it(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api.grade.Session, "take_times", interrupted)
+    monkeypatch.setattr(grading, "take_times", interrupted)
     with pytest.raises(Interrupted) as caught:
         first.run("c", source=first.handout("c"), times=True)
     (run,) = caught.value.args

@@ -28,7 +28,7 @@ from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, load_labs
 from numalab.learning.api import Run, open_lab
-from numalab.learning.notebook import description, load_ipython_extension, open_notebook
+from numalab.learning.notebook import description, open_notebook
 from numalab.learning.notebook_files import complaints, kits_notebook, tidied, working_copy
 from numalab.learning.predictions import (
     FILE,
@@ -57,7 +57,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iter
     config = Config()
     config.HistoryManager.enabled = False
     found: Any = InteractiveShell(config=config)
-    load_ipython_extension(found)
+    found.run_line_magic("load_ext", "numalab")
     yield found
 
 
@@ -448,7 +448,7 @@ def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
             assert (folder / path).is_file()
             specs = _answer(f"{base}/api/kernelspecs?token={token}")
             spec = specs["kernelspecs"][specs["default"]]
-            assert spec["name"] == "python3"
+            assert spec["name"] == "numalab"
             _answer(f"{base}/api/kernels?token={token}", b"{}")
             (kernel,) = _kernels(folder)
             assert kernel[0].startswith(f"{kit.root}/.venv/bin/python")

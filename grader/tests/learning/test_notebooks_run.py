@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from numalab.commands.notebook import jupyter_environment
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import load_labs
-from numalab.learning.notebook_files import kits_notebook, with_notebooks
+from numalab.learning.notebook_files import METADATA, NAME, kits_notebook, with_notebooks
 
 KIT = find_kit("gnu")
 START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
@@ -36,22 +39,37 @@ def printed(cell: Any) -> str:
     return "".join(o.text for o in cell.outputs if o.output_type == "stream")
 
 
+def execute(
+    python: Path, notebook: Path, out: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """By nbconvert, with the kernel that the notebook names. out: where the result goes, and where
+    the command is called."""
+    out.mkdir()
+    return subprocess.run(
+        [python, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", out,
+         f"--ExecutePreprocessor.timeout={CELL_LIMIT_S}",
+         f"--ExecutePreprocessor.startup_timeout={START_LIMIT_S}", notebook],
+        cwd=out, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
+    """Nothing in it says where the package lies."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
+
+
 @pytest.mark.parametrize("lab", with_notebooks(KIT, load_labs(KIT.root)))
 def test_a_notebook_runs_from_top_to_bottom(
-    kit: Kit, lab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kit: Kit, lab: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    for key, value in jupyter_environment(kit, os.environ).items():
-        monkeypatch.setenv(key, value)
-    monkeypatch.setenv("NUMALAB_NOTEBOOKS", str(tmp_path / "notebooks"))
-    monkeypatch.setenv("PYTHONPATH", str(kit.root / "grader" / "src"))
     own = sorted(kit.lab_folder(lab).iterdir())
     before = {path: path.read_bytes() for path in own if path.is_file()}
-    notebook = nbformat.read(kits_notebook(kit, lab), 4)
+    done = execute(Path(sys.executable), kits_notebook(kit, lab), tmp_path / "out", environment)
+    assert done.returncode == 0, done.stderr
+    notebook = nbformat.read(tmp_path / "out" / NAME, 4)
     nbformat.validate(notebook)
-    NotebookClient(
-        notebook, timeout=CELL_LIMIT_S, startup_timeout=START_LIMIT_S, kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path)}},
-    ).execute()  # fmt: skip
     cells = {cell.id: cell for cell in notebook.cells if cell.cell_type == "code"}
     for name in DRAWN[lab]:
         assert drawn(cells[name]), f"{name}: {printed(cells[name])}"
@@ -60,3 +78,27 @@ def test_a_notebook_runs_from_top_to_bottom(
     assert "No answer yet" in printed(cells[next(name for name in cells if "question" in name)])
     assert {path: path.read_bytes() for path in before} == before
     assert sorted(kit.lab_folder(lab).iterdir()) == own
+
+
+def test_another_jupyter_finds_the_kits_kernel(
+    kit: Kit, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """One that has the same packages, but neither the kit's kernel nor its package."""
+    venv.create(tmp_path / "other", symlinks=True)
+    (packages,) = (tmp_path / "other" / "lib").glob("python3*/site-packages")
+    for path in Path(nbformat.__file__).parents[1].iterdir():
+        if "numalab" not in path.name:
+            (packages / path.name).symlink_to(path)
+    notebook = nbformat.v4.new_notebook(metadata=METADATA)
+    source = "%load_ext numalab\nlab = open_notebook('01')\nimport sys\nprint(sys.prefix, lab.name)"
+    notebook.cells.append(nbformat.v4.new_code_cell(source))
+    nbformat.write(notebook, tmp_path / NAME)
+    other = tmp_path / "other" / "bin" / "python"
+    done = execute(other, tmp_path / NAME, tmp_path / "without", environment)
+    assert done.returncode != 0
+    assert "No such kernel named numalab" in done.stderr
+    seen = environment | {"JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter")}
+    done = execute(other, tmp_path / NAME, tmp_path / "with", seen)
+    assert done.returncode == 0, done.stderr
+    (cell,) = nbformat.read(tmp_path / "with" / NAME, 4).cells
+    assert printed(cell).split() == [sys.prefix, "01_first_touch"]

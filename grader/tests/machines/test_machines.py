@@ -15,16 +15,10 @@ from support.commands import numalab_command
 from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
 from numalab.machines import picture
+from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.hwloc_xml import import_xml
-from numalab.machines.machine import (
-    Core,
-    Machine,
-    find_machine,
-    gallery_folder,
-    load_gallery,
-    load_machine,
-    parse_machine,
-)
+from numalab.machines.machine import Core, Machine
+from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.pu_lists import format_pus, parse_pus
 
 FOLDER = gallery_folder(find_kit("gnu"))
@@ -210,7 +204,7 @@ BAD = {
                               "Did you mean 'memory_mb'"),
     "distances below a table": ('unit = "ns"', 'unit = "ns"\ndistances = [[10]]', 27, "move it"),
     "no source": ('source = "me"\nnotes', "notes", 1, "no key 'source'"),
-    "no package": ("package = 1\n", "", 17, "number 1 has no key 'package'"),
+    "no package": ("package = 1\n", "", 17, "[[numa_node]] has no key 'package'"),
     "no nodes": ("numa_node", "cache", 1, "no key 'numa_node'"),
     "type of a text": ('title = "Mine"', "title = 3", 2, "text in quotes"),
     "type of a number": ("package = 1", 'package = "1"', 18, "whole number"),

@@ -13,8 +13,10 @@ from support import invented
 from support.pages import assert_legible, texts
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.kinds import BINDING, MEMORY, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import (
+    HANDOUT,
     Binding,
     CpuTime,
     Evidence,
@@ -31,7 +33,8 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 from numalab.labs.prediction import PREDICTED_BYTES
-from numalab.machines.machine import Machine, find_machine, gallery_folder, load_gallery
+from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
+from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
 from numalab.palette import MIXED_COLOUR, THREAD_COLOURS, ink_on, place_colour
 from numalab.reports.figures import (
@@ -144,8 +147,8 @@ def test_a_touch_map_shows_the_records_pages_one_by_one() -> None:
     figure = touch_figure([("handout", one)])
     assert_legible(figure)
     colours = image_colours(figure)
-    writers = [array.first_writer for array in one.traces[0].arrays]
-    users = [array.users for array in one.traces[0].arrays]
+    writers = [array.first_writer for array in one.of(TRACE)[0].arrays]
+    users = [array.users for array in one.of(TRACE)[0].arrays]
     assert len(colours) == 6
     for index in range(3):
         assert colours[2 * index] == [place_colour(w).lower() for w in writers[index]]
@@ -172,7 +175,7 @@ def test_where_pages_live_is_drawn_where_that_is_asked_for() -> None:
     assert_legible(figure)
     assert len(image_colours(figure)) == 3
     assert any("a name of $x$" in text for text in texts(figure))
-    silent = replace(evidence, placements=(replace(evidence.placements[0], residency=None),))
+    silent = evidence.having(PLACEMENT, [replace(evidence.of(PLACEMENT)[0], residency=None)])
     assert len(strips(silent, ["a"], with_homes=True)) == 2
 
 
@@ -205,7 +208,7 @@ def test_stripes_too_fine_to_be_seen_are_called_so() -> None:
 
 
 def test_what_was_not_seen_is_said_and_not_drawn() -> None:
-    empty = replace(parse(invented.evidence(invented.ONE_NODE)), traces=(), placements=())
+    empty = parse(invented.evidence(invented.ONE_NODE)).having(TRACE, []).having(PLACEMENT, [])
     with pytest.raises(NothingToDraw, match="no page was traced"):
         touch_figure([("x", empty)])
     with pytest.raises(NothingToDraw, match="nobody looked"):
@@ -223,7 +226,7 @@ def test_what_was_not_seen_is_said_and_not_drawn() -> None:
 
 def bound(threads: Sequence[Thread]) -> Evidence:
     run = Binding(None, OK, "kmp_close.env", "libomp", tuple(threads), len(threads))
-    return replace(parse(invented.evidence(invented.TWO_NODES)), bindings=(run,))
+    return parse(invented.evidence(invented.TWO_NODES)).having(BINDING, [run])
 
 
 def test_a_bound_thread_is_drawn_on_its_pu() -> None:
@@ -266,12 +269,12 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
         for r in range(2)
     )
     job = Launched(None, OK, "launch.toml", None, ranks, 4)
-    evidence = replace(parse(invented.evidence(invented.TWO_NODES)), launches=(job,))
+    evidence = parse(invented.evidence(invented.TWO_NODES)).having(RANKS, [job])
     (sitting,) = sittings("x", evidence, "launch.toml")
     assert (sitting.noun, len(sitting.threads)) == ("rank", 8)
     drawn = texts(thread_figure([sitting, sitting]))
     assert (drawn.count("R0"), drawn.count("R1")) == (8, 8)
-    refused = replace(evidence, launches=(replace(job, refused="no"),))
+    refused = evidence.having(RANKS, [replace(job, refused="no")])
     assert list(sittings("x", refused, "launch.toml")) == []
 
 
@@ -281,22 +284,22 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
 def test_bars_are_the_threads_shares_of_the_calls() -> None:
     evidence = parse(invented.evidence(invented.TWO_NODES))
     busy = tuple(CpuTime(0.1 * (t + 1), 0.03, 0.01, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
-    poor = replace(evidence.placements[0], cpu_time=busy)
+    poor = replace(evidence.of(PLACEMENT)[0], cpu_time=busy)
     even = replace(poor, cpu_time=(CpuTime(0.3, 0.0, 0.0, 0.3 / 8, 0.3),) * 8)
-    figure = work_figure([("yours", replace(evidence, placements=(poor,)))])
+    figure = work_figure([("yours", evidence.having(PLACEMENT, [poor]))])
     assert_legible(figure)
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     assert widths == pytest.approx([12.5 * (t + 1) for t in range(8)] + [5.0] * 8)
     assert not any("until" in text for text in texts(figure))
     starved = replace(poor, cpu_time=(*busy[:7], CpuTime(0.8, 1.6, 0.0, 0.8, 0.2)))
-    long = work_figure([("yours", replace(evidence, placements=(starved,)))])
+    long = work_figure([("yours", evidence.having(PLACEMENT, [starved]))])
     assert [text for text in texts(long) if "until" in text] == ["until 300 %"]
-    best = work_figure([("yours", replace(evidence, placements=(poor, even)))])
+    best = work_figure([("yours", evidence.having(PLACEMENT, [poor, even]))])
     assert [bar.get_width() for bar in best.axes[0].patches][:8] == pytest.approx([100] * 8)
     assert any("work share 1.00" in text for text in texts(best))
     idle = replace(poor, cpu_time=even.cpu_time[:6])  # two threads never started
     both = work_figure(
-        [(name, replace(evidence, placements=(look,))) for name, look in (("a", idle), ("b", even))]
+        [(name, evidence.having(PLACEMENT, [look])) for name, look in (("a", idle), ("b", even))]
     )
     assert [bar.get_width() for bar in both.axes[0].patches][6:8] == [0, 0]
     assert both.axes[0].get_xlim() == both.axes[1].get_xlim()
@@ -353,8 +356,10 @@ def test_bars_of_memory_are_the_tables() -> None:
     table = KernelTable(1, 64 * mib, 48 * mib, 0.0, 0.1, 0.1, 1234, 10 * mib, 75 * mib, 11 * mib,
                         0, 0)  # fmt: skip
     memory = Memory(None, OK, RIGHT, True, (table,))
-    evidence = replace(
-        parse(invented.evidence(invented.ONE_NODE)), memories=(memory,), handout_memories=(memory,)
+    evidence = (
+        parse(invented.evidence(invented.ONE_NODE))
+        .having(MEMORY, [memory])
+        .having(MEMORY, [memory], HANDOUT)
     )
     figure = memory_figure(evidence)
     assert_legible(figure)

@@ -31,7 +31,7 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
 from numalab.reports.comparison import seat_sights, touch_sights
 from numalab.reports.html_page import page

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numalab.kit import Kit, find_kit
-from numalab.machines.machine import (
-    find_machine,
-    gallery_folder,
-    load_gallery,
-)  # fmt: skip
+from numalab.machines.gallery import find_machine, gallery_folder, load_gallery  # fmt: skip
 from numalab.virtual import guest, plan
-from numalab.virtual.guest import Guest, Share
+from numalab.virtual.guest import Guest
+from numalab.virtual.guest_plan import Share
 from numalab.virtual.session import guest_environment
 
 GALLERY = sorted(load_gallery(gallery_folder(find_kit("gnu"))))

@@ -8,7 +8,7 @@ from typing import Any
 
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from support import invented
 

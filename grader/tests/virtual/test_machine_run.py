@@ -24,7 +24,7 @@ from support.commands import (
 )
 
 from numalab.kit import Kit
-from numalab.machines.machine import gallery_folder
+from numalab.machines.gallery import gallery_folder
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
 

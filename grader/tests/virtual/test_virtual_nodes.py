@@ -13,15 +13,14 @@ from support.commands import SOON_LIMIT_S
 from support.guests import GALLERY, run, start, text
 
 from numalab.kit import Kit
+from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
-from numalab.machines.machine import (
-    Machine,
-    find_machine,
-    parse_machine,
-)  # fmt: skip
+from numalab.machines.machine import Machine
+from numalab.machines.machine_file import parse_machine  # fmt: skip
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
-from numalab.virtual.guest import Guest, Share
+from numalab.virtual.guest import Guest
+from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
 
 # ---- the machine that programs see ----------------------------------------------------------
@@ -363,6 +362,6 @@ def test_snapshots_of_all_machines_differ(kit: Kit) -> None:
         for cores in (1, 2):
             machine = find_machine(kit, name).scaled(cores)
             for memory in (256, 512):
-                made = guest.Plan(machine, memory, "tcg", kernel, b"init", 0, (), 1.0)
+                made = GuestPlan(machine, memory, "tcg", kernel, b"init", 0, (), 1.0)
                 keys.add(made.key(guest.find_qemu(), made.initrd()))
     assert len(keys) == 4 * len(GALLERY)

@@ -18,9 +18,10 @@ from numalab.judging.audit import complaints, is_refuted
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.kit import find_kit
 from numalab.labs.declaration import Lab
-from numalab.machines.machine import Machine, gallery_folder, load_gallery
+from numalab.machines.gallery import gallery_folder, load_gallery
+from numalab.machines.machine import Machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
-from numalab.virtual.guest import Share
+from numalab.virtual.guest_plan import Share
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]

@@ -57,7 +57,7 @@ def complete_machine(
 ) -> list[CompletionItem]:
     """Names of described machines, or files where a path is begun."""
     del context, parameter
-    from numalab.machines.machine import machine_names
+    from numalab.machines.gallery import machine_names
 
     if "/" in incomplete or incomplete.startswith((".", "~")):
         return [CompletionItem(incomplete, type="file")]

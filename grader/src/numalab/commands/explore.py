@@ -78,11 +78,12 @@ def explore_command(
       ./numalab explore 04 --json all.json --plot tlb.svg
     """
     from numalab.explore import explore, explore_plot, explore_report
+    from numalab.explore.declaration import find_exploration, load_exploration, resized
     from numalab.harness import monitor
     from numalab.harness.build import build_explorations
 
-    folder = explore.find_exploration(kit.root, name)
-    chosen = explore.resized(explore.load_exploration(folder, quick), rounds, n)
+    folder = find_exploration(kit.root, name)
+    chosen = resized(load_exploration(folder, quick), rounds, n)
     check_json_target(json_path)
     if plot_path is not None:
         explore_plot.check_target(plot_path)

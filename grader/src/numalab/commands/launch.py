@@ -106,7 +106,7 @@ def _read(file: Path) -> str:
 def _topology(kit: Kit, machine_name: str | None) -> Topology:
     from numalab.harness.build import build_kit, configure
     from numalab.harness.monitor import describe_node
-    from numalab.machines.machine import find_machine
+    from numalab.machines.gallery import find_machine
     from numalab.machines.topology import topology_of_machine, topology_of_node
 
     if machine_name is not None:

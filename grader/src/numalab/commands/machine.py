@@ -49,7 +49,7 @@ def list_command(kit: Kit) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from numalab.machines.machine import gallery_folder, load_gallery
+    from numalab.machines.gallery import gallery_folder, load_gallery
     from numalab.terminal import make_console, stripped
 
     machines = load_gallery(gallery_folder(kit))
@@ -189,7 +189,7 @@ def show(
       ./numalab machine show hydra --cores 4
       ./numalab machine show ./mine.toml --svg mine.svg
     """
-    from numalab.machines.machine import find_machine
+    from numalab.machines.gallery import find_machine
     from numalab.machines.picture import svg
     from numalab.terminal import make_console
 
@@ -297,7 +297,7 @@ def run(
       ./numalab machine run hydra -- bash
     """
     from numalab.commands.shared import progress_line
-    from numalab.machines.machine import find_machine
+    from numalab.machines.gallery import find_machine
     from numalab.virtual import guest, plan, session
 
     if full and cores is not None:
@@ -345,8 +345,9 @@ def import_command(
       ./numalab machine import node.xml --name ournode
       ./numalab machine import node.xml --output ~/ournode.toml
     """
+    from numalab.machines.gallery import gallery_folder
     from numalab.machines.hwloc_xml import import_xml
-    from numalab.machines.machine import gallery_folder, parse_machine
+    from numalab.machines.machine_file import parse_machine
     from numalab.machines.picture import summary
 
     if output is not None and output.suffix != ".toml":

@@ -76,6 +76,7 @@ def jupyter_command(folder: Path, port: int, token: str) -> list[str]:
         "--ServerApp.open_browser=False",
         "--Application.log_level=40",
         "--KernelManager.transport_encryption=auto",
+        "--MultiKernelManager.default_kernel_name=numalab",
         "--LabApp.extension_manager=readonly",
         # It runs npm, which writes to the home folder.
         "--ServerApp.jpserver_extensions=jupyter_lsp=False",

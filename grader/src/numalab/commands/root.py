@@ -5,37 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib import import_module
+from collections.abc import MutableMapping
 from types import FrameType
+from typing import cast
 
 import click
 
 import numalab
+from numalab.commands.table import Commands
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_MISUSE, EXIT_PASSED
 from numalab.kit import find_kit
-
-# Each is imported when it is called, with all that it needs.
-COMMANDS = {
-    "audit": "audit:audit",
-    "batch": "batch:batch",
-    "completion": "completion:completion",
-    "criterion": "ctest:criterion",
-    "doctor": "doctor:doctor",
-    "explore": "explore:explore_command",
-    "grade": "grade:grade_command",
-    "gradebook": "gradebook:gradebook",
-    "hint": "hint:hint",
-    "launch": "launch:launch",
-    "machine": "machine:machine",
-    "measure": "ctest:measure",
-    "notebook": "notebook:notebook",
-    "progress": "progress:progress",
-    "report": "report:report",
-    "setup": "setup:setup",
-    "test": "test:test",
-    "watch": "watch:watch",
-}
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -85,24 +65,9 @@ def _correct(error: click.ClickException) -> int:
     return EXIT_MISUSE
 
 
-class _Commands(click.Group):
-    """The commands of the table."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(f"numalab.commands.{module}"), name)
-        return command
-
-
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+    commands=cast("MutableMapping[str, click.Command]", Commands()),  # nobody adds to it
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(numalab.__version__)
 @click.option(

@@ -117,7 +117,7 @@ def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
     """The machines of --on, each once. Raises UserError."""
     if not names:
         return []
-    from numalab.machines.machine import find_machine
+    from numalab.machines.gallery import find_machine
 
     found: dict[str, Machine] = {}
     for name in names:

@@ -9,6 +9,7 @@ from numalab.doctor import allowances, page_policies
 from numalab.doctor.findings import Finding, by_time
 from numalab.doctor.load_sample import BusyProcess, LoadSample
 from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.load import is_loaded
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
 from numalab.words import count, percent
@@ -16,7 +17,6 @@ from numalab.words import count, percent
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 BUSY_PUS = 0.25  # of other programs: a thread that shares its core with them is late
-BUSY_LOAD = 0.3  # of each core
 STOLEN_NOW, STOLEN_SINCE_START = 0.01, 0.02
 _HOST_DECIDES = "it does not say; of a virtual machine the host decides that"
 
@@ -59,7 +59,7 @@ def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> F
             topic, "unknown", "unknown", "the node does not say who uses it", concerns=concerns
         )
     told = [] if load is None else [f"load {load:.2f} over the last minute"]
-    is_busy = load is not None and load > BUSY_LOAD * node["cores"]
+    is_busy = is_loaded(node)
     if sample is None:
         told.insert(0, "who works now can't be read")
     else:

@@ -7,9 +7,10 @@ import shutil
 from collections.abc import Sequence
 
 from numalab.doctor.disturbances import disturbances
-from numalab.doctor.findings import Concerns, Finding, by_run, by_time, concerned
+from numalab.doctor.findings import Concerns, Finding, by_kind, by_time, concerned
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import Sandbox, Unable
@@ -88,7 +89,7 @@ def _lost_without(name: str, labs: Sequence[Lab]) -> Concerns:
         return concerned(labs, lambda lab, c: c.rule == "balanced")
     if name == "move_pages":
         return concerned(labs, lambda lab, c: c.rule == "local_pages")
-    return by_run(labs, "trace")
+    return by_kind(labs, TRACE)
 
 
 def examine(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from numalab.evidence.record import Kind
 from numalab.labs.declaration import Criterion, Lab
-from numalab.labs.rules import RULES_OF_RUN
 
 Level = Literal["good", "note", "bad", "unknown"]
 # Names of criteria by lab.
@@ -70,9 +70,9 @@ def by_cores(labs: Iterable[Lab]) -> Concerns:
     )
 
 
-def by_run(labs: Iterable[Lab], run: str) -> Concerns:
-    """What needs a kind of evidence run."""
-    return concerned(labs, lambda lab, c: c.rule in RULES_OF_RUN[run])
+def by_kind(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
+    """What needs a kind of evidence."""
+    return concerned(labs, lambda lab, c: c.rule in kind.rules)
 
 
 def in_words(concerns: Concerns, labs: Iterable[Lab]) -> str:

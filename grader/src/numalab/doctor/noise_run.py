@@ -18,11 +18,13 @@ from numalab.doctor.noise import (
     most_within,
 )
 from numalab.errors import Interrupted, KitError
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
 from numalab.grading import handed_in
-from numalab.grading.grade import Session, time_kits_own
+from numalab.grading.session import Session
+from numalab.grading.timing import time_kits_own
 from numalab.harness.build import build_kit
-from numalab.judging import judge
+from numalab.judging import judge, needs
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.kit import Kit
@@ -39,7 +41,7 @@ class TimedHere:
     seconds: of each generation, from its start to its end; error: why there are no more."""
 
     session: Session
-    timed: judge.Timed
+    timed: needs.Timed
     criteria: tuple[Criterion, ...]
     generations: list[Generation] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -129,9 +131,9 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     lab, evidence = session.lab, session.evidence
     gates = {one.name: one for one in judge.judge(lab, evidence).criteria}
     here: list[TimedHere] = []
-    for timed in judge.timings(lab):
-        criteria = judge.gradable_timing(lab, evidence, timed)
-        if judge.timing_roles(lab, evidence, timed):
+    for timed in needs.timings(lab):
+        criteria = needs.gradable_timing(lab, evidence, timed)
+        if needs.timing_roles(lab, evidence, timed):
             here.append(TimedHere(session, timed, tuple(criteria)))
     covered = {c.name for timing in here for c in timing.criteria}
     others = [
@@ -155,7 +157,7 @@ def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
     if evidence is None:
         timing.error = _why_not(timing.session, timing.criteria[0])
         return
-    one = evidence.generations[-1]
+    one = evidence.of(GENERATION)[-1]
     if not one.ok:
         bad = next(role for role, part in one.roles.items() if not part.outcome.ok)
         timing.error = f"the kit's {bad} did not come to its end"

@@ -8,9 +8,9 @@ second process of the solution) and "handout".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar, cast
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
@@ -64,6 +64,30 @@ class Results:
     wrote_before_array: str | None
     too_few_messages: TooFewMessages | None = None
     n_unit: str = ""  # what n counts; empty: elements
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """A run of a kernel."""
+
+    part: str | None
+    outcome: Outcome
+
+    @property
+    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
+        """With n and the number of ranks, where they say something."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ComparedRun(KernelRun):
+    """One whose results were compared."""
+
+    results: Results
+
+    @property
+    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
+        return ((self.results, None, None),)
 
 
 @dataclass(frozen=True)
@@ -123,12 +147,31 @@ class KernelTable:
 
 
 @dataclass(frozen=True)
-class Memory:
-    part: str | None
-    outcome: Outcome
-    results: Results
+class Memory(ComparedRun):
     huge_pages_allowed: bool
     tables: tuple[KernelTable, ...]
+
+
+@dataclass(frozen=True)
+class PageTablesOfLife:
+    """What the process's page tables take, in bytes: before one life of the arrays, and after
+    each of its phases (allocate, initialize, compute, release). Linux counts the small tables
+    that it keeps in store for transparent huge pages, too. bytes: of all arrays."""
+
+    n: int
+    bytes: int
+    before_bytes: int
+    after_bytes: Mapping[str, int]
+
+    @property
+    def most_bytes(self) -> int:
+        """That were added in any phase."""
+        return max(self.after_bytes.values(), default=self.before_bytes) - self.before_bytes
+
+
+@dataclass(frozen=True)
+class PageTables(ComparedRun):
+    lives: tuple[PageTablesOfLife, ...]
 
 
 @dataclass(frozen=True)
@@ -155,9 +198,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Locate:
-    part: str | None
-    outcome: Outcome
+class Locate(KernelRun):
     rounds: tuple[tuple[Told, ...], ...]
     team: int
 
@@ -219,12 +260,10 @@ class RankLevel:
 
 
 @dataclass(frozen=True)
-class ThreadLevel:
+class ThreadLevel(KernelRun):
     """answer_to_less: what the kernel answered when the library provided one level less than
     it had asked for; None: not tried."""
 
-    part: str | None
-    outcome: Outcome
     ranks: tuple[RankLevel, ...]
     answer_to_less: int | None
     team: int
@@ -253,17 +292,16 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Check:
-    part: str | None
-    outcome: Outcome
+class Check(KernelRun):
     checked: tuple[Checked, ...]
+
+    @property
+    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
+        return ((checked.results, checked.n, checked.ranks) for checked in self.checked)
 
 
 @dataclass(frozen=True)
-class Trace:
-    part: str | None
-    outcome: Outcome
-    results: Results
+class Trace(ComparedRun):
     threads: tuple[Thread, ...]
     method: str
     order: str
@@ -291,10 +329,7 @@ class CpuTime:
 
 
 @dataclass(frozen=True)
-class Placement:
-    part: str | None
-    outcome: Outcome
-    results: Results
+class Placement(ComparedRun):
     threads: tuple[Thread, ...]
     residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
@@ -325,6 +360,12 @@ class Generation:
         return all(part.outcome.ok for part in self.roles.values())
 
 
+AnyRun = (
+    Check | Trace | Placement | Memory | PageTables | Locate | ThreadLevel | Race | Binding
+    | Launched | Latency | Generation
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Build:
     """status: ok, missing, does_not_compile, wrong_interface, does_not_link."""
@@ -334,9 +375,47 @@ class Build:
     output: str  # the compiler's or linker's, short
 
 
+Whose = Literal["kernel", "instrumented kernel", "kit", "all roles"]
+Run = TypeVar("Run")
+Read = TypeVar("Read", covariant=True)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Read]):
+    """A kind of evidence: one row of the table in kinds.py.
+
+    name: the monitor's run, unless `run` names it, where several kinds share one: then mark is
+    the field of the run's record that is set in this kind's alone. parse: one run's record.
+    rules: of the criteria that need it.
+
+    whose: whose processes are looked at; in_soundness: a bad end or a wrong result there speaks
+    against the kernel. doing: what is told while a grading looks at a kernel so; empty: it is
+    taken in a way of its own. looks: options of each look that is taken; most_looks: how often
+    one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
+    are looked at just before. here_only: nothing new shows on a virtual node. team: the size of
+    the team, None: a thread a core; is_unbound: its threads are placed by nobody.
+    """
+
+    name: str
+    parse: Callable[[Json], Read]
+    rules: frozenset[str]
+    whose: Whose
+    run: str = ""
+    mark: str = ""
+    in_soundness: bool = False
+    doing: str = ""
+    looks: tuple[tuple[str, ...], ...] = ((),)
+    most_looks: int = 1
+    beside: tuple[str, ...] = ()
+    here_only: bool = False
+    team: int | None = None
+    is_unbound: bool = False
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """A session's record. runs: as the monitor wrote them; the rest is parsed from it."""
+    """A session's record. runs: what was looked at, by the name of the kind and the role, in
+    order; see of."""
 
     lab: str
     language: str
@@ -348,75 +427,59 @@ class Evidence:
     timing_refused: str | None  # why nothing was timed on this node
     timing_error: str | None  # what of the kit kept it from being timed
     build: Build
-    checks: tuple[Check, ...]
-    synchronous_checks: tuple[Check, ...]  # in which every send waited for its receive
-    traces: tuple[Trace, ...]
-    placements: tuple[Placement, ...]
-    control_traces: tuple[Trace, ...]  # the kit's solution in the same session
-    control_placements: tuple[Placement, ...]
-    generations: tuple[Generation, ...]
-    races: tuple[Race, ...]
     race_error: str | None  # why data races can't be looked for
-    memories: tuple[Memory, ...]
-    control_memories: tuple[Memory, ...]
-    handout_memories: tuple[Memory, ...]  # without huge pages, to compare with
-    locates: tuple[Locate, ...]
-    control_locates: tuple[Locate, ...]
     handed_in: tuple[HandedText, ...]
-    bindings: tuple[Binding, ...]
-    control_bindings: tuple[Binding, ...]  # under the solution's files
-    thread_levels: tuple[ThreadLevel, ...]
-    control_thread_levels: tuple[ThreadLevel, ...]
-    launches: tuple[Launched, ...]
-    control_launches: tuple[Launched, ...]  # under the solution's files
-    slow_launches: tuple[Launched, ...]  # of the kit that can't be meant on the node
-    latencies: tuple[Latency, ...]
+    runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
+
+    def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
+        """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and
+        HANDOUT the kit's own in the same session, to compare with. Where launches are compared
+        there is a generation for each, under SUBMISSION."""
+        return cast("tuple[Run, ...]", self.runs.get((kind.name, role), ()))
+
+    def having(self, kind: Kind[Run], runs: Iterable[Run], role: str = SUBMISSION) -> Evidence:
+        """The same with other runs of a kind."""
+        changed = cast("tuple[AnyRun, ...]", tuple(runs))
+        return replace(self, runs={**self.runs, (kind.name, role): changed})
 
     def of_parts(self, *parts: str | None) -> Evidence:
         """What belongs to some of the lab's kernels."""
-        found: dict[str, Any] = {
-            name: tuple(run for run in getattr(self, name) if run.part in parts) for name in _RUNS
-        }
-        return replace(self, **found)
+        return replace(
+            self,
+            runs={
+                key: tuple(run for run in runs if run.part in parts)
+                for key, runs in self.runs.items()
+            },
+        )
 
     def as_control(self) -> Evidence:
         """The evidence of the kit's solution in the place of the submission's."""
+        kept = {key: runs for key, runs in self.runs.items() if key[1] != SUBMISSION}
+        of_solution = {
+            (name, SUBMISSION): runs for (name, role), runs in kept.items() if role == SOLUTION
+        }
         return replace(
             self,
-            checks=(),
-            synchronous_checks=(),
-            traces=self.control_traces,
-            placements=self.control_placements,
-            memories=self.control_memories,
-            locates=self.control_locates,
-            bindings=self.control_bindings,
-            thread_levels=self.control_thread_levels,
-            launches=self.control_launches,
+            runs=kept | of_solution,
             handed_in=tuple(HandedText(file, None, {}) for file in sorted(self.control_files)),
-            generations=(),
-            races=(),
             unchanged_files=frozenset(),
         )
 
     @property
     def control_files(self) -> set[str]:
         """Files of which the solution's has been tried."""
-        bound = {run.file for run in self.control_bindings}
-        return bound | {run.file for run in self.control_launches}
+        return {
+            run.file
+            for (_, role), runs in self.runs.items()
+            if role == SOLUTION
+            for run in runs
+            if isinstance(run, Binding | Launched)
+        }
 
     @property
     def numa_nodes(self) -> int:
         return int(self.node["numa_nodes"])
-
-
-_RUNS = (
-    "checks", "synchronous_checks", "traces", "placements",
-    "control_traces", "control_placements", "generations",
-    "races", "memories", "control_memories", "handout_memories", "locates", "control_locates",
-    "bindings", "control_bindings", "thread_levels", "control_thread_levels", "launches",
-    "control_launches", "slow_launches", "latencies",
-)  # fmt: skip
 
 
 Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first

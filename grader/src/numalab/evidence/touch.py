@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence, Placement, Thread, Trace
 
 Users = dict[str, tuple[frozenset[int], ...]]
@@ -123,7 +124,7 @@ def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
 def shown_trace(evidence: Evidence) -> tuple[Trace, Users] | None:
     """The tracing that judges worst, which is the one to look at, and who used the pages in any
     of them; None where nothing was traced."""
-    traces = [trace for trace in evidence.traces if trace.arrays]
+    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
     if not traces:
         return None
     users = united_users(traces)

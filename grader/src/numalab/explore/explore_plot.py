@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numalab.errors import KitError, UserError, reason_of
-from numalab.explore.explore import Found, Schedules, TableSizes, thread_counts
-from numalab.explore.explore_report import (
+from numalab.explore.declaration import Schedules, TableSizes
+from numalab.explore.intervals import Interval, compare, median_interval
+from numalab.explore.samples import Found, thread_counts
+from numalab.explore.table_report import (
     Size,
-    chunk_words,
     page_names,
     page_reaches,
     parting_bytes,
-    samples_each,
-    size_words,
     sizes_found,
 )
-from numalab.explore.intervals import Interval, compare, median_interval
+from numalab.explore.wording import bytes_words, chunk_words
 from numalab.files import partial_path
 from numalab.palette import BLUE, GREEN, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
 
@@ -150,17 +149,17 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     times.set_ylabel("time of an update [ns]")
     times.legend(loc="center left")
     for level, cache_bytes in _caches(found, what.smallest_bytes, what.largest_bytes):
-        _mark(times, cache_bytes, f"{level} {size_words(cache_bytes)}", GREY)
+        _mark(times, cache_bytes, f"{level} {bytes_words(cache_bytes)}", GREY)
     for reach in page_reaches(found):
         if what.smallest_bytes < reach.reach_bytes < what.largest_bytes:
-            words = f"TLB reach, {size_words(reach.page_bytes)}"
+            words = f"TLB reach, {bytes_words(reach.page_bytes)}"
             _mark(times, reach.reach_bytes, words, BLUE)
     if with_huge:
         _draw_ratio(last, sizes, small, huge)
     ticks = what.sizes[:: 2 if len(what.sizes) > 8 else 1]
     last.xaxis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
     last.xaxis.set_minor_locator(NullLocator())
-    last.set_xticklabels([size_words(tick).replace(" ", "\n") for tick in ticks])
+    last.set_xticklabels([bytes_words(tick).replace(" ", "\n") for tick in ticks])
     last.set_xlabel("size of the table")
 
 
@@ -177,7 +176,7 @@ def _draw_ratio(axes: Axes, sizes: Sequence[Size], small: str, huge: str) -> Non
         axes.axvline(parting, color=VERMILION, linewidth=1.5, zorder=0)
         left = parting > math.sqrt(sizes[0].table_bytes * sizes[-1].table_bytes)
         axes.annotate(
-            f"part from {size_words(parting)} on", (parting, 1.0),
+            f"part from {bytes_words(parting)} on", (parting, 1.0),
             xycoords=("data", "axes fraction"), xytext=(-6 if left else 6, -4),
             textcoords="offset points", ha="right" if left else "left", va="top",
             color=VERMILION,
@@ -228,7 +227,7 @@ def exploration_figure(found: Found, size_in: tuple[float, float] = (12, 7.5)) -
 
 def _title(found: Found) -> str:
     what = found.exploration.what
-    fewest = min(samples_each(found))
+    fewest = min(found.samples_each)
     size = f", n = {what.n}" if isinstance(what, Schedules) else ", one thread"
     cores = found.node["cores"]
     node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"

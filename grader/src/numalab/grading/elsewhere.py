@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError
-from numalab.grading.grade import Session
 from numalab.grading.handed_in import gather_placements
+from numalab.grading.looks import gather_evidence
+from numalab.grading.session import Session
 from numalab.judging.places import Elsewhere, can_run, looks, verdict_over
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import find_machine
+from numalab.machines.machine import Machine
 from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
 from numalab.words import listed
 
@@ -37,7 +39,7 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         there.data[key] = session.data[key]
     with session.spending(f"evidence on {place.name}"):
         if parts:
-            there.gather_evidence()
+            gather_evidence(there)
         gather_placements(there)
     return there
 

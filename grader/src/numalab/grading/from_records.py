@@ -16,7 +16,7 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import NOT_DECIDED
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
-from numalab.machines.machine import find_machine
+from numalab.machines.gallery import find_machine
 from numalab.words import count
 
 FILE = "evidence.json"

@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from numalab.errors import KitError
+from numalab.evidence.kinds import BINDING
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
 from numalab.grading import mpi_runs
+from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
-from numalab.judging import judge, thread_goals
+from numalab.judging import needs, thread_goals
 from numalab.labs import placement
+from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
-
-if TYPE_CHECKING:
-    from numalab.grading.grade import Session
-    from numalab.labs.declaration import HandedFile
 
 
 def _content(wanted: HandedFile, text: str) -> dict[str, str]:
@@ -103,8 +101,8 @@ def _bind(session: Session, role: str, wanted: HandedFile, variables: dict[str, 
         session.lab, threads, passive=True, placement=variables
     )
     for runtime, program in _runtimes_of(session, wanted).items():
-        session.monitor("binding", program, role, options, environment)
-        session.data["runs"][-1] |= {"file": wanted.name, "runtime": runtime}
+        whole = [*monitor.worker_option(role, program), *options]
+        session.run(BINDING, whole, environment, file=wanted.name, runtime=runtime)
 
 
 def gather_placements(session: Session) -> None:
@@ -122,7 +120,7 @@ def gather_placements(session: Session) -> None:
         for one in wanted:
             if files[one.name]["complaint"] is None:
                 _place(session, SUBMISSION, one)
-        missed = judge.files_to_compare(session.lab, session.evidence)
+        missed = needs.files_to_compare(session.lab, session.evidence)
         for one in wanted:
             if one.name in missed:
                 _place(session, SOLUTION, one)

@@ -3,19 +3,18 @@ ranks are those of the kit's program throughout."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from numalab.errors import KitError
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
+from numalab.evidence.kinds import LATENCY, RANKS
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
+from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.judging import judge
+from numalab.judging import needs
 from numalab.labs import launch
+from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, Plan
 from numalab.machines.topology import topology_of_node, without_own
-
-if TYPE_CHECKING:
-    from numalab.grading.grade import Session
-    from numalab.labs.declaration import HandedFile
 
 # Of one job; the monitor has room for no more ranks.
 MOST_RANKS = 256
@@ -61,16 +60,20 @@ def _refuse(session: Session, role: str, part: str | None, name: str, why: str) 
     )  # fmt: skip
 
 
-def _run(session: Session, run: str, role: str, part: str | None, plan: Plan) -> None:
+def _run(
+    session: Session, kind: Kind[Any], role: str, part: str | None, plan: Plan, **facts: Any
+) -> None:
+    """The kit's program, launched so."""
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = [
+        *monitor.worker_option(role, session.program(SOLUTION)),
         *monitor.launch_options(role, plan),
         *monitor.common_options(part, plan.threads, "quick", limit_s),
     ]
     environment = monitor.worker_environment(
         session.lab, plan.threads, passive=True, placement=plan.environment
     )
-    session.monitor(run, session.program(SOLUTION), role, options, environment)
+    session.run(kind, options, environment, **facts)
 
 
 def launch_ranks(session: Session, role: str, wanted: HandedFile) -> None:
@@ -81,8 +84,7 @@ def launch_ranks(session: Session, role: str, wanted: HandedFile) -> None:
     except BadPolicy as error:
         _refuse(session, role, part, wanted.name, str(error))
         return
-    _run(session, "ranks", role, part, plan)
-    session.data["runs"][-1] |= {"file": wanted.name, "refused": None}
+    _run(session, RANKS, role, part, plan, file=wanted.name, refused=None)
 
 
 def _can_be_timed(plan: Plan) -> bool:
@@ -117,23 +119,21 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
 def kits_plan(session: Session) -> Plan:
     """The launch of the lab's own. Raises BadPolicy."""
     assert session.lab.launch is not None
-    policy = launch.read_policy(session.lab.launch, "lab.toml")
-    return launch.plan(policy, topology_of_node(session.node))
+    return launch.plan(session.lab.launch, topology_of_node(session.node))
 
 
 def time_messages(session: Session) -> None:
     """What messages of all sizes take, where a prediction is asked for."""
     for part in session.lab.parts:
-        if not judge.needs_latency(session.lab, session.evidence, part):
+        if not needs.needs_latency(session.lab, session.evidence, part):
             continue
         session.progress("timing messages")
         with session.spending("timing"):
             for name, plan in _ping_pongs(session, part).items():
-                _run(session, "latency", SUBMISSION, part, plan)
-                session.data["runs"][-1] |= {"file": name}
+                _run(session, LATENCY, SUBMISSION, part, plan, file=name)
 
 
-def plans_of_roles(session: Session, timed: judge.Timed) -> dict[str, Plan] | None:
+def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, Plan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""

@@ -14,10 +14,11 @@ from pathlib import Path
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere
-from numalab.grading.grade import Session, grade
+from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.harness.monitor import describe_node
@@ -29,7 +30,8 @@ from numalab.judging.verdict import Verdict, of_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import seen_hints
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import published_latencies
+from numalab.machines.machine import Machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
@@ -216,7 +218,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         [(where, there.evidence) for where, there in sessions.seen],
         timing_accounts(lab, sessions.verdict, evidence),
         unchanged=is_pristine(kit, lab, session.language, session.folder, with_placements=True),
-        published=find_machine(kit, "hydra").latencies if lab.mpi else (),
+        published=published_latencies(kit) if lab.mpi else (),
         hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,

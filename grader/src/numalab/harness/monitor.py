@@ -11,9 +11,9 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
@@ -120,33 +120,35 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-def run_monitor(
-    kit: Kit,
-    lab: Lab,
-    run: str,
-    options: Sequence[str],
-    environment: dict[str, str],
-    place: Place = HERE,
-) -> Json:
-    """One run and its record. Raises KitError when there is none, and Interrupted after
+@dataclass(frozen=True)
+class MonitorRun:
+    """run: as the monitor calls it; facts: what else is known of it, for its record."""
+
+    run: str
+    options: Sequence[str]
+    environment: Mapping[str, str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
+    """One run and its whole record. Raises KitError when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
-    done = place.execute([str(kit.monitor(lab.name)), run, *options], environment)
+    command = [str(kit.monitor(lab.name)), asked.run, *asked.options]
+    done = place.execute(command, asked.environment)
     try:
         record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
         raise KitError(
-            f"the monitor gave no record for '{run}' (exit code {done.code}): "
+            f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
-    for outcome in _outcomes(record):
-        if outcome["status"] == "cancelled":
-            raise Interrupted
-        line = _kernel_line(outcome.get("frames", []), options)
-        if line:
-            outcome["line"] = line
-    if record["kind"] == "race":
-        _add_race(record, options)
-    return record
+    if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
+        raise Interrupted
+    for outcome in outcomes(record):
+        line = _kernel_line(outcome.get("frames", []), asked.options)
+        outcome |= {"line": line} if line else {}
+    race = _race_of(record, asked.options) if asked.run == "race" else None
+    return record | ({"race": race} if race else {}) | dict(asked.facts)
 
 
 # The first race ends the program; what the kernel's library calls do is not looked at.
@@ -154,13 +156,13 @@ RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:sym
 _RACE_EXIT_CODE = 66
 
 
-def _add_race(record: Json, options: Sequence[str]) -> None:
-    """Reads ThreadSanitizer's report out of what a race run printed: the kernel's lines of
-    the two accesses."""
+def _race_of(record: Json, options: Sequence[str]) -> Json | None:
+    """What ThreadSanitizer's report says in what a race run printed: the kernel's lines of
+    the two accesses. None: there is no report."""
     outcome = record["outcome"]
     printed = outcome.get("printed", "")
     if outcome.get("exit_code") != _RACE_EXIT_CODE or "data race" not in printed:
-        return
+        return None
     accesses = []
     for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
         stack = re.split(r"\n\s*\n", access.split("data race", 1)[-1], maxsplit=1)[0]
@@ -168,7 +170,7 @@ def _add_race(record: Json, options: Sequence[str]) -> None:
         line = _kernel_line(frames, options)
         if line:
             accesses.append(line)
-    record["race"] = {"accesses": accesses}
+    return {"accesses": accesses}
 
 
 @contextmanager
@@ -209,7 +211,8 @@ def _end(process: subprocess.Popen[str]) -> None:
         signal.signal(signal.SIGINT, old)
 
 
-def _outcomes(record: Json) -> list[Json]:
+def outcomes(record: Json) -> list[Json]:
+    """How each worker of a run ended."""
     return [record["outcome"]] if "outcome" in record else [r["outcome"] for r in record["roles"]]
 
 

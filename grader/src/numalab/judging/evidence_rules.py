@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from numalab import words
 from numalab.evidence import touch
+from numalab.evidence.kinds import BINDING, CHECK, LOCATE, MEMORY, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Binding, Evidence, KernelTable
 from numalab.evidence.work import judged_look
 from numalab.judging import explain, mpi_rules, thread_goals
@@ -42,7 +43,7 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             )
     if bad is not None:
         return unusable(criterion, bad, evidence)
-    if unseen(lab, criterion, [check.part for check in evidence.checks]):
+    if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
         return not_looked_at(criterion)
     return verdict_on(
         criterion,
@@ -56,14 +57,14 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", evidence.race_error)
-    for race in evidence.races:
+    for race in evidence.of(RACE):
         if race.found:
             return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
-    for race in evidence.races:
+    for race in evidence.of(RACE):
         if not race.outcome.ok:
             why = explain.outcome(race.outcome, evidence.language)
             return verdict_on(criterion, "error", f"Looking for data races: {why}")
-    if unseen(lab, criterion, [race.part for race in evidence.races]):
+    if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
         if first_bad(outcomes(evidence)) is not None:
             return verdict_on(
                 criterion, "fail", "Not looked for, since the kernel does not come to its end."
@@ -93,7 +94,7 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.traces
+    traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
@@ -126,7 +127,7 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.traces
+    traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
@@ -153,7 +154,7 @@ def _ways_to_share(evidence: Evidence) -> str:
     one user of a page, so that they can't be told apart. If each thread ran all of it, they
     would write the same elements, which a search for races finds."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
-    if evidence.races and all(race.outcome.ok and not race.found for race in evidence.races):
+    if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
         return ways
     clause = {"c": "for", "fortran": "do"}[evidence.language]
     return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
@@ -225,7 +226,7 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
 
 
 def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces, placements = evidence.traces, evidence.placements
+    traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(
         criterion, evidence, placements
     )
@@ -269,13 +270,13 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     time, and no thread of it works longer than another one works and is kept from its core
     together. So a look speaks against a kernel only if one does."""
     missing = _needs_team(criterion, evidence) or missing_runs(
-        criterion, evidence, evidence.placements
+        criterion, evidence, evidence.of(PLACEMENT)
     )
     if missing:
         return missing
     assert criterion.at_least is not None
     least = criterion.at_least
-    look, is_decided = judged_look(evidence.placements, least)
+    look, is_decided = judged_look(evidence.of(PLACEMENT), least)
     value = look.share
     average = f"the average thread works {words.percent(value)} of its time"
     why = f"Thread {look.busiest} works longest; {average}"
@@ -322,10 +323,10 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
 
 
 def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    tables = evidence.memories[-1].tables
+    tables = evidence.of(MEMORY)[-1].tables
     worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
     share = worst.huge_bytes / worst.bytes
     part = words.first_upper(words.percent(share))
@@ -341,10 +342,10 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    table = evidence.memories[-1].tables[-1]
+    table = evidence.of(MEMORY)[-1].tables[-1]
     resident_bytes = table.resident_during_bytes - table.resident_before_bytes
     asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
     why = f"A table of {asked} takes {taken} of memory."
@@ -363,10 +364,10 @@ def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) ->
 
 
 def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    table = evidence.memories[-1].tables[-1]
+    table = evidence.of(MEMORY)[-1].tables[-1]
     resident_bytes = table.resident_after_bytes - table.resident_before_bytes
     mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
     left_bytes = max(resident_bytes, mapped_bytes, 0)
@@ -392,10 +393,10 @@ def _no_numa_node(language: str) -> str:
 
 
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.locates)
+    missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
-    told = [one for of_round in evidence.locates[-1].rounds for one in of_round]
+    told = [one for of_round in evidence.of(LOCATE)[-1].rounds for one in of_round]
     wrong_pu = [one for one in told if one.told_pu != one.pu]
     wrong_node = [one for one in told if one.told_numa_node != one.numa_node]
     wrong = {id(one) for one in (*wrong_pu, *wrong_node)}
@@ -437,7 +438,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
     if text is None:
         return not_looked_at(criterion)
-    runs = [run for run in evidence.bindings if run.file == wanted.name]
+    runs = [run for run in evidence.of(BINDING) if run.file == wanted.name]
     if not runs:
         return not_looked_at(criterion)
     bad = next((run for run in runs if not run.outcome.ok), None)

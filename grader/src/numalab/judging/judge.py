@@ -6,37 +6,29 @@ file or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.record import SOLUTION, Build, Evidence
+from numalab.evidence.kinds import GENERATION, RACE, RANKS
+from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import explain
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.mpi_rules import predicted
-from numalab.judging.soundness import evidence_runs, is_sound, timed_out, unseen
+from numalab.judging.soundness import evidence_runs, unseen
 from numalab.judging.timing_rules import (
     TIMING_RULES,
-    cut_s,
     judge_timing,
-    needed_roles,
-    timing_state,
 )
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
-from numalab.labs.launch import BadPolicy, plan, read_policy
-from numalab.labs.rules import RULES_OF_RUN
+from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
 # Bindings are those of the kit's own kernel, whatever part they belong to.
 _RULES_WITHOUT_KERNEL = frozenset({"binding"})
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
-
-
-def is_needed(run: str, lab: Lab, part: str | None) -> bool:
-    """Whether a kind of run tells anything that the lab judges of a part."""
-    return bool(RULES_OF_RUN[run] & lab.rules_of(part))
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
@@ -71,8 +63,8 @@ def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
 
 def _of_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """With the generations in which the handout ran under a launch, or as its own kernel."""
-    of_launch = tuple(run for run in evidence.generations if run.slow == slow)
-    return replace(evidence, generations=of_launch)
+    of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
+    return evidence.having(GENERATION, of_launch)
 
 
 def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
@@ -80,14 +72,14 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     it, or None."""
     if criterion.slow is not None:
         wanted = lab.launch_of(criterion.part).name
-        for run in (*evidence.slow_launches, *evidence.control_launches):
+        for run in (*evidence.of(RANKS, HANDOUT), *evidence.of(RANKS, SOLUTION)):
             if run.refused is not None and run.file in (criterion.slow, wanted):
                 return f"The kit's launch has no meaning here: {run.refused}"
         return None
     if lab.launch is None:
         return None
     try:
-        plan(read_policy(lab.launch, "lab.toml"), topology_of_node(evidence.node))
+        plan(lab.launch, topology_of_node(evidence.node))
     except BadPolicy:
         cores = words.count(evidence.node["cores"], "core")
         return (
@@ -131,7 +123,7 @@ def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Nothing can be timed under a student's launch that can't be meant on the node."""
     wanted = lab.launch_of(criterion.part).name
-    for run in evidence.launches:
+    for run in evidence.of(RANKS):
         if run.file == wanted and run.refused is not None:
             return verdict_on(criterion, "fail", run.refused)
     return None
@@ -188,7 +180,7 @@ def _slow_though_even(
         for c, verdict in zip(lab.criteria, found, strict=True)
         if c.rule == "balanced" and verdict.status == "pass"
     }
-    raced = {race.part for race in evidence.races if race.found}
+    raced = {race.part for race in evidence.of(RACE) if race.found}
     small = (
         " With --quick a piece has less work in it, and dealing it out costs the same."
         if evidence.quick
@@ -244,135 +236,6 @@ def of_sound_parts(
             for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
         ),
     )
-
-
-def _evidence_has(
-    lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str], status: Status
-) -> bool:
-    """Whether an evidence criterion of a part has a status by what was seen."""
-    return any(
-        criterion.part in (None, part)
-        and criterion.kind == "evidence"
-        and criterion.rule in rules
-        and verdict.status == status
-        and verdict.value is not None
-        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
-    )
-
-
-def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether other load has left open how the work is shared; a further placement run may
-    tell."""
-    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
-
-
-def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
-    """Whether one of the named criteria needs a part's kernel to be looked at."""
-    return any(
-        c.name in names and c.part in (None, part) and c.kind == "evidence" and is_of_kernel(lab, c)
-        for c in lab.criteria
-    )
-
-
-def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether an evidence criterion of a part failed that the kit's solution has not been
-    held against yet. The solution itself is not its own excuse."""
-    own = evidence.of_parts(part)
-    if evidence.variant == SOLUTION or evidence_runs(own.as_control()):
-        return False
-    rules = frozenset(EVIDENCE_JUDGES) - _RULES_WITHOUT_KERNEL
-    return _evidence_has(lab, evidence, part, rules, "fail")
-
-
-def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """The files that miss their goals and that the solution's have not been held against."""
-    if evidence.variant == SOLUTION:
-        return ()
-    return tuple(
-        criterion.file.name
-        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
-        if criterion.file is not None
-        and criterion.kind == "evidence"
-        and verdict.status == "fail"
-        and verdict.value is not None
-        and criterion.file.name not in evidence.control_files
-    )
-
-
-def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether times of messages decide a criterion of a part that is gradable on this node."""
-    rules = RULES_OF_RUN["latency"]
-    found = [c for c in lab.criteria if c.part == part and c.rule in rules]
-    return any(_gate(lab, c, evidence) is None for c in found)
-
-
-@dataclass(frozen=True)
-class Timed:
-    """What is timed together: a part, and where launches of it are compared the slow one."""
-
-    part: str | None
-    slow: str | None = None
-
-
-def timings(lab: Lab) -> tuple[Timed, ...]:
-    """All that the lab's criteria ask for."""
-    return tuple(
-        Timed(part, slow)
-        for part in lab.parts
-        for slow in dict.fromkeys(
-            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_RULES
-        )
-        if slow is not None or part in lab.kernel_parts
-    )
-
-
-def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
-    """The processes that a generation needs; none when none of the criteria is gradable on
-    this node, the kernel is not sound or the launch file can't be read."""
-    criteria = gradable_timing(lab, evidence, timed)
-    own = _of_timed(lab, evidence, timed)
-    if not criteria or not is_sound(own):
-        return ()
-    if timed.slow is not None and _refused_file(lab, criteria[0], own):
-        return ()
-    return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
-
-
-def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
-    return _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
-
-
-def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
-    """The criteria that a node allows to be decided by what is timed together."""
-    return [
-        c
-        for c in lab.criteria
-        if c.rule in TIMING_RULES
-        and c.part in (None, timed.part)
-        and c.slow == timed.slow
-        and _gate(lab, c, evidence) is None
-    ]
-
-
-def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Whether further generations would change no timing criterion."""
-    own = _of_timed(lab, evidence, timed)
-    if not is_sound(own) or any(map(timed_out, own.generations)):
-        return True
-    criteria = gradable_timing(lab, evidence, timed)
-    return all(timing_state(c, own).decided for c in criteria)
-
-
-def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
-    """How many there are."""
-    return len(_of_timed(lab, evidence, timed).generations)
-
-
-def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
-    """After how many seconds a repetition of the submission is far too slow, whatever the
-    claim, if that is sure enough to stop it there."""
-    own = _of_timed(lab, evidence, timed)
-    return cut_s(gradable_timing(lab, evidence, timed), own)
 
 
 TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from numalab import words
+from numalab.evidence.kinds import CHECK, LATENCY, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
 from numalab.evidence.record import Evidence, Latency, Outcome, ThreadLevel
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
@@ -29,23 +30,26 @@ from numalab.labs.prediction import PREDICTED_BYTES, BadPrediction, predict, rea
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the check in which every send waits for its receive, as the standard allows. Where
     the other check fails this says nothing: who sends nothing can't wait."""
-    bad = first_bad(check.outcome for check in evidence.checks)
+    bad = first_bad(check.outcome for check in evidence.of(CHECK))
     if bad is not None:
         if bad.status in ("kit_error", "cancelled"):
             return unusable(criterion, bad, evidence)
         return verdict_on(
             criterion, "fail", "Not looked for, since the kernel does not come to its end."
         )
-    stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
+    stuck = any(check.outcome.status == "timed_out" for check in evidence.of(SYNCHRONOUS_CHECK))
     wrong = [
-        one.results for check in evidence.checks for one in check.checked if is_wrong(one.results)
+        one.results
+        for check in evidence.of(CHECK)
+        for one in check.checked
+        if is_wrong(one.results)
     ]
     if wrong and not stuck:
         why = "Not judged before the results are right"
         if any(results.too_few_messages for results in wrong):
             why += ": where messages are missing, nobody waits for them"
         return verdict_on(criterion, "fail", f"{why}.")
-    for check in evidence.synchronous_checks:
+    for check in evidence.of(SYNCHRONOUS_CHECK):
         if not check.outcome.ok:
             found = unusable(criterion, check.outcome, evidence)
             if found.status != "fail":
@@ -60,7 +64,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                     f"that is still being sent? {why_wrong}"
                 )
                 return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")
-    if unseen(lab, criterion, [check.part for check in evidence.synchronous_checks]):
+    if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
         return not_looked_at(criterion)
     return verdict_on(
         criterion,
@@ -142,10 +146,10 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(
             criterion, "not_gradable", "Thread levels are the same everywhere; see this node's."
         )
-    missing = missing_runs(criterion, evidence, evidence.thread_levels)
+    missing = missing_runs(criterion, evidence, evidence.of(THREAD_LEVEL))
     if missing:
         return missing
-    run = evidence.thread_levels[-1]
+    run = evidence.of(THREAD_LEVEL)[-1]
     if not run.ranks:
         return not_looked_at(criterion)
     faults = _level_faults(run)
@@ -163,7 +167,7 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     wanted = criterion.file
     assert wanted is not None
-    runs = [run for run in evidence.launches if run.file == wanted.name]
+    runs = [run for run in evidence.of(RANKS) if run.file == wanted.name]
     if not runs:
         return not_looked_at(criterion)
     run = runs[-1]
@@ -206,9 +210,9 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     wanted = criterion.file
     assert wanted is not None and criterion.at_most is not None
     text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
-    if text is None or not evidence.latencies:
+    if text is None or not evidence.of(LATENCY):
         return not_looked_at(criterion)
-    run = evidence.latencies[0]
+    run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
         why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, "error", why)

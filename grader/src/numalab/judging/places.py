@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from numalab.evidence.record import Evidence
-from numalab.judging import judge
+from numalab.judging import judge, needs
 from numalab.judging.soundness import is_sound, sound_parts, unseen
 from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
 from numalab.labs.declaration import Lab
@@ -77,7 +77,7 @@ def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ..
         return ()
     made = []
     for name in lab.machines:
-        sound = tuple(part for part in sound if judge.is_shown(lab, part, to_show))
+        sound = tuple(part for part in sound if needs.is_shown(lab, part, to_show))
         made.append(Look(name, sound, to_show))
         to_show = on_all(lab)
     return tuple(made)

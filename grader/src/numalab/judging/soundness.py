@@ -4,39 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from numalab.evidence.kinds import (
+    CHECK,
+    GENERATION,
+    LOOKS,
+)
 from numalab.evidence.record import (
     SUBMISSION,
     Evidence,
     Generation,
-    Locate,
-    Memory,
+    KernelRun,
     Outcome,
-    Placement,
     Results,
-    ThreadLevel,
-    Trace,
 )
 from numalab.judging import explain
 from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
-EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
+LOOKS_OF_KERNEL = tuple(kind for kind in LOOKS if kind.in_soundness)
 
 
-def evidence_runs(evidence: Evidence) -> tuple[EvidenceRun, ...]:
-    return (
-        *evidence.traces,
-        *evidence.placements,
-        *evidence.memories,
-        *evidence.locates,
-        *evidence.thread_levels,
-    )
+def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
+    """What was looked at of the kernel, beside its results."""
+    return tuple(run for kind in LOOKS_OF_KERNEL for run in evidence.of(kind))
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
-    yield from (check.outcome for check in evidence.checks)
+    yield from (check.outcome for check in evidence.of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence))
-    for generation in evidence.generations:
+    for generation in evidence.of(GENERATION):
         if SUBMISSION in generation.roles and not timed_out(generation):
             yield generation.roles[SUBMISSION].outcome
 
@@ -56,15 +52,10 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
     """With n and the number of ranks, where they say something."""
-    for check in evidence.checks:
-        for one in check.checked:
-            yield one.results, one.n, one.ranks
-    with_results: tuple[Trace | Placement | Memory, ...] = (
-        *evidence.traces, *evidence.placements, *evidence.memories
-    )  # fmt: skip
-    for run in with_results:
-        yield run.results, None, None
-    for generation in evidence.generations:
+    for kind in (CHECK, *LOOKS_OF_KERNEL):
+        for run in evidence.of(kind):
+            yield from run.all_results
+    for generation in evidence.of(GENERATION):
         if SUBMISSION in generation.roles:
             yield generation.roles[SUBMISSION].results, generation.n, None
 
@@ -89,7 +80,7 @@ def is_sound(evidence: Evidence) -> bool:
 def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     """The student's kernels that were checked and are sound."""
     of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
-    return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
+    return tuple(part for part, own in of_parts.items() if own.of(CHECK) and is_sound(own))
 
 
 def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
@@ -105,7 +96,7 @@ def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> Crit
 
 
 def missing_runs(
-    criterion: Criterion, evidence: Evidence, runs: Sequence[EvidenceRun]
+    criterion: Criterion, evidence: Evidence, runs: Sequence[KernelRun]
 ) -> CriterionVerdict | None:
     """The verdict where the runs that a criterion needs are not there, or None."""
     bad = first_bad(run.outcome for run in runs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
 from numalab.judging.sequential import Decision, interval
@@ -87,7 +88,7 @@ def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) ->
         return "interrupted" if evidence.timing_error == NOT_DECIDED else "error"
     if found.status == "error":
         return "error"
-    if any(map(timed_out, evidence.generations)):
+    if any(map(timed_out, evidence.of(GENERATION))):
         return "too_slow"
     if found.status == "not_gradable":
         return "not_gradable"
@@ -107,10 +108,10 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         found = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
         is_wrong = criterion.slow is None and found.status == "fail" and not is_sound(own)
-        if not own.generations or is_wrong:
+        if not own.of(GENERATION) or is_wrong:
             continue
         state = timing_state(criterion, own)
-        if not state.margins and not any(map(timed_out, own.generations)):
+        if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_ratio(criterion, generations) if generations else None

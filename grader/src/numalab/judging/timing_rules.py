@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numalab import words
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.judging import explain
 from numalab.judging.sequential import (
@@ -133,7 +134,7 @@ class TimingState:
 def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     return [
         generation
-        for generation in evidence.generations
+        for generation in evidence.of(GENERATION)
         if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
     ]
 
@@ -197,7 +198,7 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.timing_error is not None:
         status: Status = "inconclusive" if evidence.timing_error == NOT_DECIDED else "error"
         return verdict_on(criterion, status, evidence.timing_error)
-    for generation in evidence.generations:
+    for generation in evidence.of(GENERATION):
         if timed_out(generation):
             return verdict_on(criterion, "fail", _too_slow(generation))
         for role, part in generation.roles.items():

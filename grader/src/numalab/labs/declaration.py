@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
+from numalab.labs.launch import Policy, read_policy
+from numalab.toml_files.tables import Table, read_table
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
 
 Kind = Literal["correctness", "evidence", "timing"]
-KINDS = ("correctness", "evidence", "timing")
+KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 
 
 FileKind = Literal["placement", "launch", "prediction"]
@@ -94,7 +95,7 @@ class Criterion:
 class Lab:
     """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
-    whatever the student's is like. launch: a policy, as a table; how the ranks of the other
+    whatever the student's is like. launch: how the ranks of the other
     parts are started where they are timed. repetition: what is timed at once, in the lab's
     words."""
 
@@ -108,7 +109,7 @@ class Lab:
     machines: tuple[str, ...]  # that show what the node at hand can't
     mpi: bool
     kit_parts: tuple[str, ...]
-    launch: Mapping[str, Any] | None
+    launch: Policy | None
     repetition: str
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
@@ -162,113 +163,92 @@ class Lab:
         return sum(criterion.points for criterion in self.criteria)
 
 
-def _take(
-    table: dict[str, Any], key: str, kind: type | tuple[type, ...], where: str, default: Any = ...
-) -> Any:
-    if key not in table:
-        if default is ...:
-            raise KitError(f"{where}: the key '{key}' is missing")
-        return default
-    value = table.pop(key)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise KitError(f"{where}: '{key}' has a value of the wrong type: {value!r}")
-    return value
+CRITERION_KEYS = (
+    "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
+    "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
+    "variables", "runtimes", "slow", "kit_writes_first",
+)  # fmt: skip
+PLACEMENT_KEYS = ("variables", "runtimes")
+LAB_KEYS = (
+    "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
+    "kit_parts", "launch", "repetition", "timed_placements", "criterion",
+)  # fmt: skip
 
 
-def _no_leftovers(table: dict[str, Any], where: str) -> None:
-    if table:
-        raise KitError(f"{where}: unknown key: {', '.join(sorted(table))}")
+def _handed_file(table: Table) -> HandedFile | None:
+    if "file" not in table:
+        for key in ("goal", *PLACEMENT_KEYS):
+            if key in table:
+                table.fail(f"'{key}' is about a file that is handed in; add 'file'", key)
+        return None
+    goal = table.choice("goal", tuple(FILE_KINDS))
+    if FILE_KINDS[goal] == "placement":
+        variables, runtimes = (table.texts(key) for key in PLACEMENT_KEYS)
+        return HandedFile(table.text("file"), goal, variables, runtimes)
+    for key in PLACEMENT_KEYS:
+        if key in table:
+            table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
+    return HandedFile(table.text("file"), goal, (), ())
 
 
-def _handed_file(table: dict[str, Any], where: str) -> HandedFile:
-    name = _take(table, "file", str, where)
-    goal = _take(table, "goal", str, where)
-    if goal not in FILE_KINDS:
-        raise KitError(f"{where}: goal is {goal!r}; it can be {', '.join(FILE_KINDS)}")
-    if FILE_KINDS[goal] != "placement":
-        return HandedFile(name, goal, (), ())
-    return HandedFile(
-        name,
-        goal,
-        variables=tuple(_take(table, "variables", list, where)),
-        runtimes=tuple(_take(table, "runtimes", list, where)),
-    )
-
-
-def _timed_placements(
-    table: dict[str, str], files: Iterable[HandedFile], where: str
-) -> TimedPlacements | None:
-    if not table:
+def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:
+    if not table.values:
         return None
     by_name = {file.name: file for file in files}
-    try:
-        found = TimedPlacements(slow=by_name[table.pop("slow")], fast=by_name[table.pop("fast")])
-    except KeyError as error:
-        raise KitError(f"{where}: timed_placements: there is no {error}") from error
-    _no_leftovers(table, f"{where}, timed_placements")
-    return found
-
-
-def _criterion(table: dict[str, Any], where: str) -> Criterion:
-    table = dict(table)
-    name = _take(table, "name", str, where)
-    where = f"{where}, criterion {name}"
-    criterion = Criterion(
-        name=name,
-        kind=_take(table, "kind", str, where),
-        rule=_take(table, "rule", str, where, name),
-        part=_take(table, "part", str, where, None),
-        points=_take(table, "points", int, where),
-        at_least=_take(table, "at_least", (int, float), where, None),
-        at_most=_take(table, "at_most", (int, float), where, None),
-        needs_numa_nodes=_take(table, "needs_numa_nodes", int, where, 1),
-        needs_huge_page_mode=tuple(_take(table, "needs_huge_page_mode", list, where, [])),
-        handout_fails_from=_take(table, "handout_fails_from_numa_nodes", int, where, None),
-        on_machines=_take(table, "on_machines", bool, where, False),
-        file=_handed_file(table, where) if "file" in table else None,
-        slow=_take(table, "slow", str, where, None),
-        kit_writes_first=_take(table, "kit_writes_first", bool, where, False),
+    return TimedPlacements(
+        slow=by_name[table.choice("slow", by_name)], fast=by_name[table.choice("fast", by_name)]
     )
-    if criterion.kind not in KINDS:
-        raise KitError(f"{where}: kind is {criterion.kind!r}; it can be {', '.join(KINDS)}")
-    _no_leftovers(table, where)
-    return criterion
+
+
+def _criterion(table: Table) -> Criterion:
+    name = table.text("name")
+    return Criterion(
+        name=name,
+        kind=table.choice("kind", KINDS),
+        rule=table.text("rule", default=name),
+        part=table.maybe("part", table.text),
+        points=table.whole("points", 0),
+        at_least=table.maybe("at_least", table.number),
+        at_most=table.maybe("at_most", table.number),
+        needs_numa_nodes=table.whole("needs_numa_nodes", 1, default=1),
+        needs_huge_page_mode=table.texts("needs_huge_page_mode", ()),
+        handout_fails_from=table.maybe(
+            "handout_fails_from_numa_nodes", lambda key: table.whole(key, 1)
+        ),
+        on_machines=table.truth("on_machines", default=False),
+        file=_handed_file(table),
+        slow=table.maybe("slow", table.text),
+        kit_writes_first=table.truth("kit_writes_first", default=False),
+    )
 
 
 def load_lab(folder: Path) -> Lab:
     """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
-    path = folder / "lab.toml"
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KitError(f"can't read {path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise KitError(f"{path}: {error}") from error
-    where = str(path)
-    criteria = tuple(_criterion(entry, where) for entry in _take(table, "criterion", list, where))
+    top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
+    top.need("criterion")
+    tables = top.tables("criterion", CRITERION_KEYS)
+    criteria = tuple(_criterion(table) for table in tables)
     lab = Lab(
         name=folder.name,
-        title=_take(table, "title", str, where),
-        minutes=_take(table, "minutes", int, where),
-        languages=tuple(_take(table, "languages", list, where)),
-        contract=_take(table, "contract", str, where),
-        functions=tuple(_take(table, "functions", list, where)),
-        environment=dict(_take(table, "environment", dict, where, {})),
-        machines=tuple(_take(table, "machines", list, where, ["hydra"])),
-        mpi=_take(table, "mpi", bool, where, False),
-        kit_parts=tuple(_take(table, "kit_parts", list, where, [])),
-        launch=_take(table, "launch", dict, where, None),
-        repetition=_take(table, "repetition", str, where, "a repetition"),
+        title=top.text("title"),
+        minutes=top.whole("minutes", 1),
+        languages=top.choices("languages", LANGUAGES),
+        contract=top.text("contract"),
+        functions=top.texts("functions"),
+        environment=top.table("environment", None).text_values(),
+        machines=top.texts("machines", ("hydra",)),
+        mpi=top.truth("mpi", default=False),
+        kit_parts=top.texts("kit_parts", ()),
+        launch=read_policy(top.table("launch", None)) if "launch" in top else None,
+        repetition=top.text("repetition", default="a repetition"),
         timed_placements=_timed_placements(
-            dict(_take(table, "timed_placements", dict, where, {})),
+            top.table("timed_placements", ("slow", "fast")),
             [c.file for c in criteria if c.file is not None],
-            where,
         ),
         criteria=criteria,
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
     )
-    _no_leftovers(table, where)
-    _check_parts(lab, where)
+    _check_parts(lab, top, tables)
     return lab
 
 
@@ -281,18 +261,15 @@ def _hints(path: Path, criteria: Sequence[str]) -> tuple[Ladder, ...]:
         raise KitError(f"{path}: {error}") from error
 
 
-def _check_parts(lab: Lab, where: str) -> None:
-    for part in lab.kit_parts:
+def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
+    for index, part in enumerate(lab.kit_parts):
         if part not in lab.parts:
-            raise KitError(f"{where}: kit_parts has {part}, and no criterion is about it")
-    for criterion in lab.criteria:
+            top.fail(f"kit_parts has {part}, and no criterion is about it", "kit_parts", index)
+    for criterion, table in zip(lab.criteria, tables, strict=True):
         if criterion.slow is None:
             continue
         if criterion.part not in lab.kit_parts or criterion.rule != "speedup":
-            raise KitError(
-                f"{where}, criterion {criterion.name}: slow is for the rule speedup and a part "
-                "of kit_parts"
-            )
+            table.fail("'slow' is for the rule speedup and a part of kit_parts", "slow")
         lab.launch_of(criterion.part)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from typing import Any
 from numalab.errors import UserError
 from numalab.machines.topology import Pus, Topology, units_of
 from numalab.pu_lists import format_pus
+from numalab.toml_files.tables import Table, as_written, parse_table
 from numalab.words import count as _many
 
 UNITS = ("machine", "package", "numa_node", "core", "pu")
 THREAD_UNITS = ("core", "pu")
 BINDINGS = ("none", "package", "numa_node", "core", "pu")
-KEYS = ("ranks", "threads", "bind_to", "map_by")
+POLICY_KEYS = ("ranks", "threads", "bind_to", "map_by")
 LARGEST_NUMBER = 100_000
 
 # What other tools call them.
@@ -77,43 +77,39 @@ class Policy:
 
 def parse_policy(text: str, name: str) -> Policy:
     """The policy of a file's text; name: the file's, for messages. Raises BadPolicy."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = found[1] if found else str(max(1, len(text.splitlines())))
-        said = re.sub(r" \(at .*\)$", "", str(error))
-        raise BadPolicy(
-            f"{name}:{line}: this is not TOML ({said}); a line looks like ranks = 2 or "
-            'bind_to = "core", with names in quotes'
-        ) from error
-    return read_policy(table, name)
+    example = 'a line looks like ranks = 2 or bind_to = "core", with names in quotes'
+    return read_policy(parse_table(text, name, BadPolicy, None, example))
 
 
-def read_policy(table: Mapping[str, Any], name: str) -> Policy:
-    """The policy of a table with the keys of a file. Raises BadPolicy."""
-    for key, value in table.items():
-        if key not in KEYS:
-            raise BadPolicy(f"{name}: {_unknown_key(key, value)}")
+def read_policy(table: Table) -> Policy:
+    """The policy of a table with the keys of a file. Raises the table's error."""
+    for key, value in table.values.items():
+        if key not in POLICY_KEYS and _is_pu_list(value):
+            keys = f"The keys are: {', '.join(POLICY_KEYS)}"
+            table.fail(f"'{key}' has PU numbers; {_NO_NUMBERS}. {keys}", key)
+    table.check_keys(POLICY_KEYS)
     if "ranks" not in table:
-        raise BadPolicy(
-            f"{name}: it does not say how many ranks there are; write "
+        table.fail(
+            "it does not say how many ranks there are; write "
             'ranks = { one_per = "numa_node" }, or a number'
         )
-    ranks = _amount(table["ranks"], "ranks", UNITS, name)
+    ranks = _amount(table, "ranks", UNITS)
     threads: int | OnePer | OpenMPsDefault = OpenMPsDefault()
-    if table.get("threads") != "default":
-        threads = _amount(table.get("threads", 1), "threads", THREAD_UNITS, name)
+    if "threads" not in table:
+        threads = 1
+    elif table.values["threads"] != "default":
+        threads = _amount(table, "threads", THREAD_UNITS)
     bind_to = _default_binding(ranks)
     if "bind_to" in table:
-        bind_to = _unit(table["bind_to"], "bind_to", BINDINGS, name)
+        bind_to = _unit(table, "bind_to", BINDINGS)
     if "map_by" not in table:
         return Policy(ranks, threads, bind_to, "machine" if bind_to == "none" else bind_to)
-    map_by = _unit(table["map_by"], "map_by", UNITS, name)
+    map_by = _unit(table, "map_by", UNITS)
     if bind_to == "none":
-        raise BadPolicy(
-            f"{name}: map_by says where the next rank is bound, but no rank is bound here; "
-            'write what to bind to as well, such as bind_to = "core", or take map_by out'
+        table.fail(
+            "map_by says where the next rank is bound, but no rank is bound here; "
+            'write what to bind to as well, such as bind_to = "core", or take map_by out',
+            "map_by",
         )
     return Policy(ranks, threads, bind_to, map_by)
 
@@ -123,14 +119,6 @@ def _default_binding(ranks: int | OnePer) -> str:
     if isinstance(ranks, OnePer) and ranks.unit != "machine":
         return ranks.unit
     return "none"
-
-
-def _unknown_key(key: str, value: Any) -> str:
-    if _is_pu_list(value):
-        return f"'{key}' has PU numbers; {_NO_NUMBERS}. The keys are: {', '.join(KEYS)}"
-    near = difflib.get_close_matches(key.lower().replace("-", "_"), KEYS, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
-    return f"unknown key '{key}'. {hint}The keys are: {', '.join(KEYS)}"
 
 
 _NO_NUMBERS = "they hold on one machine only, so name a unit of the topology instead"
@@ -144,38 +132,41 @@ def _is_pu_list(value: Any) -> bool:
     )
 
 
-def _amount(value: Any, key: str, units: Sequence[str], name: str) -> int | OnePer:
+def _amount(table: Table, key: str, units: Sequence[str]) -> int | OnePer:
+    value = table.values[key]
     example = f'{key} = {{ one_per = "{"core" if key == "threads" else "numa_node"}" }}'
     if _is_pu_list(value):
-        raise BadPolicy(f"{name}: '{key}' is a list of PUs; {_NO_NUMBERS}: {example}")
+        table.fail(f"'{key}' is a list of PUs; {_NO_NUMBERS}: {example}", key)
     if isinstance(value, dict):
-        for wrong in value:
-            if wrong != "one_per":
-                raise BadPolicy(f"{name}: '{key}' has a key '{wrong}'; write {example}")
+        for unknown in value:
+            if unknown != "one_per":
+                table.fail(f"'{key}' has a key '{unknown}'; write {example}", key, unknown)
         if not value:
-            raise BadPolicy(f"{name}: '{key}' is empty; write {example}, or a number")
-        return OnePer(_unit(value["one_per"], f"{key}.one_per", units, name))
+            table.fail(f"'{key}' is empty; write {example}, or a number", key)
+        return OnePer(_unit(table.table(key, ("one_per",)), "one_per", units, f"{key}.one_per"))
     if isinstance(value, str):
         hint = f"the number without quotes: {key} = {value}" if value.isdecimal() else example
-        raise BadPolicy(f"{name}: '{key}' is the text '{value}'; write {hint}")
+        table.fail(f"'{key}' is the text '{value}'; write {hint}", key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadPolicy(f"{name}: '{key}' is {value!r}; write a whole number, or {example}")
-    if value < 1:
-        raise BadPolicy(f"{name}: '{key}' is {value}; it must be 1 or more")
-    if value > LARGEST_NUMBER:
-        raise BadPolicy(f"{name}: '{key}' is {value}; it can't be above {LARGEST_NUMBER}")
-    return value
+        table.wrong(key, f"write a whole number, or {example}")
+    number = table.whole(key, 1)
+    if number > LARGEST_NUMBER:
+        table.fail(f"'{key}' is {number}; it can't be above {LARGEST_NUMBER}", key)
+    return number
 
 
-def _unit(value: Any, key: str, units: Sequence[str], name: str) -> str:
+def _unit(table: Table, key: str, units: Sequence[str], name: str = "") -> str:
+    """name: what messages call it where that is not the key."""
+    value, name = table.values[key], name or key
     names = ", ".join(units)
     if _is_pu_list(value) or (isinstance(value, int) and not isinstance(value, bool)):
-        raise BadPolicy(f"{name}: '{key}' has PU numbers; {_NO_NUMBERS}: {names}")
+        table.fail(f"'{name}' has PU numbers; {_NO_NUMBERS}: {names}", key)
     if not isinstance(value, str):
-        raise BadPolicy(f"{name}: '{key}' is {value!r}; write one of these in quotes: {names}")
-    if value in units:
-        return value
-    raise BadPolicy(f"{name}: {key} = {value!r}: {_refusal(value, key, units)}")
+        said = as_written(value)
+        table.fail(f"'{name}' is {said}; write one of these in quotes: {names}", key)
+    if value not in units:
+        table.fail(f"{name} = {value!r}: {_refusal(value, name, units)}", key)
+    return value
 
 
 def _refusal(value: str, key: str, units: Sequence[str]) -> str:

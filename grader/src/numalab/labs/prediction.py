@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 import math
-import tomllib
 import warnings
+
+from numalab.toml_files.tables import parse_table
 
 KEY = "time_64_kib_us"
 PREDICTED_BYTES = 65_536
@@ -22,26 +23,19 @@ class BadPrediction(ValueError):
 def read_prediction(text: str) -> str:
     """The formula that a file of this text predicts by; a number is one, too. Raises
     BadPrediction."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadPrediction(
-            f"this is not TOML ({error}); write {KEY} = a number, or a formula in quotes"
-        ) from error
-    for key in table:
-        if key != KEY:
-            raise BadPrediction(f"unknown key '{key}'; it has the key {KEY} only")
+    example = f"write {KEY} = a number, or a formula in quotes"
+    table = parse_table(text, "", BadPrediction, (KEY,), example)
     if KEY not in table:
-        raise BadPrediction(f"{KEY} is missing; write {KEY} = a number, or a formula in quotes")
-    value = table[KEY]
+        table.fail(f"{KEY} is missing; {example}")
+    value = table.values[KEY]
     if isinstance(value, str):
         formula = value.strip()
         _evaluated(_parsed(formula), dict.fromkeys(NAMES, 1.0))
         return formula
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadPrediction(f"{KEY} = {value!r}: write a number, or a formula in quotes")
+        table.wrong(KEY, "write a number, or a formula in quotes")
     if not 0 < value < math.inf:
-        raise BadPrediction(f"{KEY} = {value}: a message takes a time above 0; what do you expect?")
+        table.wrong(KEY, "a message takes a time above 0; what do you expect?")
     return repr(value)
 
 

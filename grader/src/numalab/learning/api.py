@@ -26,12 +26,13 @@ from rich.console import Console
 
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of, wrapped
 from numalab.evidence import read_record
+from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import Evidence, Json
 from numalab.files import write_json
-from numalab.grading.grade import Session
 from numalab.grading.graded import GradedKernel
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
+from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import effort_for
@@ -41,8 +42,8 @@ from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
-from numalab.labs.rules import RULES_OF_RUN
-from numalab.machines.machine import Machine, find_machine
+from numalab.machines.gallery import find_machine, published_latencies
+from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
 from numalab.terminal import WIDTH
@@ -174,7 +175,7 @@ class Run:
         ]
         if not found and file is not None:
             said = [one.complaint for one in self.evidence.handed_in if one.file == file]
-            jobs = [job.refused for job in self.evidence.launches if job.file == file]
+            jobs = [job.refused for job in self.evidence.of(RANKS) if job.file == file]
             why = next((text for text in (*said, *jobs) if text), "nothing was run under it")
             raise NothingToDraw(f"{file}: {why}")
         return self._drawn(lambda: thread_figure(found))
@@ -210,9 +211,9 @@ class Run:
         published for hydra."""
         from numalab.reports.figures import latency_figure
 
-        wanted = [c.name for c in self.lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+        wanted = [c.name for c in self.lab.criteria if c.rule in LATENCY.rules]
         passed = any(c.name in wanted and c.status == "pass" for c in self.verdict.criteria)
-        published = find_machine(self.kit, "hydra").latencies
+        published = published_latencies(self.kit)
         return latency_figure(self.here, published, is_predicted=passed)
 
     def memory(self) -> Figure:

@@ -16,7 +16,7 @@ from numalab.labs.declaration import KERNEL_FILES, Lab
 
 NAME = "explore.ipynb"
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "kernelspec": {"display_name": "numalab", "language": "python", "name": "numalab"},
     "language_info": {"name": "python"},
 }
 _CELL_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

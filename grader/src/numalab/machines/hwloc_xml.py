@@ -11,14 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.machines.machine import (
-    LOCAL_DISTANCE,
-    MAX_DISTANCE,
-    MAX_PUS,
-    NAME,
-    Matrix,
-    parse_machine,
-)
+from numalab.machines.machine import LOCAL_DISTANCE, Matrix
+from numalab.machines.machine_file import MAX_DISTANCE, MAX_PUS, NAME, parse_machine
 from numalab.pu_lists import format_pus
 
 MIB = 2**20

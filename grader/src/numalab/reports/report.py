@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, MEMORY, PLACEMENT, TRACE
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
@@ -28,7 +29,6 @@ from numalab.judging.timing_rules import best_s
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
-from numalab.labs.rules import RULES_OF_RUN
 from numalab.reports.comparison import touch_sights, work_sights
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.launch_times import launch_times
@@ -67,15 +67,15 @@ def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
     name; times are medians over the generations where there are any."""
     whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
     columns = [
-        (name, _with_medians(runs[-1].tables[-1], evidence.generations, role))
+        (name, _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role))
         for name, role, runs in (
-            ("4 KiB pages", HANDOUT, evidence.handout_memories),
-            ("2 MiB pages", SOLUTION, evidence.control_memories),
-            (whose[evidence.variant], SUBMISSION, evidence.memories),
+            ("4 KiB pages", HANDOUT, evidence.of(MEMORY, HANDOUT)),
+            ("2 MiB pages", SOLUTION, evidence.of(MEMORY, SOLUTION)),
+            (whose[evidence.variant], SUBMISSION, evidence.of(MEMORY)),
         )
         if runs and runs[-1].outcome.ok
     ]
-    return columns if evidence.memories else []
+    return columns if evidence.of(MEMORY) else []
 
 
 MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
@@ -99,9 +99,9 @@ def _are_noisy(generations: Sequence[Generation]) -> bool:
 
 def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
     size = words.amount(columns[-1][1].bytes)
-    if not evidence.generations:
+    if not evidence.of(GENERATION):
         return f"A table of {size}, one run"
-    return f"A table of {size}{', times noisy' if _are_noisy(evidence.generations) else ''}"
+    return f"A table of {size}{', times noisy' if _are_noisy(evidence.of(GENERATION)) else ''}"
 
 
 def memory_table(evidence: Evidence) -> Table | None:
@@ -313,9 +313,9 @@ def _show_compiler(console: Console, build: Build) -> None:
 
 def printed_words(evidence: Evidence) -> str | None:
     """A kernel that prints is told so: it costs time, and nobody sees it."""
-    outcomes = [check.outcome for check in evidence.checks]
-    outcomes += [trace.outcome for trace in evidence.traces]
-    outcomes += [placement.outcome for placement in evidence.placements]
+    outcomes = [check.outcome for check in evidence.of(CHECK)]
+    outcomes += [trace.outcome for trace in evidence.of(TRACE)]
+    outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
     for outcome in outcomes:
         first = explain.printed_lines(outcome)
         if outcome.ok and first:
@@ -354,7 +354,7 @@ def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
     """Whether what is to be predicted has been, and may be shown."""
-    wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+    wanted = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
     return any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
 
 

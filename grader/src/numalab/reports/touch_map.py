@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from numalab.evidence.kinds import PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import place_of, shown_trace
 from numalab.palette import THREAD_COLOURS
@@ -56,7 +57,7 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
         return {}
     worst, users = seen
     show = place_of(worst, evidence.numa_nodes)
-    residency = evidence.placements[0].residency if evidence.placements else None
+    residency = evidence.of(PLACEMENT)[0].residency if evidence.of(PLACEMENT) else None
     found: dict[str, list[tuple[str, Places]]] = {}
     for array in worst.arrays:
         found[array.name] = [
@@ -145,7 +146,7 @@ def touch_map_picture(
             f"{HOMES!r} was seen in another run than the rows above it: where chance decides who "
             "writes first, they differ."
         )
-    traces = [trace for trace in evidence.traces if trace.arrays]
+    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
     if any(trace.arrays != traces[0].arrays for trace in traces):
         notes.append(
             f"Traced {len(traces)} times, with different threads held back: {USED!r} shows the "

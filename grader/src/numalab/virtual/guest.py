@@ -9,104 +9,37 @@ however that ends.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import selectors
 import shutil
 import signal
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from numalab import __version__
 from numalab.errors import KitError, UserError, reason_of
-from numalab.evidence.record import Json
-from numalab.machines.machine import Machine
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import channel as line
-from numalab.virtual import initramfs, qemu, snapshots
+from numalab.virtual import qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
-from numalab.virtual.kernel import GuestKernel
+from numalab.virtual.guest_plan import GuestPlan
+from numalab.virtual.qemu_process import (
+    STEP_LIMIT_S,
+    GuestFailed,
+    QemuMonitor,
+    memory_file,
+    start_qemu,
+)
 from numalab.words import StepReport
 
 RESTORE_LIMIT_S = 20.0
-STEP_LIMIT_S = 60.0
 HEARTBEAT_S = 5.0
 SILENCE_LIMIT_S = 90.0
 CONSOLE_LINES = 12
-
-
-@dataclass(frozen=True)
-class Share:
-    """A folder of the host, seen in the guest at the same path. cached: the guest may
-    believe what it has read once."""
-
-    path: Path
-    writable: bool = False
-    cached: bool = True
-
-    @property
-    def mount_options(self) -> str:
-        cache = "loose" if self.cached and not self.writable else "none"
-        mode = "" if self.writable else "ro,"
-        return f"{mode}trans=virtio,version=9p2000.L,msize=512000,cache={cache}"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that a guest is started from."""
-
-    machine: Machine
-    node_memory_mib: int
-    accelerator: qemu.Accelerator
-    kernel: GuestKernel
-    init: bytes  # the guest's first process
-    tsc_khz: int
-    shares: tuple[Share, ...]
-    boot_limit_s: float
-
-    @property
-    def kernel_words(self) -> str:
-        return qemu.kernel_command_line(self.accelerator, self.tsc_khz)
-
-    def initrd(self) -> bytes:
-        modules = {path.stem: path.read_bytes() for path in self.kernel.modules}
-        tables = {"madt": initramfs.processor_table(qemu.apic_ids(self.machine))}
-        if not qemu.lists_nodes_in_order(self.machine):
-            ids = qemu.apic_ids_of_nodes(self.machine)
-            tables["srat"] = initramfs.affinity_table(ids, self.node_memory_mib << 20)
-        return initramfs.acpi_archive(tables) + initramfs.initramfs(self.init, modules)
-
-    def command(self, program: str, devices: qemu.Devices, snapshot: int | None) -> list[str]:
-        return qemu.command_line(
-            program, self.machine, self.node_memory_mib, self.accelerator,
-            str(self.kernel.image), self.kernel.is_pvh, self.kernel_words, devices, snapshot,
-        )  # fmt: skip
-
-    def key(self, program: str, initrd: bytes) -> str:
-        """Of a snapshot: all but the host's folders, which are looked at later."""
-        blank = [("/", False)] * qemu.SHARES
-        command = self.command(program, qemu.Devices(0, 0, 0, blank), None)
-        status = Path(program).stat()
-        return snapshots.key_of(
-            [
-                __version__,
-                self.kernel.fingerprint,
-                f"{status.st_size} {status.st_mtime_ns}",
-                hashlib.sha256(initrd).hexdigest(),
-                *command,
-            ]
-        )
-
-
-class GuestFailed(Exception):
-    """The guest did not come up or has gone; the message has what is known."""
 
 
 @dataclass(frozen=True)
@@ -117,64 +50,6 @@ class Ended:
     code: int
     signal: int = 0
     refused: int = 0
-
-
-# ---- QEMU's process ----------------------------------------------------------------------
-
-
-def _memory_file(name: str, content: bytes = b"") -> BinaryIO:
-    file = os.fdopen(os.memfd_create(name), "w+b")
-    file.write(content)
-    file.flush()
-    file.seek(0)
-    return file
-
-
-def _start_qemu(
-    command: list[str], console: BinaryIO, pass_fds: Sequence[int]
-) -> subprocess.Popen[bytes]:
-    """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
-    to die with this process; the shell looks whether that is too late already."""
-    guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
-    return subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
-        stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-        pass_fds=pass_fds, start_new_session=True, cwd="/",
-    )  # fmt: skip
-
-
-class _Monitor:
-    """QEMU's own control line (QMP)."""
-
-    def __init__(self, own: socket.socket) -> None:
-        own.settimeout(STEP_LIMIT_S)
-        self._socket = own
-        self._answers = own.makefile("r")
-        self._read()  # its greeting
-        self.ask("qmp_capabilities")
-
-    def _read(self) -> Json:
-        try:
-            answer: Json = json.loads(self._answers.readline() or "{}")
-        except (OSError, json.JSONDecodeError) as error:
-            raise GuestFailed(f"QEMU's monitor is gone: {error}.") from error
-        if not answer:
-            raise GuestFailed("QEMU has ended.")
-        return answer
-
-    def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
-        """files: descriptors to hand over with the command."""
-        text = json.dumps({"execute": command, "arguments": arguments or {}})
-        try:
-            socket.send_fds(self._socket, [text.encode()], files)
-        except OSError as error:
-            raise GuestFailed("QEMU has ended.") from error
-        while True:
-            answer = self._read()
-            if "error" in answer:
-                raise GuestFailed(f"QEMU refuses {command}: {answer['error'].get('desc')}")
-            if "return" in answer:
-                return answer["return"]
 
 
 # ---- the guest's own files ---------------------------------------------------------------
@@ -207,7 +82,7 @@ def _host_links() -> Iterator[tuple[str, str]]:
 class Guest(contextlib.AbstractContextManager["Guest"]):
     """Use boot(). As a context manager it ends the guest at the block's end."""
 
-    def __init__(self, plan: Plan, program: str, initrd: bytes, snapshot: int | None) -> None:
+    def __init__(self, plan: GuestPlan, program: str, initrd: bytes, snapshot: int | None) -> None:
         self.plan = plan
         self.name = plan.machine.name
         self.from_snapshot = snapshot is not None
@@ -218,18 +93,18 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         own_control, their_control = socket.socketpair()
         self.channel = Channel(own)
         self._control = own_control
-        self._console = _memory_file("console")
+        self._console = memory_file("console")
         shares = [(str(share.path), share.writable) for share in plan.shares]
         # Those that are left over show what is visible anyway.
         shares += [("/usr", False)] * (qemu.SHARES - len(shares))
-        with _memory_file("initrd", initrd) as initrd_file, theirs, their_control:
+        with memory_file("initrd", initrd) as initrd_file, theirs, their_control:
             devices = qemu.Devices(
                 initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares
             )
             inherited = [devices.initrd, devices.channel, devices.monitor]
             if snapshot is not None:
                 inherited.append(snapshot)
-            self.process = _start_qemu(
+            self.process = start_qemu(
                 plan.command(program, devices, snapshot), self._console, inherited
             )
 
@@ -303,14 +178,14 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def _save(self, file: int) -> None:
         """Writes the guest's state to a file; it goes on whether that works or not."""
-        monitor = _Monitor(self._control)
+        monitor = QemuMonitor(self._control)
         monitor.ask("stop")
         try:
             self._write_state(monitor, file)
         finally:
             monitor.ask("cont")
 
-    def _write_state(self, monitor: _Monitor, file: int) -> None:
+    def _write_state(self, monitor: QemuMonitor, file: int) -> None:
         monitor.ask("migrate-set-parameters", {"max-bandwidth": 1 << 40})
         monitor.ask("getfd", {"fdname": "state"}, [file])
         monitor.ask("migrate", {"uri": "fd:state"})
@@ -322,7 +197,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def _wake(self) -> None:
         """Lets the guest go on once its state is read; it was stopped when it was kept."""
-        monitor = _Monitor(self._control)
+        monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
         while (state := monitor.ask("query-status").get("status")) == "inmigrate":
             if time.monotonic() > deadline:
@@ -477,7 +352,7 @@ def find_qemu() -> str:
     return program
 
 
-def boot(plan: Plan, store: snapshots.Store | None, progress: StepReport) -> Guest:
+def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
     """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
     the console said last, or with what the host refuses."""
     program = find_qemu()
@@ -493,7 +368,12 @@ def boot(plan: Plan, store: snapshots.Store | None, progress: StepReport) -> Gue
 
 
 def _restore(
-    plan: Plan, program: str, initrd: bytes, store: snapshots.Store, key: str, progress: StepReport
+    plan: GuestPlan,
+    program: str,
+    initrd: bytes,
+    store: snapshots.Store,
+    key: str,
+    progress: StepReport,
 ) -> Guest | None:
     file = store.open(key)
     if file is None:
@@ -520,7 +400,7 @@ def _restore(
 
 
 def _boot(
-    plan: Plan,
+    plan: GuestPlan,
     program: str,
     initrd: bytes,
     store: snapshots.Store | None,

@@ -13,7 +13,8 @@ from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
-from numalab.virtual.guest import Guest, GuestFailed, Share, boot, find_qemu
+from numalab.virtual.guest import Guest, boot, find_qemu
+from numalab.virtual.guest_plan import Share
 from numalab.virtual.plan import (
     Wish,
     build_programs,
@@ -23,6 +24,7 @@ from numalab.virtual.plan import (
     scaling_note,
     toolchain_folders,
 )
+from numalab.virtual.qemu_process import GuestFailed
 from numalab.virtual.session import guest_environment
 from numalab.words import StepReport
 

@@ -14,7 +14,8 @@ from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
-from numalab.virtual.guest import Plan, Share, find_qemu
+from numalab.virtual.guest import find_qemu
+from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
 from numalab.words import StepReport, count
 
@@ -175,7 +176,7 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 def make_plan(
     kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: StepReport
-) -> tuple[Plan, snapshots.Store | None]:
+) -> tuple[GuestPlan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. Raises UserError and KitError with what to do, before
     anything is started."""
@@ -186,7 +187,7 @@ def make_plan(
     accelerator: qemu.Accelerator = "kvm" if found.kvm else "tcg"
     scaled = scale(machine, wish, len(os.sched_getaffinity(0)), accelerator)
     memory_mib = node_memory_mib(scaled, wish, free_memory_mib())
-    plan = Plan(
+    plan = GuestPlan(
         machine=scaled,
         node_memory_mib=memory_mib,
         accelerator=accelerator,

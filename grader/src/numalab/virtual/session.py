@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import KitError, UserError
-from numalab.virtual.guest import Ended, Guest, GuestFailed, Share
+from numalab.virtual.guest import Ended, Guest
+from numalab.virtual.guest_plan import Share
 from numalab.virtual.plan import is_home_or_above, is_under
+from numalab.virtual.qemu_process import GuestFailed
 from numalab.virtual.terminal import HostInput, is_interactive, window_size
 
 OWN_FOLDERS = ("/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc")

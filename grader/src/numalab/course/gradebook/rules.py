@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from numalab.errors import UserError, reason_of
+from numalab.errors import UserError
 from numalab.labs.declaration import LANGUAGES
+from numalab.toml_files.tables import Table, parse_table, read_text
 
 Counts = Literal["last", "best", "best_before_deadline"]
 COUNTS: tuple[Counts, ...] = get_args(Counts)
@@ -106,168 +106,91 @@ class Rules:
 
 # ---- reading ------------------------------------------------------------------------
 
-_KINDS = {str: "a text in quotes", bool: "true or false", float: "a number", list: "a list"}
+COURSE_KEYS = (
+    "title", "counts", "provisional_below", "languages", "late", "labs", "override", "extension"
+)  # fmt: skip
+LATE_KEYS = ("per_day", "most", "grace_minutes", "cut_off_days")
+LAB_KEYS = ("deadline", "points")
+OVERRIDE_KEYS = ("student", "lab", "points", "reason", "by", "at")
+EXTENSION_KEYS = ("student", "lab", "deadline", "reason")
 
 
-class _Table:
-    """A table of course.toml, of which each key is taken once. where: for messages."""
-
-    def __init__(self, table: Mapping[str, Any], where: str, keys: Collection[str]) -> None:
-        self._table, self._where = table, where
-        for key in table:
-            if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
-                meant = f" Did you mean {near[0]}?" if near else ""
-                raise UserError(
-                    f"{where}: there is no key '{key}'.{meant} The keys are: {', '.join(keys)}"
-                )
-
-    def wrong(self, key: str, what: str) -> UserError:
-        return UserError(f"{self._where}: '{key}' is {self._table[key]!r}; it has to be {what}")
-
-    def _needed(self, key: str) -> Any:
-        if key not in self._table:
-            raise UserError(f"{self._where}: the key '{key}' is missing")
-        return self._table[key]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        found = self._needed(key) if default is None else self._table.get(key, default)
-        if not isinstance(found, str):
-            raise self.wrong(key, _KINDS[str])
-        if default is None and not found.strip():
-            raise self.wrong(key, "more than nothing")
-        return found
-
-    def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
-        found = self._needed(key) if default is None else self._table.get(key, default)
-        if not isinstance(found, int | float) or isinstance(found, bool):
-            raise self.wrong(key, _KINDS[float])
-        if not least <= found <= most or not math.isfinite(found):
-            reach = f"{least:g} to {most:g}" if most < math.inf else f"{least:g} or more"
-            raise self.wrong(key, reach)
-        return float(found)
-
-    def moment(self, key: str) -> datetime:
-        found = self._needed(key)
-        if not isinstance(found, datetime):
-            raise self.wrong(key, "a time without quotes, such as 2027-05-03T23:59:00+02:00")
-        if found.tzinfo is None:
-            raise self.wrong(key, "a time with its zone, such as 2027-05-03T23:59:00+02:00")
-        return found
-
-    def has(self, key: str) -> bool:
-        return key in self._table
-
-    def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """Of a [[key]]."""
-        found = self._table.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise self.wrong(key, f"written as [[{key}]]")
-        return found
-
-    def table(self, key: str) -> Mapping[str, Any]:
-        """Of a [key]."""
-        found = self._table.get(key, {})
-        if not isinstance(found, dict):
-            raise self.wrong(key, f"written as [{key}]")
-        return found
-
-    def names(self, key: str, allowed: Collection[str]) -> tuple[str, ...]:
-        found = self._table.get(key, list(allowed))
-        if not isinstance(found, list) or not found or not set(map(str, found)) <= set(allowed):
-            raise self.wrong(key, f"a list of some of: {', '.join(allowed)}")
-        return tuple(found)
-
-
-def _late(table: Mapping[str, Any], where: str) -> LateRules:
-    keys = ("per_day", "most", "grace_minutes", "cut_off_days")
-    late = _Table(table, f"{where}, [late]", keys)
+def _late(late: Table) -> LateRules:
     cut_off_s = None
-    if late.has("cut_off_days"):
-        cut_off_s = DAY_S * late.number("cut_off_days", 0, math.inf)
+    if "cut_off_days" in late:
+        cut_off_s = DAY_S * late.number("cut_off_days", 0)
     return LateRules(
-        per_day=late.number("per_day", 0, 1, 0.0),
-        most=late.number("most", 0, 1, 1.0),
-        grace_s=60 * late.number("grace_minutes", 0, math.inf, 0.0),
+        per_day=float(late.number("per_day", 0, 1, default=0.0)),
+        most=float(late.number("most", 0, 1, default=1.0)),
+        grace_s=60 * float(late.number("grace_minutes", 0, default=0.0)),
         cut_off_s=cut_off_s,
     )
 
 
-def _lab(table: Any, where: str) -> LabRules:
-    if not isinstance(table, dict):
-        raise UserError(f"{where}: it has to be a table")
-    lab = _Table(table, where, ("deadline", "points"))
+def _lab(lab: Table) -> LabRules:
     return LabRules(
-        deadline=lab.moment("deadline") if lab.has("deadline") else None,
-        points=lab.number("points", 0, math.inf, LAB_POINTS),
+        deadline=lab.maybe("deadline", lab.moment),
+        points=float(lab.number("points", 0, default=LAB_POINTS)),
     )
 
 
-def _lab_name(name: str, lab_names: Collection[str] | None, where: str) -> str:
+def _check_lab(
+    table: Table, name: str, lab_names: Collection[str] | None, *place: str | int
+) -> str:
+    """The name, of a lab that there is."""
     if lab_names is not None and name not in lab_names:
         near = difflib.get_close_matches(name, lab_names, n=1, cutoff=0.3)
         meant = f" Did you mean {near[0]}?" if near else ""
-        raise UserError(
-            f"{where}: there is no lab '{name}'.{meant} The labs are: {', '.join(lab_names)}"
-        )
+        inside = f"{table.header}: " if table.header else ""
+        labs = ", ".join(lab_names)
+        table.fail(f"{inside}there is no lab '{name}'.{meant} The labs are: {labs}", *place)
     return name
 
 
-def _at(found: _Table, table: Mapping[str, Any]) -> str:
-    at = table.get("at", "")
-    if not isinstance(at, str) and not hasattr(at, "isoformat"):
-        raise found.wrong("at", "a date or a time")
-    return at if isinstance(at, str) else str(at.isoformat())
+def _at(table: Table) -> str:
+    """A date or a time, with quotes or without."""
+    at = table.values.get("at", "")
+    if isinstance(at, str):
+        return at
+    if not isinstance(at, date | time):  # a datetime is a date
+        table.wrong("at", "write a date or a time")
+    return at.isoformat()
 
 
 def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None) -> Rules:
     """As read_rules; where: what messages call it."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:  # says the line
-        raise UserError(f"{where}: {error}") from error
-    keys = ("title", "counts", "provisional_below", "languages", "late", "labs", "override",
-            "extension")  # fmt: skip
-    course = _Table(data, where, keys)
-    counts = course.text("counts", "last")
-    if counts not in COUNTS:
-        raise course.wrong("counts", f"one of: {', '.join(COUNTS)}")
-    labs = {
-        _lab_name(name, lab_names, f"{where}, [labs]"): _lab(table, f"{where}, [labs.{name}]")
-        for name, table in course.table("labs").items()
-    }
+    course = parse_table(text, where, UserError, COURSE_KEYS)
+    labs = course.table("labs", None)
+    for name in labs.values:
+        _check_lab(labs, name, lab_names, name)
     rules = Rules(
         title=course.text("title", ""),
-        counts=counts,
-        provisional_below=course.number("provisional_below", 0, 1, 0.8),
-        languages=course.names("languages", LANGUAGES),
-        late=_late(course.table("late"), where),
-        labs=labs,
+        counts=course.choice("counts", COUNTS, "last"),
+        provisional_below=float(course.number("provisional_below", 0, 1, default=0.8)),
+        languages=course.choices("languages", LANGUAGES, LANGUAGES),
+        late=_late(course.table("late", LATE_KEYS)),
+        labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
     )
     overrides, extensions = [], []
-    for number, table in enumerate(course.tables("override"), start=1):
-        here = f"{where}, [[override]] {number}"
-        found = _Table(table, here, ("student", "lab", "points", "reason", "by", "at"))
-        lab = _lab_name(found.text("lab"), lab_names, here)
+    for table in course.tables("override", OVERRIDE_KEYS):
+        lab = _check_lab(table, table.text("lab"), lab_names, "lab")
         overrides.append(
             Override(
-                student_id=found.text("student"),
+                student_id=table.text("student"),
                 lab=lab,
-                points=found.number("points", 0, rules.lab(lab).points),
-                reason=found.text("reason"),
-                by=found.text("by", ""),
-                at=_at(found, table),
+                points=float(table.number("points", 0, rules.lab(lab).points)),
+                reason=table.text("reason"),
+                by=table.text("by", ""),
+                at=_at(table),
             )
         )
-    for number, table in enumerate(course.tables("extension"), start=1):
-        here = f"{where}, [[extension]] {number}"
-        found = _Table(table, here, ("student", "lab", "deadline", "reason"))
+    for table in course.tables("extension", EXTENSION_KEYS):
         extensions.append(
             Extension(
-                student_id=found.text("student"),
-                lab=_lab_name(found.text("lab"), lab_names, here),
-                deadline=found.moment("deadline"),
-                reason=found.text("reason", ""),
+                student_id=table.text("student"),
+                lab=_check_lab(table, table.text("lab"), lab_names, "lab"),
+                deadline=table.moment("deadline"),
+                reason=table.text("reason", ""),
             )
         )
     return replace(rules, overrides=tuple(overrides), extensions=tuple(extensions))
@@ -275,15 +198,11 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
 
 def read_rules(path: Path, lab_names: Collection[str] | None = None) -> Rules:
     """The defaults where there is no such file. lab_names: of the kit; None: any may be named.
-    Raises UserError, which names file and key."""
+    Raises UserError, which names file, line and key."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, UserError)
     except FileNotFoundError:
         return Rules()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: {error}. Save it as UTF-8.") from error
-    except OSError as error:
-        raise UserError(f"can't read {path}: {reason_of(error)}") from error
     return parse_rules(text, str(path), lab_names)
 
 

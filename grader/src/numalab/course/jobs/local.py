@@ -24,11 +24,7 @@ LEAVE_S = 60  # for what a killed command has left to end
 
 
 def worker_environment(kit: Kit) -> dict[str, str]:
-    return os.environ | {
-        "NUMALAB_ROOT": str(kit.root),
-        "PYTHONPATH": str(kit.root / "grader" / "src"),
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
+    return os.environ | {"NUMALAB_ROOT": str(kit.root), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class Local:

@@ -107,10 +107,9 @@ def render_script(run: Run, place: Place) -> str:
         "#!/bin/sh",
         *(f"#SBATCH {option}" for option in options),
         f"NUMALAB_ROOT={shlex.quote(place.kit_root)}",
-        f"PYTHONPATH={shlex.quote(place.kit_root + '/grader/src')}",
         # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
         "PYTHONDONTWRITEBYTECODE=",
-        "export NUMALAB_ROOT PYTHONPATH PYTHONDONTWRITEBYTECODE",
+        "export NUMALAB_ROOT PYTHONDONTWRITEBYTECODE",
         f'exec {command} "$SLURM_ARRAY_TASK_ID"',
     ]
     return "\n".join(lines) + "\n"

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
-from numalab.explore.explore_report import size_words
+from numalab.explore.wording import bytes_words
 from numalab.labs.prediction import PREDICTED_BYTES
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
@@ -61,7 +62,7 @@ def latency_figure(
     """Left the time of a message one way, right the bandwidth. published: latencies of a
     machine to look at beside, in us. is_predicted: whether they and the time of 64 KiB may be
     shown, since it has been predicted. Raises NothingToDraw."""
-    runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
+    runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
     series = published_series(published) if is_predicted else []
     if not runs and not series:
         raise NothingToDraw("no message was timed, so there is nothing to draw")
@@ -87,7 +88,7 @@ def latency_figure(
         axes.xaxis.set_major_locator(FixedLocator([float(t) for t in ticks if low <= t <= high]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: size_words(round(value)).replace(" bytes", " B"))
+            FuncFormatter(lambda value, _: bytes_words(round(value)).replace(" bytes", " B"))
         )
         axes.tick_params(axis="x", rotation=45)
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if not runs else (1.0,)))

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import place_of, shown_trace
 from numalab.palette import (
@@ -72,7 +73,9 @@ def strips(
         return []
     trace, users = found
     place = place_of(trace, evidence.numa_nodes)
-    residency = evidence.placements[0].residency if with_homes and evidence.placements else None
+    residency = (
+        evidence.of(PLACEMENT)[0].residency if with_homes and evidence.of(PLACEMENT) else None
+    )
     homes = residency or {}
     rows = []
     for array in trace.arrays:

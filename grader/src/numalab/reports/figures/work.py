@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import Evidence, Placement
 from numalab.evidence.work import work_share
 from numalab.palette import GREY, place_colour
@@ -23,7 +24,7 @@ MOST_NUMBERED = 24  # threads that are all numbered on the axis
 def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     """Of a kernel, the look in which the work was shared most evenly: other load takes a core
     from a thread now and then, and the judge is as lenient."""
-    looks = [run for run in evidence.placements if run.part == part and run.cpu_time]
+    looks = [run for run in evidence.of(PLACEMENT) if run.part == part and run.cpu_time]
     return max(looks, key=lambda look: work_share(look).share, default=None)
 
 
@@ -72,7 +73,7 @@ def work_figure(
     NothingToDraw."""
     panels: list[tuple[str, Placement]] = []
     for label, evidence in seen:
-        for part in dict.fromkeys(run.part for run in evidence.placements):
+        for part in dict.fromkeys(run.part for run in evidence.of(PLACEMENT)):
             look = best_look(evidence, part)
             if look is not None and (parts is None or part in parts):
                 words = [word for word in (label, part, place_words(evidence)) if word]

@@ -1,0 +1,285 @@
+#define _GNU_SOURCE
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what each does: returns 0, or a negative errno where the value is none ---------------- */
+
+static int add_role(struct numalab_run_options *options, char *value)
+{
+    char *equals = strchr(value, '=');
+    if (!equals || options->role_count == NUMALAB_MAX_ROLES) return -EINVAL;
+    *equals = '\0';
+    options->role[options->role_count++] =
+        (struct numalab_role){.name = value, .program = equals + 1, .rank_count = 1};
+    return 0;
+}
+
+/* Of ROLE:VALUE, a role that was added before; *value is what follows. */
+static struct numalab_role *find_role(struct numalab_run_options *options, char *text, char **value)
+{
+    char *colon = strchr(text, ':');
+    if (!colon) return NULL;
+    *colon = '\0';
+    *value = colon + 1;
+    for (size_t i = 0; i < options->role_count; i++)
+        if (strcmp(options->role[i].name, text) == 0) return &options->role[i];
+    return NULL;
+}
+
+static int add_variable(struct numalab_run_options *options, char *text)
+{
+    char *name;
+    struct numalab_role *role = find_role(options, text, &name);
+    char *equals = role ? strchr(name, '=') : NULL;
+    if (!equals || role->variables.count == NUMALAB_MAX_SET_VARIABLES) return -EINVAL;
+    *equals = '\0';
+    return numalab_variables_set(&role->variables, name, equals + 1);
+}
+
+static int set_rank_count(struct numalab_run_options *options, char *text)
+{
+    char *count;
+    struct numalab_role *role = find_role(options, text, &count);
+    if (!role) return -EINVAL;
+    role->rank_count = strtoul(count, NULL, 10);
+    return role->rank_count >= 1 && role->rank_count <= NUMALAB_MAX_RANKS ? 0 : -EINVAL;
+}
+
+static int add_launch_word(struct numalab_run_options *options, char *text)
+{
+    char *word;
+    struct numalab_role *role = find_role(options, text, &word);
+    if (!role || role->launch_word_count == NUMALAB_MAX_LAUNCH_WORDS) return -EINVAL;
+    role->launch_word[role->launch_word_count++] = word;
+    return 0;
+}
+
+static int set_cut(struct numalab_run_options *options, char *text)
+{
+    char *seconds;
+    struct numalab_role *role = find_role(options, text, &seconds);
+    if (!role) return -EINVAL;
+    role->cut_s = strtod(seconds, NULL);
+    return role->cut_s > 0 ? 0 : -EINVAL;
+}
+
+static int set_synchronous_sends(struct numalab_run_options *options, char *unused)
+{
+    (void)unused;
+    options->synchronous_sends = true;
+    return 0;
+}
+
+static int set_part(struct numalab_run_options *options, char *name)
+{
+    for (const struct numalab_driver *const *driver = numalab_drivers; *driver; driver++)
+        if ((*driver)->part && strcmp((*driver)->part, name) == 0) {
+            options->driver = *driver;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+static int set_threads(struct numalab_run_options *options, char *count)
+{
+    options->thread_count = strtoul(count, NULL, 10);
+    return 0;
+}
+
+static int set_size(struct numalab_run_options *options, char *name)
+{
+    return numalab_size_parse(name, &options->size);
+}
+
+static int set_repetitions(struct numalab_run_options *options, char *count)
+{
+    options->repetitions = strtoul(count, NULL, 10);
+    return options->repetitions >= 1 ? 0 : -EINVAL;
+}
+
+static int set_budget(struct numalab_run_options *options, char *seconds)
+{
+    options->budget_s = strtod(seconds, NULL);
+    return 0;
+}
+
+static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
+{
+    (void)unused;
+    options->one_at_a_time = true;
+    return 0;
+}
+
+static int set_traced_pages(struct numalab_run_options *options, char *count)
+{
+    options->traced_pages = strtoul(count, NULL, 10);
+    return 0;
+}
+
+static int set_order(struct numalab_run_options *options, char *name)
+{
+    return numalab_touch_order_parse(name, &options->touch_order);
+}
+
+static int set_touch_map(struct numalab_run_options *options, char *name)
+{
+    return numalab_touch_method_parse(name, &options->touch_method);
+}
+
+static int set_limit(struct numalab_run_options *options, char *seconds)
+{
+    options->limits.phase_s = strtod(seconds, NULL);
+    return options->limits.phase_s > 0 ? 0 : -EINVAL;
+}
+
+static int set_confine(struct numalab_run_options *options, char *program)
+{
+    options->sandbox.confine = program;
+    return 0;
+}
+
+static int add_sandbox_word(struct numalab_run_options *options, char *word)
+{
+    if (options->sandbox.word_count == NUMALAB_MAX_SANDBOX_WORDS) return -E2BIG;
+    options->sandbox.word[options->sandbox.word_count++] = word;
+    return 0;
+}
+
+static int set_soft_ends(struct numalab_run_options *options, char *unused)
+{
+    (void)unused;
+    options->limits.soft_ends = true;
+    return 0;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+/* argument: what follows it, or NULL. help: another line after each newline. */
+static const struct option_row {
+    const char *name, *argument;
+    int (*apply)(struct numalab_run_options *options, char *value);
+    const char *help;
+} rows[] = {
+    {"worker", "ROLE=PROGRAM", add_role, "what plays a role, such as solution"},
+    {"set", "ROLE:KEY=VALUE", add_variable, "of that role's environment"},
+    {"ranks", "ROLE:N", set_rank_count, "ranks of that role's job (1)"},
+    {"launch", "ROLE:WORD", add_launch_word,
+     "a word for mpiexec, such as -bind-to, and another for core"},
+    {"synchronous-sends", NULL, set_synchronous_sends,
+     "check: every send of a rank waits for its receive"},
+    {"cut", "ROLE:SECONDS", set_cut,
+     "generation: a repetition that takes longer is the role's last,\n"
+     "and counts as having taken that long"},
+    {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
+    {"threads", "N", set_threads, "size of the team that the kit asks for (one a core)"},
+    {"size", "NAME", set_size, "quick, default or published"},
+    {"repetitions", "N", set_repetitions, "timed repetitions of each role in a generation (3)"},
+    {"budget-s", "SECONDS", set_budget,
+     "generation: start no further round of repetitions after this,\n"
+     "but do one for each role (60)"},
+    {"one-at-a-time", NULL, set_one_at_a_time,
+     "generation: one worker after another, not interleaved"},
+    {"traced-pages", "N", set_traced_pages, "trace, placement: about so many in all (by size)"},
+    {"order", "NAME", set_order, "trace: natural, ascending or descending"},
+    {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
+    {"limit-s", "SECONDS", set_limit, "wall time that one phase may take (10)"},
+    {"sandbox", "CONFINE", set_confine,
+     "start workers in a sandbox: by bubblewrap, whose command is given"},
+    {"sandbox-word", "WORD", add_sandbox_word,
+     "word by word, and the kit's own program CONFINE inside it"},
+    {"soft-ends", NULL, set_soft_ends,
+     "let kernels read a page beyond each array: QEMU's emulation of\n"
+     "scalar instructions loads whole vectors"},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void print_usage(void)
+{
+    enum { RUN_COLUMNS = 14, OPTION_COLUMNS = 24 };
+    fprintf(stderr, "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\nRUN:\n");
+    for (size_t i = 0; i < numalab_run_count; i++)
+        fprintf(stderr, "  %-*s%s\n", RUN_COLUMNS, numalab_runs[i].name, numalab_runs[i].sees);
+    fprintf(stderr, "options:\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        int column =
+            fprintf(stderr, "  --%s %s", rows[i].name, rows[i].argument ? rows[i].argument : "");
+        for (const char *line = rows[i].help; line; line = strchr(line, '\n')) {
+            if (*line == '\n') line++;
+            const int spaces = column < OPTION_COLUMNS ? OPTION_COLUMNS - column : 1;
+            fprintf(stderr, "%*s%.*s\n", spaces, "", (int)strcspn(line, "\n"), line);
+            column = 0;
+        }
+    }
+    fprintf(stderr, "Prints one record as JSON (common/schema/) and exits 0; 2 on misuse, 3 when\n"
+                    "there is no record. SIGINT and SIGTERM end the run; its record is printed.\n");
+}
+
+static const struct numalab_run *misuse(const char *what, const char *value)
+{
+    fprintf(stderr, "monitor: %s%s%s\n", what, value ? ": " : "", value ? value : "");
+    print_usage();
+    return NULL;
+}
+
+static const struct numalab_run *bad_value(const char *option, const char *value)
+{
+    char what[64];
+    snprintf(what, sizeof what, "bad value of --%s", option);
+    return misuse(what, value);
+}
+
+/* Of a run and its options what does not go together; NULL where all does. *value may get what
+ * that is about. */
+static const char *contradiction(const struct numalab_run *run,
+                                 const struct numalab_run_options *options, const char **value)
+{
+    const struct numalab_driver *driver = options->driver;
+    if (options->role_count == 0) return "no --worker given";
+    if ((options->sandbox.confine != NULL) != (options->sandbox.word_count > 0))
+        return "--sandbox and --sandbox-word need each other";
+    if (options->role_count > 1 && run->needs != NUMALAB_NEEDS_ROLES) {
+        *value = run->name;
+        return "only one --worker is for this run";
+    }
+    *value = driver->lab;
+    if (run->needs == NUMALAB_NEEDS_PING_PONG && !driver->repetitions)
+        return "no ping-pong, so there is no latency";
+    if (run->needs == NUMALAB_NEEDS_MPI && !driver->rank_counts) return "a lab without MPI";
+    return NULL;
+}
+
+const struct numalab_run *numalab_options_parse(struct numalab_run_options *options, int argc,
+                                                char **argv)
+{
+    *options = (struct numalab_run_options){
+        .driver = numalab_drivers[0],
+        .size = NUMALAB_DEFAULT,
+        .repetitions = 3,
+        .budget_s = 60.0,
+        .limits = {.phase_s = 10.0,
+                   .memory_bytes = (uint64_t)512 << 20,
+                   .output_bytes = (uint64_t)16 << 20},
+    };
+    const struct numalab_run *run = argc > 1 ? numalab_find_run(argv[1]) : NULL;
+    if (!run) return misuse("unknown run", argc > 1 ? argv[1] : "none given");
+
+    struct option long_options[ROWS + 1] = {{0}};
+    for (size_t i = 0; i < ROWS; i++)
+        long_options[i] = (struct option){
+            rows[i].name, rows[i].argument ? required_argument : no_argument, NULL, 0};
+    optind = 2;
+    int row, found;
+    while ((found = getopt_long(argc, argv, "", long_options, &row)) != -1) {
+        if (found != 0) return misuse("unknown option", NULL);
+        if (rows[row].apply(options, optarg) < 0) return bad_value(rows[row].name, optarg);
+    }
+    const char *value = NULL, *wrong = contradiction(run, options, &value);
+    if (wrong) return misuse(wrong, value);
+    if (options->sandbox.confine) options->limits.sandbox = &options->sandbox;
+    return run;
+}

@@ -1,0 +1,276 @@
+#define _GNU_SOURCE
+#include "exchange.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "inside.h"
+#include "message.h"
+
+/* Takes one message; a descriptor that came beside it replaces *descriptor, if that is
+ * asked for. Returns 1 for a message, 0 for none, 2 when the channel is closed, -1 with
+ * the outcome set. */
+static int receive(struct numalab_worker *worker, struct numalab_message *message, int *descriptor)
+{
+    const bool is_wanted = descriptor && *descriptor < 0;
+    const ssize_t got = numalab_receive_message(worker->channel, message, MSG_DONTWAIT,
+                                                is_wanted ? descriptor : NULL);
+    if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
+    if (got == 0) return 2; /* the process descriptor tells the rest */
+    if (got != (ssize_t)sizeof *message) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (message->error > 0 || message->error < -4095)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return 1;
+}
+
+/* Keeps a crash report or a leave; any other message that is no reply is a forgery. */
+static int note_report(struct numalab_worker *worker, const struct numalab_message *message)
+{
+    return numalab_worker_keep_report(worker, message)
+               ? 0
+               : numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+}
+
+/* Sends the request, unless something waits that is no crash report. */
+static int begin(struct numalab_exchange *one)
+{
+    struct numalab_worker *worker = one->worker;
+    one->request->ticket = ++worker->ticket;
+    one->is_done = false;
+    one->channel_open = true;
+    if (one->descriptor) *one->descriptor = -1;
+
+    /* Nothing may be waiting: a reply before the request is a forgery. */
+    int early = receive(worker, one->reply, NULL);
+    if (early < 0) return -1;
+    if (early == 1 && note_report(worker, one->reply) < 0) return -1;
+    /* A dead worker's channel refuses; its process descriptor then tells. A full one
+     * belongs to a worker that does not read what it is told. */
+    const ssize_t sent =
+        send(worker->channel, one->request, sizeof *one->request, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EAGAIN) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return 0;
+}
+
+/* The channel is readable. */
+static int take_message(struct numalab_exchange *one, double start_s, double now_s)
+{
+    struct numalab_worker *worker = one->worker;
+    int got = receive(worker, one->reply, one->descriptor);
+    if (got < 0) return -1;
+    if (got == 2) one->channel_open = false; /* until the process descriptor tells */
+    if (got != 1) return 0;
+    if (one->reply->kind != NUMALAB_REPLY) return note_report(worker, one->reply);
+    if (one->reply->ticket != one->request->ticket)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    worker->rank_notes = one->reply->rank_notes;
+    worker->started_at_s = start_s;
+    worker->elapsed_s = now_s - start_s;
+    one->is_done = true;
+    return numalab_worker_check_output(worker);
+}
+
+static bool has_told(const struct numalab_worker *worker)
+{
+    return worker->outcome.has_report || worker->outcome.has_left;
+}
+
+/* Messages that all ranks have asked MPI for so far. A rank may forge its number, and gains
+ * nothing but time that is limited. */
+static uint64_t messages_so_far(const struct numalab_exchange *list, size_t count)
+{
+    struct numalab_rank_notes notes;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct numalab_worker *worker = list[i].worker;
+        if (worker->rank_notes &&
+            numalab_worker_read(worker, worker->rank_notes, &notes, sizeof notes) == 0)
+            sum += notes.messages;
+    }
+    return sum;
+}
+
+/* What is waited for: pollfds and nothing else, the workers' last. */
+struct waited {
+    struct pollfd watch, cancel;
+    struct {
+        struct pollfd channel, end, output;
+    } of[NUMALAB_MAX_RANKS];
+};
+enum { WAITED_BEFORE_WORKERS = 2, WAITED_OF_WORKER = 3 };
+_Static_assert(sizeof(struct waited) ==
+                   (WAITED_BEFORE_WORKERS + WAITED_OF_WORKER * NUMALAB_MAX_RANKS) *
+                       sizeof(struct pollfd),
+               "poll takes it as an array");
+
+struct talk {
+    struct numalab_exchange *list;
+    size_t count, done;
+    const struct numalab_watch *watch;
+    size_t *failed;
+    double phase_s, start_s, now_s, next_look_s;
+    double deadline_s, last_deadline_s; /* the last: with all patience, if there is any */
+    uint64_t messages;                  /* of all ranks, when they were counted last */
+    struct waited waited;
+};
+
+/* Waits until something happens, or it is time to look. Returns how many there are, or -1 with the
+ * outcome of the first worker set. */
+static int wait_for_something(struct talk *talk)
+{
+    struct numalab_worker *const first = talk->list[0].worker;
+    struct waited *waited = &talk->waited;
+    const nfds_t count = (nfds_t)(WAITED_BEFORE_WORKERS + WAITED_OF_WORKER * talk->count);
+    waited->watch = (struct pollfd){.fd = talk->watch ? talk->watch->fd : -1, .events = POLLIN};
+    waited->cancel = (struct pollfd){.fd = first->cancel_fd, .events = POLLIN};
+    for (size_t i = 0; i < talk->count; i++) {
+        const struct numalab_exchange *one = &talk->list[i];
+        const bool listens = one->channel_open && !one->is_done;
+        waited->of[i].channel =
+            (struct pollfd){.fd = listens ? one->worker->channel : -1, .events = POLLIN};
+        waited->of[i].end = (struct pollfd){.fd = one->worker->pid_fd, .events = POLLIN};
+        waited->of[i].output = (struct pollfd){.fd = one->worker->output, .events = POLLIN};
+    }
+    int timeout_ms = NUMALAB_LOOK_MS;
+    if (talk->watch) {
+        int wanted_ms = talk->watch->timeout_ms(talk->watch->context);
+        if (wanted_ms >= 0 && wanted_ms < timeout_ms) timeout_ms = wanted_ms;
+    }
+    struct pollfd *fds = (struct pollfd *)(void *)waited;
+    const int ready = poll(fds, count, timeout_ms);
+    talk->now_s = numalab_now_s();
+    if (ready < 0 && errno != EINTR)
+        return numalab_worker_kit_error(first, "wait for the worker", -errno);
+    if (ready > 0) return ready;
+    for (nfds_t i = 0; i < count; i++) fds[i].revents = 0;
+    return 0;
+}
+
+/* Takes the messages that have come. */
+static int take_messages(struct talk *talk)
+{
+    talk->done = 0;
+    for (size_t i = 0; i < talk->count; i++) {
+        *talk->failed = i;
+        if (talk->waited.of[i].channel.revents &&
+            take_message(&talk->list[i], talk->start_s, talk->now_s) < 0)
+            return -1;
+        talk->done += talk->list[i].is_done;
+    }
+    *talk->failed = 0;
+    return 0;
+}
+
+/* What else there is to serve, where it is its turn. */
+static int serve_watch(const struct talk *talk, bool is_anything_ready)
+{
+    const struct numalab_watch *watch = talk->watch;
+    if (!watch) return 0;
+    if (is_anything_ready && !talk->waited.watch.revents && watch->timeout_ms(watch->context) != 0)
+        return 0;
+    const int error = watch->serve(watch->context);
+    if (error >= 0) return 0;
+    return numalab_worker_kit_error(talk->list[0].worker, "trace page faults", error);
+}
+
+/* Ranks that have gone on asking for messages get another phase's time. */
+static void be_patient(struct talk *talk)
+{
+    if (talk->last_deadline_s <= talk->deadline_s) return;
+    const uint64_t before = talk->messages;
+    talk->messages = messages_so_far(talk->list, talk->count);
+    if (talk->messages == before) return;
+    const double another_s = talk->now_s + talk->phase_s;
+    talk->deadline_s = another_s < talk->last_deadline_s ? another_s : talk->last_deadline_s;
+}
+
+static int take_output(struct talk *talk)
+{
+    for (size_t i = 0; i < talk->count; i++) {
+        *talk->failed = i;
+        if (talk->waited.of[i].output.revents &&
+            numalab_worker_check_output(talk->list[i].worker) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Of the workers, one whose process descriptor is readable. The launcher ends all ranks as
+ * soon as one lets go of its descriptors, and they may be gone before it: so a worker that has
+ * told of its end comes before any that has not. */
+static int note_deaths(struct talk *talk)
+{
+    const struct numalab_exchange *list = talk->list;
+    size_t ended = 0;
+    while (ended < talk->count && !talk->waited.of[ended].end.revents) ended++;
+    if (ended == talk->count) return 0;
+    for (size_t i = 0; i < talk->count; i++) {
+        struct numalab_worker *worker = list[i].worker;
+        numalab_worker_take_reports(worker);
+        if (!has_told(list[ended].worker) && has_told(worker)) ended = i;
+    }
+    *talk->failed = ended;
+    list[ended].worker->outcome.is_anyone = talk->count > 1 && !has_told(list[ended].worker);
+    return numalab_worker_note_death(list[ended].worker);
+}
+
+/* The outcome of a worker that has had its time. */
+static int time_out(const struct talk *talk, struct numalab_worker *worker)
+{
+    const bool had_patience = talk->last_deadline_s > talk->start_s;
+    struct numalab_outcome *outcome = &worker->outcome;
+    outcome->went_on = had_patience && talk->deadline_s >= talk->last_deadline_s;
+    outcome->limit_s = outcome->went_on ? talk->last_deadline_s - talk->start_s : talk->phase_s;
+    outcome->ranks_waiting = talk->count - talk->done;
+    return numalab_worker_fail(worker, NUMALAB_TIMED_OUT);
+}
+
+/* Looks at the time, and where that is due at what the workers use up. */
+static int check_limits(struct talk *talk, bool is_time_to_look)
+{
+    for (size_t i = 0; i < talk->count; i++) {
+        struct numalab_worker *worker = talk->list[i].worker;
+        *talk->failed = i;
+        if (talk->now_s > talk->deadline_s && !talk->list[i].is_done) return time_out(talk, worker);
+        if (is_time_to_look &&
+            (numalab_worker_check_memory(worker) < 0 || numalab_worker_check_threads(worker) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
+                     size_t *failed)
+{
+    struct numalab_worker *const first = list[0].worker;
+    const double start_s = numalab_now_s(), phase_s = first->limits.phase_s;
+    struct talk talk;
+    talk.list = list;
+    talk.count = count;
+    talk.watch = watch;
+    talk.failed = failed;
+    talk.phase_s = phase_s;
+    talk.start_s = start_s;
+    talk.deadline_s = start_s + phase_s;
+    talk.last_deadline_s = start_s + phase_s * first->limits.patience;
+    talk.next_look_s = start_s + 1e-3 * NUMALAB_LOOK_MS;
+    talk.messages = messages_so_far(list, count);
+
+    for (*failed = 0; *failed < count; ++*failed)
+        if (begin(&list[*failed]) < 0) return -1;
+    for (;;) {
+        *failed = 0;
+        const int ready = wait_for_something(&talk);
+        if (ready < 0 || take_messages(&talk) < 0) return -1;
+        if (talk.done == count) return 0;
+        if (talk.waited.cancel.revents) return numalab_worker_fail(first, NUMALAB_CANCELLED);
+        if (serve_watch(&talk, ready > 0) < 0) return -1;
+        const bool is_time_to_look = talk.now_s > talk.next_look_s;
+        if (is_time_to_look) be_patient(&talk);
+        if (take_output(&talk) < 0 || note_deaths(&talk) < 0 ||
+            check_limits(&talk, is_time_to_look) < 0)
+            return -1;
+        if (is_time_to_look) talk.next_look_s = talk.now_s + 1e-3 * NUMALAB_LOOK_MS;
+    }
+}

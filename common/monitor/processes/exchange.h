@@ -1,0 +1,22 @@
+/* Requests to one worker or to all ranks of a job at once; for requests.c and job.c. */
+#ifndef NUMALAB_MONITOR_EXCHANGE_H
+#define NUMALAB_MONITOR_EXCHANGE_H
+
+#include "worker_process.h"
+
+/* One worker's part. */
+struct numalab_exchange {
+    struct numalab_worker *worker;
+    struct numalab_request *request; /* its ticket is set */
+    struct numalab_message *reply;   /* is filled */
+    int *descriptor;                 /* may be NULL; else what came beside the reply, or -1 */
+    bool is_done, channel_open;      /* the exchange's own */
+};
+
+/* Sends all requests, at most NUMALAB_MAX_RANKS, and waits for all replies within the first
+ * worker's time limit. watch may be NULL. Each worker's time runs from the common start to
+ * its own reply. Returns 0, or -1 with *failed the index of a worker whose outcome is set. */
+int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
+                     size_t *failed);
+
+#endif

@@ -1,0 +1,58 @@
+/* A job: one worker, or an MPI launcher and a worker for each rank that it starts.
+ *
+ * The ranks are no children of the monitor. Each connects to its socket and says which rank
+ * it is; the kernel tells which process has connected. From then on a rank is a worker like
+ * any other, but for how it ended: that only its parent learns. It tells of a crash and of a
+ * call of exit; a rank that vanishes in another way can't be told from those that the launcher
+ * then ends. Requests go to all ranks at once. */
+#ifndef NUMALAB_MONITOR_JOB_H
+#define NUMALAB_MONITOR_JOB_H
+
+#include "worker_process.h"
+
+struct numalab_job {
+    struct numalab_worker launcher; /* its pid is -1 where there is none */
+    struct numalab_worker *rank;    /* the first has what any of them prints */
+    size_t rank_count;
+    int listener;                  /* -1 once all ranks have come */
+    double elapsed_s;              /* of the last phase: until the last rank was done */
+    struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */
+};
+
+/* Each of the following returns 0, or -1 with job->failed->outcome set. After that only
+ * numalab_job_end and numalab_job_free may be called. */
+
+/* One worker, which is a child of ours, as the only rank. */
+int numalab_job_start_worker(struct numalab_job *job, const char *program,
+                             const struct numalab_limits *limits, int cancel_fd);
+
+/* command: the launcher with its arguments and the program that each rank runs, ending with
+ * NULL; rank_count: how many ranks it will start, at most NUMALAB_MAX_RANKS. Returns when
+ * all have said hello. */
+int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
+                      const struct numalab_limits *limits, int cancel_fd);
+
+/* Maps the arrays of a problem of size n: in each rank its own share. Where the kernel makes
+ * the arrays of the one worker that there is, kind is of no account. */
+int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab_driver *driver,
+                         enum numalab_memory_kind kind);
+
+/* Runs a phase in all ranks at once and takes its time. */
+int numalab_job_run(struct numalab_job *job, const char *phase);
+
+/* Stops all threads of all ranks, and lets them go on. */
+int numalab_job_stop(struct numalab_job *job);
+int numalab_job_continue(struct numalab_job *job);
+
+/* Notes that a worker of the job has failed, as its outcome says; returns -1. */
+int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker);
+
+/* Notes that the kit itself failed at a step; returns -1. */
+int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error);
+
+/* Ends the launcher and all ranks. Their outcomes, and what they printed, stay until they
+ * are freed. Both do nothing for a job that is all zeros, and may be called again. */
+void numalab_job_end(struct numalab_job *job);
+void numalab_job_free(struct numalab_job *job);
+
+#endif

@@ -1,0 +1,325 @@
+#define _GNU_SOURCE
+#include "worker_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inside.h"
+#include "monitor/proc.h"
+#include "monitor/threads.h"
+#include "sandbox.h"
+
+/* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
+ * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
+ * one look. */
+enum { STOP_LOOKS = 2000 };
+
+/* How long a sandbox may take to be gone on a busy node. */
+enum { SANDBOX_END_MS = 10000 };
+
+/* A shell's way to say by which signal a program has ended, and bubblewrap's. */
+enum { EXIT_BY_SIGNAL = 128 };
+
+const struct numalab_worker numalab_no_worker = {
+    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = -1, .keeper_fd = -1};
+
+double numalab_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error)
+{
+    worker->outcome.kind = NUMALAB_KIT_ERROR;
+    worker->outcome.doing = doing;
+    worker->outcome.error = error;
+    return -1;
+}
+
+int numalab_worker_fail(struct numalab_worker *worker, enum numalab_outcome_kind kind)
+{
+    worker->outcome.kind = kind;
+    return -1;
+}
+
+/* ---- what happens while it runs ------------------------------------------ */
+
+void numalab_worker_drain_output(struct numalab_worker *worker)
+{
+    char buffer[65536];
+    for (;;) {
+        ssize_t got = read(worker->output, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) {
+            close(worker->output);
+            worker->output = -1;
+        }
+        if (got <= 0) return;
+        if (worker->printed_bytes < NUMALAB_KEPT_OUTPUT_BYTES) {
+            size_t room = NUMALAB_KEPT_OUTPUT_BYTES - (size_t)worker->printed_bytes;
+            memcpy(worker->kept_output + worker->printed_bytes, buffer,
+                   (size_t)got < room ? (size_t)got : room);
+        }
+        worker->printed_bytes += (uint64_t)got;
+        if (worker->printed_bytes > worker->limits.output_bytes) return;
+    }
+}
+
+int numalab_worker_check_output(struct numalab_worker *worker)
+{
+    if (worker->output < 0) return 0;
+    numalab_worker_drain_output(worker);
+    if (worker->printed_bytes <= worker->limits.output_bytes) return 0;
+    worker->outcome.limit_bytes = worker->limits.output_bytes;
+    return numalab_worker_fail(worker, NUMALAB_TOO_MUCH_OUTPUT);
+}
+
+static uint64_t resident_bytes(pid_t pid)
+{
+    unsigned long long total = 0, resident = 0;
+    FILE *file = numalab_proc_open(pid, "statm");
+    if (!file) return 0;
+    if (fscanf(file, "%llu %llu", &total, &resident) != 2) resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int numalab_worker_check_memory(struct numalab_worker *worker)
+{
+    uint64_t allowed = worker->array_bytes + worker->limits.memory_bytes;
+    uint64_t resident = resident_bytes(worker->pid);
+    if (resident <= allowed) return 0;
+    worker->outcome.resident_bytes = resident;
+    worker->outcome.limit_bytes = allowed;
+    return numalab_worker_fail(worker, NUMALAB_OUT_OF_MEMORY);
+}
+
+/* confine sets a limit, too, which does not count for root. */
+int numalab_worker_check_threads(struct numalab_worker *worker)
+{
+    struct stat folder;
+    char path[64];
+    if (!worker->limits.sandbox) return 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)worker->pid);
+    if (stat(path, &folder) < 0) return 0;                 /* its process descriptor tells */
+    worker->outcome.threads = (size_t)folder.st_nlink - 2; /* without . and .. */
+    worker->outcome.most_threads = numalab_sandbox_most_threads(&worker->limits, 0);
+    if (worker->outcome.threads <= worker->outcome.most_threads) return 0;
+    return numalab_worker_fail(worker, NUMALAB_TOO_MANY_THREADS);
+}
+
+/* What a worker says before it ends: that it crashed, or as a rank that it leaves. */
+bool numalab_worker_keep_report(struct numalab_worker *worker,
+                                const struct numalab_message *message)
+{
+    if (message->kind == NUMALAB_FAULT) {
+        worker->outcome.has_report = true;
+        worker->outcome.report = *message;
+        return true;
+    }
+    if (message->kind != NUMALAB_LEAVE || worker->kind != NUMALAB_RANK) return false;
+    worker->outcome.has_left = true;
+    worker->outcome.exit_code = (int)message->ticket;
+    return true;
+}
+
+/* What it has said stays in the channel when it has ended. */
+void numalab_worker_take_reports(struct numalab_worker *worker)
+{
+    struct numalab_message message;
+    while (recv(worker->channel, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message)
+        numalab_worker_keep_report(worker, &message);
+}
+
+/* How the worker inside a sandbox has ended is what the sandbox then ends with. */
+static int note_death_in_sandbox(struct numalab_worker *worker)
+{
+    struct pollfd end = {.fd = worker->keeper_fd, .events = POLLIN};
+    siginfo_t info = {0};
+    worker->is_reaped = true;
+    if (worker->outcome.has_report) {
+        worker->outcome.signal_number = worker->outcome.report.signal_number;
+        return numalab_worker_fail(worker, NUMALAB_CRASHED);
+    }
+    const bool is_known =
+        poll(&end, 1, SANDBOX_END_MS) > 0 &&
+        waitid(P_PID, (id_t)worker->keeper, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+        info.si_code == CLD_EXITED;
+    if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG) {
+        worker->outcome.signal_number = info.si_status - EXIT_BY_SIGNAL;
+        return numalab_worker_fail(worker, NUMALAB_CRASHED);
+    }
+    worker->outcome.exit_code = is_known ? info.si_status : NUMALAB_UNKNOWN_EXIT_CODE;
+    return numalab_worker_fail(worker, NUMALAB_EXITED);
+}
+
+/* The worker has ended by itself: find out how. */
+int numalab_worker_note_death(struct numalab_worker *worker)
+{
+    siginfo_t info = {0};
+    int status;
+
+    numalab_worker_take_reports(worker);
+    if (worker->output >= 0) numalab_worker_drain_output(worker);
+    if (worker->kind == NUMALAB_KEPT) return note_death_in_sandbox(worker);
+    if (worker->kind == NUMALAB_RANK) { /* its parent learns how it ended, and does not tell */
+        worker->is_reaped = true;
+        if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
+        worker->outcome.signal_number = worker->outcome.report.signal_number;
+        return numalab_worker_fail(worker,
+                                   worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
+    }
+    if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0 ||
+        waitpid(worker->pid, &status, 0) < 0)
+        return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
+    worker->is_reaped = true;
+    if (info.si_code == CLD_EXITED) {
+        worker->outcome.exit_code = info.si_status;
+        return numalab_worker_fail(worker, NUMALAB_EXITED);
+    }
+    worker->outcome.signal_number = info.si_status;
+    return numalab_worker_fail(worker, NUMALAB_CRASHED);
+}
+
+/* ---- stop, continue, memory ---------------------------------------------- */
+
+/* Whether every thread of a process stands still; of one that has ended, too. */
+static bool all_threads_stopped(pid_t pid)
+{
+    struct numalab_threads threads;
+    bool stopped = true;
+    if (numalab_threads_read(pid, &threads) < 0) return true;
+    for (size_t i = 0; i < threads.count && stopped; i++)
+        stopped = numalab_threads_is_stopped(pid, threads.list[i].id);
+    numalab_threads_free(&threads);
+    return stopped;
+}
+
+int numalab_worker_stop(struct numalab_worker *worker)
+{
+    if (worker->is_stopped) return 0;
+    if (kill(worker->pid, SIGSTOP) < 0)
+        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+
+    const bool is_child = worker->kind == NUMALAB_CHILD;
+    int looks = 0;
+    while (!is_child && !all_threads_stopped(worker->pid)) {
+        if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        poll(NULL, 0, looks++ < 100 ? 0 : 1);
+    }
+    while (is_child) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
+            return numalab_worker_kit_error(worker, "stop the worker", -errno);
+        if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
+        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED)
+            return numalab_worker_note_death(worker);
+        /* Somebody in the worker may wake it again and again. */
+        if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        poll(NULL, 0, looks++ < 100 ? 0 : 1); /* most stop within 50 us */
+    }
+    siginfo_t taken;
+    if (is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
+    worker->is_stopped = true;
+    return 0;
+}
+
+bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
+{
+    struct pollfd cancel = {.fd = worker->cancel_fd, .events = POLLIN};
+    return poll(&cancel, 1, 0) > 0;
+}
+
+int numalab_worker_continue(struct numalab_worker *worker)
+{
+    if (!worker->is_stopped) return 0;
+    if (kill(worker->pid, SIGCONT) < 0)
+        return numalab_worker_kit_error(worker, "continue the worker", -errno);
+    worker->is_stopped = false;
+    return 0;
+}
+
+/* Why the worker's memory can't be reached: it was ended from outside (memory ran out,
+ * most often), or its kernel unmapped or protected an array. */
+static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
+{
+    enum { DEATH_MS = 10000 }; /* once its memory is gone, the rest is sure to follow */
+    struct pollfd death = {.fd = worker->pid_fd, .events = POLLIN};
+    if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return numalab_worker_note_death(worker);
+    if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
+    return numalab_worker_kit_error(worker, doing, -error);
+}
+
+int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
+{
+    struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
+    ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
+    if (got == (ssize_t)bytes) return 0;
+    return note_lost_memory(worker, "read the results", got < 0 ? errno : EFAULT);
+}
+
+int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
+                         size_t bytes)
+{
+    struct iovec here = {(void *)(uintptr_t)buffer, bytes};
+    struct iovec there = {(void *)(uintptr_t)address, bytes};
+    ssize_t put = process_vm_writev(worker->pid, &here, 1, &there, 1, 0);
+    if (put == (ssize_t)bytes) return 0;
+    return note_lost_memory(worker, "change the inputs", put < 0 ? errno : EFAULT);
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+/* Ends a sandbox and with it all that is inside; returns once the worker is gone. */
+static void end_keeper(struct numalab_worker *worker)
+{
+    kill(worker->keeper, SIGKILL);
+    while (waitpid(worker->keeper, NULL, 0) < 0 && errno == EINTR) continue;
+    struct pollfd gone = {.fd = worker->pid_fd, .events = POLLIN};
+    if (gone.fd >= 0) poll(&gone, 1, SANDBOX_END_MS);
+    close(worker->keeper_fd);
+    worker->keeper = 0;
+    worker->keeper_fd = -1;
+}
+
+void numalab_worker_end(struct numalab_worker *worker)
+{
+    const bool is_child = worker->kind == NUMALAB_CHILD;
+    if (worker->pid > 0 && !is_child)
+        syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
+    if (worker->keeper > 0) end_keeper(worker);
+    if (worker->pid > 0) {
+        if (is_child) kill(-worker->pid, SIGKILL); /* its whole session */
+        if (is_child && !worker->is_reaped) {
+            kill(worker->pid, SIGKILL);
+            while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
+        }
+        /* LLVM's runtime registers itself in a file that a killed process
+         * leaves behind. */
+        char path[96];
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d", (int)worker->pid,
+                 (int)getuid());
+        unlink(path);
+    }
+    if (worker->output >= 0) numalab_worker_drain_output(worker);
+    const int descriptors[] = {worker->pid_fd, worker->channel, worker->output};
+    for (size_t i = 0; i < sizeof descriptors / sizeof descriptors[0]; i++)
+        if (descriptors[i] >= 0) close(descriptors[i]);
+    worker->pid = worker->pid_fd = worker->channel = worker->output = -1;
+}

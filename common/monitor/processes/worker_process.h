@@ -1,0 +1,174 @@
+/* Starts a worker, tells it what to run, takes the time, stops it, reads and
+ * writes its memory, and ends it whatever it does. */
+#ifndef NUMALAB_MONITOR_WORKER_PROCESS_H
+#define NUMALAB_MONITOR_WORKER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol.h"
+
+enum numalab_outcome_kind {
+    NUMALAB_OK = 0,
+    NUMALAB_CRASHED,          /* ended by a signal of its own */
+    NUMALAB_EXITED,           /* ended itself: exit, stop, abort of the runtime */
+    NUMALAB_TIMED_OUT,        /* a phase did not return within its limit */
+    NUMALAB_OUT_OF_MEMORY,    /* grew beyond its limit */
+    NUMALAB_TOO_MUCH_OUTPUT,  /* printed beyond its limit */
+    NUMALAB_TOO_MANY_THREADS, /* in a sandbox: started more than any team needs */
+    NUMALAB_NO_ARRAY,         /* the kernel was to make an array and did not */
+    NUMALAB_ARRAY_GONE,       /* an array is not, or no longer, mapped as a whole */
+    NUMALAB_BAD_PROTOCOL,     /* something else wrote on the worker's channel, or kept
+                                 the worker from being stopped */
+    NUMALAB_CANCELLED,        /* the monitor was told to stop */
+    NUMALAB_KIT_ERROR         /* the kit could not do its part */
+};
+
+/* Why a worker can't go on, and where it was. */
+struct numalab_outcome {
+    enum numalab_outcome_kind kind;
+    const char *doing; /* phase, or the kit's own step */
+    size_t n;
+    int signal_number;            /* NUMALAB_CRASHED */
+    int exit_code;                /* NUMALAB_EXITED */
+    int error;                    /* NUMALAB_KIT_ERROR: negative errno */
+    double limit_s;               /* NUMALAB_TIMED_OUT */
+    size_t ranks_waiting;         /* NUMALAB_TIMED_OUT: this one and others of its job */
+    bool went_on;                 /* NUMALAB_TIMED_OUT: ranks still asked for messages */
+    bool is_anyone;               /* NUMALAB_EXITED: several ranks ended, and none said
+                                     that it began */
+    uint64_t resident_bytes;      /* NUMALAB_OUT_OF_MEMORY ... */
+    uint64_t limit_bytes;         /* ... and NUMALAB_TOO_MUCH_OUTPUT */
+    size_t threads, most_threads; /* NUMALAB_TOO_MANY_THREADS */
+    bool is_map_failed;           /* NUMALAB_NO_ARRAY: -1 in place of NULL */
+    bool has_left;                /* a rank said that it leaves */
+    bool has_report;              /* the worker reported its crash: */
+    struct numalab_message report;
+};
+
+struct numalab_sandbox;
+struct numalab_variables;
+
+struct numalab_limits {
+    double phase_s;         /* wall time of one phase */
+    unsigned patience;      /* ranks that go on asking for messages, as on a busy node, get up to
+                               so many times phase_s; 0: no more than others */
+    uint64_t memory_bytes;  /* resident, beyond the arrays */
+    uint64_t output_bytes;  /* printed in all */
+    size_t thread_count;    /* of the team; sizes the address space limit */
+    bool huge_pages;        /* false: PR_SET_THP_DISABLE */
+    bool soft_ends;         /* the page behind an array may be read */
+    bool any_address_space; /* for a program that reserves more than it uses */
+    bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
+                               unless there are more ranks than cores */
+    const struct numalab_sandbox *sandbox;     /* what workers are kept apart in, or NULL */
+    const struct numalab_variables *variables; /* of its environment, beside the monitor's; or NULL.
+                                                  Not looked at once it is started */
+};
+
+enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
+
+/* Of a rank, whose parent is the launcher. */
+enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
+
+/* Whose child it is; known from its start on, and kept after its end. */
+enum numalab_worker_kind {
+    NUMALAB_NOT_STARTED = 0,
+    NUMALAB_CHILD, /* ours: a worker, or the launcher of a job */
+    NUMALAB_KEPT,  /* of a sandbox, which is our child */
+    NUMALAB_RANK   /* of an MPI job's launcher */
+};
+
+struct numalab_worker {
+    enum numalab_worker_kind kind;
+    pid_t pid;
+    int pid_fd;
+    int channel;
+    int output;    /* what the worker prints; -1 once closed */
+    int cancel_fd; /* readable when the monitor was told to stop; not owned */
+    pid_t keeper;  /* NUMALAB_KEPT: the sandbox, until it has ended; else 0 */
+    int keeper_fd; /* its process descriptor */
+    bool is_stopped;
+    bool is_reaped;
+    uint32_t ticket;
+    struct numalab_limits limits;
+    struct numalab_outcome outcome;
+
+    size_t rank; /* in its job; 0 of a single worker */
+    size_t n;    /* the problem's size, the same in all ranks */
+    size_t array_count;
+    size_t count[NUMALAB_MAX_ARRAYS]; /* elements of each array */
+    size_t bytes[NUMALAB_MAX_ARRAYS];
+    uint64_t address[NUMALAB_MAX_ARRAYS];
+    uint64_t array_bytes; /* of all arrays */
+    bool makes_arrays;    /* the kernel does, in a phase of its own */
+
+    uint64_t rank_notes; /* address of them; 0 in a worker that is no rank */
+    double elapsed_s;    /* of the last request */
+    double started_at_s; /* its start, CLOCK_MONOTONIC */
+
+    char kept_output[NUMALAB_KEPT_OUTPUT_BYTES]; /* the first bytes printed */
+    uint64_t printed_bytes;
+};
+
+/* Something else to serve while the worker runs a phase. */
+struct numalab_watch {
+    int fd;
+    /* Called when fd is readable or after timeout_ms. Returns 0 or a negative
+     * errno, which ends the request as NUMALAB_KIT_ERROR. */
+    int (*serve)(void *context);
+    /* How long to wait at most before serve is called; -1: no limit. */
+    int (*timeout_ms)(void *context);
+    void *context;
+};
+
+/* One that was not started; it may be ended. */
+extern const struct numalab_worker numalab_no_worker;
+
+/* Each of the following returns 0, or -1 with worker->outcome set. After that
+ * only numalab_worker_end may be called. */
+
+int numalab_worker_start(struct numalab_worker *worker, const char *program,
+                         const struct numalab_limits *limits, int cancel_fd);
+
+/* Maps the arrays of a problem of size n in the worker, or has its kernel do so, where kind
+ * is of no account. */
+int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
+                            const struct numalab_driver *driver, enum numalab_memory_kind kind);
+
+/* Has the kernel give back the arrays that it made; nothing where the kit maps them. */
+int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver);
+
+/* Runs a phase and takes its time; watch may be NULL. */
+int numalab_worker_run(struct numalab_worker *worker, const char *phase,
+                       const struct numalab_watch *watch);
+
+/* Sends any other request; the reply may bring a descriptor (else -1). */
+int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,
+                       struct numalab_message *reply, int *descriptor);
+
+/* Stops every thread of the worker; returns once they all stand still. */
+int numalab_worker_stop(struct numalab_worker *worker);
+int numalab_worker_continue(struct numalab_worker *worker);
+
+/* Whether the monitor was told to stop. */
+bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
+
+/* The worker's memory, from outside. */
+int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
+                        size_t bytes);
+int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
+                         size_t bytes);
+
+/* Notes that the kit itself failed at a step; returns -1. */
+int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);
+
+/* Kills the worker and all it started, and frees what it left behind. */
+void numalab_worker_end(struct numalab_worker *worker);
+
+/* Seconds of CLOCK_MONOTONIC. */
+double numalab_now_s(void);
+
+#endif

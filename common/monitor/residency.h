@@ -1,0 +1,14 @@
+/* Where the pages of a worker's arrays live. */
+#ifndef NUMALAB_MONITOR_RESIDENCY_H
+#define NUMALAB_MONITOR_RESIDENCY_H
+
+#include <jansson.h>
+
+#include "monitor/processes/worker_process.h"
+
+/* What a record says: for each array of a page or more, run-length codes of its pages' NUMA nodes,
+ * -1 of a page that is absent. JSON's null where the system does not tell. The caller owns it. */
+json_t *numalab_residency_describe(const struct numalab_worker *worker,
+                                   const struct numalab_driver *driver);
+
+#endif

@@ -1,0 +1,92 @@
+#include "lives.h"
+
+#include <errno.h>
+
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+
+/* Where the kernel makes the arrays, the first are a few huge pages large and a little more: so
+ * one that does not start at the border of a huge page shows, and newer kernels, which put sizes
+ * of whole huge pages there by themselves, do no student's work. */
+static const uint64_t first_bytes = ((uint64_t)8 << 20) + ((uint64_t)64 << 10);
+
+enum { LIVES = 2 };
+
+struct lives {
+    const struct numalab_driver *driver;
+    const struct numalab_lives_view *view;
+    struct numalab_job job; /* of one worker */
+    struct numalab_results results;
+};
+
+static size_t first_n(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    if (driver->create_phase) return (size_t)(first_bytes / numalab_sizing_bytes(driver, 1));
+    return numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                            options->node->numa_node_count);
+}
+
+/* Looks after a step that took so long. */
+static int end_step(struct lives *lives, struct numalab_life *life, enum numalab_step step)
+{
+    struct numalab_worker *worker = &lives->job.rank[0];
+    life->elapsed_s[step] = step == NUMALAB_STEP_BEFORE ? 0.0 : worker->elapsed_s;
+    if (lives->view->look(worker, step, lives->view->context) == 0) return 0;
+    return numalab_job_fail(&lives->job, worker);
+}
+
+static int live(struct lives *lives, struct numalab_oracle *oracle, struct numalab_life *life)
+{
+    const struct numalab_driver *driver = lives->driver;
+    struct numalab_job *job = &lives->job;
+
+    if (end_step(lives, life, NUMALAB_STEP_BEFORE) < 0 ||
+        numalab_job_allocate(job, life->n, driver, NUMALAB_ANONYMOUS) < 0)
+        return -1;
+    life->bytes = job->rank[0].array_bytes;
+    if (end_step(lives, life, NUMALAB_STEP_ALLOCATE) < 0 ||
+        numalab_job_run(job, driver->initialize_phase) < 0 ||
+        end_step(lives, life, NUMALAB_STEP_INITIALIZE) < 0)
+        return -1;
+    driver->advance(oracle, driver->initialize_phase);
+    if (numalab_job_run(job, driver->compute_phase) < 0 ||
+        end_step(lives, life, NUMALAB_STEP_COMPUTE) < 0)
+        return -1;
+    driver->advance(oracle, driver->compute_phase);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase, 0};
+    if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, &lives->results) < 0 ||
+        numalab_job_continue(job) < 0)
+        return -1;
+    if (!driver->destroy_phase) return 0;
+    if (numalab_job_run(job, driver->destroy_phase) < 0) return -1;
+    return end_step(lives, life, NUMALAB_STEP_RELEASE);
+}
+
+json_t *numalab_lives_record(const struct numalab_run_options *options,
+                             const struct numalab_lives_view *view)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_role *role = &options->role[0];
+    const struct numalab_limits limits = numalab_limits_of_role(options, role);
+    const size_t n[LIVES] = {first_n(options), numalab_timed_n(driver, options->node, options->size,
+                                                               options->thread_count)};
+    struct lives lives = {.driver = driver, .view = view};
+    json_t *tables = json_array();
+
+    int failed = numalab_role_start(&lives.job, options, role, 1, &limits);
+    for (size_t i = 0; !failed && i < LIVES; i++) {
+        struct numalab_life life = {.n = n[i]};
+        struct numalab_oracle *oracle = numalab_job_oracle(driver, n[i], 1, false);
+        failed = oracle ? live(&lives, oracle, &life)
+                        : numalab_job_kit_error(&lives.job, "make the oracle", -ENOMEM);
+        if (oracle) driver->destroy(oracle);
+        if (!failed) json_array_append_new(tables, view->describe(&life, view->context));
+    }
+    numalab_job_end(&lives.job);
+    json_t *record = json_pack("{sb so so so}", "huge_pages_allowed", (int)limits.huge_pages,
+                               "results", numalab_record_results(&lives.results, driver), "tables",
+                               tables, "outcome", numalab_record_job(&lives.job, driver));
+    numalab_job_free(&lives.job);
+    return record;
+}

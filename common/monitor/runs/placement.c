@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+#include "monitor/residency.h"
+#include "runs.h"
+#include "monitor/stolen.h"
+
+/* CPU time is counted in slices of the scheduler, so one phase says little. What counts is
+ * time on a core: beside other work a phase that took long may have done little. */
+static const double least_on_core_s = 0.1, most_compute_s = 1.0;
+enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200 };
+
+/* What one thread did in the compute phases. Threads may change places from call to call,
+ * so who worked longest is noted for each. */
+struct share {
+    double cpu_s, waiting_s, stolen_s; /* on a core; waiting for one; taken by the host from it */
+    double longest_s;                  /* on a core, in calls in which no other thread was longer */
+    double busy_s; /* all three, of each call at most the longest thread's time on a core */
+};
+
+/* What can be seen of the threads between two calls. */
+struct look {
+    struct numalab_threads threads;
+    struct numalab_stolen stolen;
+};
+
+struct placement {
+    struct numalab_job job; /* of one rank */
+    struct numalab_results results;
+    struct look look;    /* the newest */
+    struct share *share; /* of each thread */
+    json_t *residency;
+    size_t computes;
+    double on_core_s; /* in these, of whoever had most in each */
+};
+
+static void free_look(struct look *look)
+{
+    numalab_threads_free(&look->threads);
+    numalab_stolen_free(&look->stolen);
+}
+
+static int take_look(struct numalab_worker *worker, struct look *look)
+{
+    *look = (struct look){0};
+    int error = numalab_threads_read(worker->pid, &look->threads);
+    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    /* Where it can't be read, nothing is known to be stolen. */
+    numalab_stolen_read("/proc/stat", &look->stolen);
+    return 0;
+}
+
+/* What the thread with a number did between two looks. */
+static struct share share_of_call(const struct look *before, const struct look *after,
+                                  size_t number)
+{
+    const struct numalab_thread *thread = &after->threads.list[number];
+    const int earlier = numalab_threads_number(&before->threads, thread->id);
+    struct share share = {.cpu_s = thread->cpu_s, .waiting_s = thread->waiting_s};
+    if (earlier >= 0) {
+        share.cpu_s -= before->threads.list[earlier].cpu_s;
+        share.waiting_s -= before->threads.list[earlier].waiting_s;
+    }
+    if (thread->allowed)
+        share.stolen_s = numalab_stolen_most_s(&before->stolen, &after->stolen, thread->allowed);
+    return share;
+}
+
+/* Adds what the threads did between two looks; they are in the same order, those of the
+ * later look perhaps more. Returns the seconds on a core of whoever had most. */
+static double add_call(struct share *sum, const struct look *before, const struct look *after)
+{
+    size_t longest = 0;
+    double longest_s = -1.0;
+    for (size_t i = 0; i < after->threads.count; i++) {
+        const double cpu_s = share_of_call(before, after, i).cpu_s;
+        if (cpu_s > longest_s) {
+            longest = i;
+            longest_s = cpu_s;
+        }
+    }
+    for (size_t i = 0; i < after->threads.count; i++) {
+        const struct share call = share_of_call(before, after, i);
+        const double busy_s = call.cpu_s + call.waiting_s + call.stolen_s;
+        sum[i].cpu_s += call.cpu_s;
+        sum[i].waiting_s += call.waiting_s;
+        sum[i].stolen_s += call.stolen_s;
+        sum[i].busy_s += busy_s < longest_s ? busy_s : longest_s;
+    }
+    sum[longest].longest_s += longest_s;
+    return longest_s;
+}
+
+/* One more compute phase; what is seen after it takes the place of the look before. */
+static int run_call(struct placement *placement, const struct numalab_driver *driver)
+{
+    struct numalab_worker *worker = &placement->job.rank[0];
+    struct look after;
+    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
+        take_look(worker, &after) < 0)
+        return -1;
+    struct share *share = placement->share;
+    const size_t count = after.threads.count, earlier = placement->look.threads.count;
+    if (count > earlier) {
+        share = realloc(share, count * sizeof *share);
+        if (!share) {
+            free_look(&after);
+            return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
+        }
+        for (size_t i = earlier; i < count; i++) share[i] = (struct share){0};
+        placement->share = share;
+    }
+    if (count) placement->on_core_s += add_call(share, &placement->look, &after);
+    free_look(&placement->look);
+    placement->look = after;
+    return 0;
+}
+
+static int run(struct placement *placement, const struct numalab_run_options *options,
+               struct numalab_oracle *oracle, size_t n)
+{
+    const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* one written byte would place 512 pages */
+
+    if (numalab_role_start(&placement->job, options, &options->role[0], 1, &limits) < 0 ||
+        numalab_job_allocate(&placement->job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_job_run(&placement->job, driver->initialize_phase) < 0)
+        return -1;
+    struct numalab_worker *worker = &placement->job.rank[0];
+    driver->advance(oracle, driver->initialize_phase);
+    /* The first compute starts the team, if initialise has not. */
+    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
+        take_look(worker, &placement->look) < 0)
+        return -1;
+    driver->advance(oracle, driver->compute_phase);
+    placement->share = calloc(placement->look.threads.count + 1, sizeof *placement->share);
+    if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
+
+    for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
+                             (placement->on_core_s < least_on_core_s && spent_s < most_compute_s &&
+                              placement->computes < MAX_COMPUTES);
+         placement->computes++) {
+        if (run_call(placement, driver) < 0) return -1;
+        driver->advance(oracle, driver->compute_phase);
+        spent_s += worker->elapsed_s;
+    }
+    if (numalab_worker_stop(worker) < 0) return -1;
+    placement->residency = numalab_residency_describe(worker, driver);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
+                                              placement->computes};
+    return numalab_job_compare_all(&placement->job, &expected, &placement->results);
+}
+
+static json_t *describe_cpu_time(const struct placement *placement)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < placement->look.threads.count; i++) {
+        const struct share *share = &placement->share[i];
+        json_array_append_new(list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s",
+                                              share->cpu_s, "waiting_s", share->waiting_s,
+                                              "stolen_s", share->stolen_s, "longest_s",
+                                              share->longest_s, "busy_s", share->busy_s));
+    }
+    return list;
+}
+
+/* Of private memory; the CPU time is that of the compute phase. */
+json_t *numalab_run_placement(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                                      options->node->numa_node_count);
+    struct placement placement = {0};
+
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
+    if (!oracle) return NULL;
+    int failed = run(&placement, options, oracle, n);
+    json_t *record = json_pack(
+        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes,
+        "results", numalab_record_results(&placement.results, driver), "threads",
+        numalab_threads_describe(&placement.look.threads, options->node), "residency",
+        placement.residency ? placement.residency : json_null());
+    if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));
+    numalab_job_end(&placement.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&placement.job, driver));
+    numalab_job_free(&placement.job);
+    free_look(&placement.look);
+    free(placement.share);
+    driver->destroy(oracle);
+    return record;
+}

@@ -1,0 +1,109 @@
+/* The kinds of run a monitor can do, and what they are told. */
+#ifndef NUMALAB_MONITOR_RUNS_H
+#define NUMALAB_MONITOR_RUNS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "monitor/node.h"
+#include "monitor/processes/environment.h"
+#include "monitor/processes/job.h"
+#include "monitor/processes/sandbox.h"
+#include "monitor/sizing.h"
+#include "monitor/touch_map.h"
+
+/* NUMALAB_MAX_SET_VARIABLES: by --set; there is room for the kit's own beside them. */
+enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
+
+/* Of limits.patience, where several ranks share a busy node: one that waits for a message gives
+ * its core to other programs, for some milliseconds each time. */
+enum { NUMALAB_RANK_PATIENCE = 4 };
+
+struct numalab_role {
+    const char *name;                   /* "handout", "solution", "submission", "control" */
+    const char *program;                /* path of its worker */
+    struct numalab_variables variables; /* of its environment, beside the monitor's own */
+    size_t rank_count;                  /* of an MPI job */
+    double cut_s; /* of a generation: a timed phase that takes longer ends the role's part in
+                     it; 0: only limits.phase_s */
+    size_t launch_word_count;
+    const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
+};
+
+struct numalab_run_options {
+    const struct numalab_driver *driver;
+    const struct numalab_node *node;
+    struct numalab_role role[NUMALAB_MAX_ROLES];
+    size_t role_count;
+    size_t thread_count;
+    enum numalab_size size;
+    size_t traced_pages; /* of all arrays together, about */
+    size_t repetitions;
+    double budget_s;        /* of a generation: no further round of repetitions after it */
+    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
+    bool synchronous_sends; /* check: every send of a rank waits for its receive */
+    enum numalab_touch_order touch_order;
+    enum numalab_touch_method touch_method;
+    struct numalab_limits limits;
+    struct numalab_sandbox sandbox; /* limits.sandbox, if there is one */
+    int cancel_fd;
+};
+
+/* Limits of a role's worker, and its variables, so the role has to last as long: huge pages for
+ * all but the handout's, where the lab uses them. */
+struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
+                                             const struct numalab_role *role);
+
+/* Starts a role's worker or its ranks, rank_count of them, and has them initialise MPI. Of a
+ * lab without MPI there is one. Returns 0, or -1 with job->failed->outcome set. */
+int numalab_role_start(struct numalab_job *job, const struct numalab_run_options *options,
+                       const struct numalab_role *role, size_t rank_count,
+                       const struct numalab_limits *limits);
+
+/* What a run has to be given. */
+enum numalab_run_needs {
+    NUMALAB_NEEDS_ONE_ROLE,
+    NUMALAB_NEEDS_ROLES,     /* one or several; its record tells of each apart */
+    NUMALAB_NEEDS_MPI,       /* one, of a lab whose kernels are ranks */
+    NUMALAB_NEEDS_PING_PONG, /* one, of a driver that says how many round trips a call makes */
+};
+
+/* Does the run: starts its own workers, ends them, and returns the record of what it saw, without
+ * its kind, its one role and what every record has. The caller owns it. NULL only when there is no
+ * memory. */
+typedef json_t *numalab_run_function(const struct numalab_run_options *options);
+
+/* The kinds of run, a row each: the name, which its function ends with, what it needs, and what it
+ * sees, for the usage. Another run is another row, a file in this folder, and what the schema and
+ * common/README.md say of it. */
+#define NUMALAB_RUNS(ROW)                                                                          \
+    ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                          \
+    ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")              \
+    ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")           \
+    ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")                    \
+    ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are")       \
+    ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")            \
+    ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")              \
+    ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")             \
+    ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
+    ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
+    ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \
+    ROW(generation, NUMALAB_NEEDS_ROLES, "times, a fresh process or job for each role")
+
+#define NUMALAB_DECLARE_RUN(name, needs, sees) numalab_run_function numalab_run_##name;
+NUMALAB_RUNS(NUMALAB_DECLARE_RUN)
+
+struct numalab_run {
+    const char *name;
+    numalab_run_function *function;
+    enum numalab_run_needs needs;
+    const char *sees;
+};
+
+extern const struct numalab_run numalab_runs[];
+extern const size_t numalab_run_count;
+
+/* Returns NULL where there is none of that name. */
+const struct numalab_run *numalab_find_run(const char *name);
+
+#endif

@@ -1,0 +1,72 @@
+#include <errno.h>
+
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+#include "runs.h"
+
+/* One compute phase shows one user of a page in each order of arrival; the
+ * second of a natural tracing shows whether the users change. */
+enum { NATURAL_COMPUTES = 2, ORDERED_COMPUTES = 1 };
+
+struct trace {
+    struct numalab_job job; /* of one rank */
+    struct numalab_results results;
+    struct numalab_touch_map *map;
+    struct numalab_threads threads;
+};
+
+static int run(struct trace *trace, const struct numalab_run_options *options,
+               struct numalab_oracle *oracle, size_t n)
+{
+    const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* one written byte would place 512 pages */
+    const size_t computes =
+        options->touch_order == NUMALAB_ORDER_NATURAL ? NATURAL_COMPUTES : ORDERED_COMPUTES;
+
+    if (numalab_role_start(&trace->job, options, &options->role[0], 1, &limits) < 0 ||
+        numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
+        return -1;
+    struct numalab_worker *worker = &trace->job.rank[0];
+    trace->map =
+        numalab_touch_map_open(worker, driver, options->touch_order, options->touch_method);
+    if (!trace->map ||
+        numalab_touch_map_run_initialize(trace->map, worker, driver->initialize_phase) < 0)
+        return -1;
+    driver->advance(oracle, driver->initialize_phase);
+    for (size_t i = 0; i < computes; i++) {
+        if (numalab_touch_map_run_compute(trace->map, worker, driver->compute_phase) < 0) return -1;
+        driver->advance(oracle, driver->compute_phase);
+    }
+    if (numalab_worker_stop(worker) < 0) return -1;
+    int error = numalab_threads_read(worker->pid, &trace->threads);
+    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase, computes - 1};
+    return numalab_job_compare_all(&trace->job, &expected, &trace->results);
+}
+
+json_t *numalab_run_trace(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
+                                      options->node->numa_node_count);
+    struct trace trace = {0};
+
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
+    if (!oracle) return NULL;
+    int failed = run(&trace, options, oracle, n);
+
+    json_t *record = json_pack("{sI so so}", "n", (json_int_t)n, "results",
+                               numalab_record_results(&trace.results, driver), "threads",
+                               numalab_threads_describe(&trace.threads, options->node));
+    if (!failed)
+        json_object_set_new(record, "touch_map",
+                            numalab_touch_map_describe(trace.map, &trace.threads));
+    numalab_job_end(&trace.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&trace.job, driver));
+    numalab_job_free(&trace.job);
+    numalab_touch_map_close(trace.map);
+    numalab_threads_free(&trace.threads);
+    driver->destroy(oracle);
+    return record;
+}

@@ -1,0 +1,8 @@
+/* What monitor and confine both keep to. */
+#ifndef NUMALAB_TRACED_PAGES_H
+#define NUMALAB_TRACED_PAGES_H
+
+/* Pages of all arrays together that are traced at most; confine sizes the largest file by it. */
+enum { NUMALAB_MOST_TRACED_PAGES = 16384 };
+
+#endif

@@ -1,0 +1,45 @@
+"""Which commands there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+import click
+
+# Each is imported when it is called, with all that it needs.
+COMMANDS = {
+    "audit": "audit:audit",
+    "batch": "batch:batch",
+    "completion": "completion:completion",
+    "criterion": "ctest:criterion",
+    "doctor": "doctor:doctor",
+    "explore": "explore:explore_command",
+    "grade": "grade:grade_command",
+    "gradebook": "gradebook:gradebook",
+    "hint": "hint:hint",
+    "launch": "launch:launch",
+    "machine": "machine:machine",
+    "measure": "ctest:measure",
+    "notebook": "notebook:notebook",
+    "progress": "progress:progress",
+    "report": "report:report",
+    "setup": "setup:setup",
+    "test": "test:test",
+    "watch": "watch:watch",
+}
+
+
+class Commands(Mapping[str, click.Command]):
+    """The commands of the table."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, function = COMMANDS[name].partition(":")
+        command: click.Command = getattr(import_module(f"numalab.commands.{module}"), function)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)

@@ -1,0 +1,330 @@
+"""The kinds of evidence: one row each. A kind that is added is a row here, with its parser and
+its type in record.py, and a row of the monitor's table (common/monitor/runs/runs.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numalab.evidence.record import (
+    HANDOUT,
+    SOLUTION,
+    Binding,
+    Check,
+    Checked,
+    CpuTime,
+    Generation,
+    Json,
+    KernelTable,
+    Kind,
+    Latency,
+    Launched,
+    Locate,
+    Memory,
+    Mismatch,
+    MpiCalls,
+    Outcome,
+    PageTables,
+    PageTablesOfLife,
+    Placement,
+    Race,
+    Rank,
+    RankLevel,
+    Results,
+    RolePart,
+    Thread,
+    ThreadLevel,
+    Told,
+    TooFewMessages,
+    Trace,
+    TracedArray,
+)
+
+
+def _number(value: float | str) -> float:
+    return float(value)  # "NaN", "Infinity" and "-Infinity" included
+
+
+def _outcome(data: Json) -> Outcome:
+    detail = {key: value for key, value in data.items() if key != "status"}
+    return Outcome(data["status"], detail)
+
+
+def _results(data: Json) -> Results:
+    first = data.get("first_wrong")
+    return Results(
+        checked=data["checked"],
+        wrong=data["wrong"],
+        first_wrong=first
+        and Mismatch(
+            array=first["array"],
+            element=first["element"],
+            expected=_number(first["expected"]),
+            found=_number(first["found"]),
+            phase=first["phase"],
+            repetition=first["repetition"],
+            rank=first.get("rank"),
+            row=first.get("row"),
+            column=first.get("column"),
+            row_name=first.get("row_name"),
+            remark=first.get("remark", ""),
+        ),
+        wrote_before_array=data.get("wrote_before_array"),
+        too_few_messages=TooFewMessages(**data["too_few_messages"])
+        if "too_few_messages" in data
+        else None,
+        n_unit=data.get("n_unit", ""),
+    )
+
+
+def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
+    return tuple(
+        Thread(
+            number=entry["thread"],
+            allowed_pus=tuple(entry["allowed_pus"]),
+            core=entry["core"],
+            package=entry["package"],
+            numa_node=entry["numa_node"],
+            last_pu=entry["last_pu"],
+        )
+        for entry in data
+    )
+
+
+def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    return tuple(value for value, count in runs for _ in range(count))
+
+
+def _trace(data: Json) -> Trace:
+    touch_map = data.get("touch_map") or {}
+    return Trace(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        threads=_threads(data["threads"]),
+        method=touch_map.get("method", ""),
+        order=touch_map.get("order", ""),
+        sees_write_after_read=touch_map.get("sees_write_after_read", False),
+        arrays=tuple(
+            TracedArray(
+                name=entry["array"],
+                first_writer=_expand(entry["first_writer"]),
+                users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
+            )
+            for entry in touch_map.get("arrays", ())
+        ),
+        team=data["team"],
+    )
+
+
+def _placement(data: Json) -> Placement:
+    residency = data.get("residency")
+    return Placement(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        threads=_threads(data["threads"]),
+        residency=None
+        if residency is None
+        else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
+        cpu_time=tuple(
+            CpuTime(
+                entry["cpu_s"],
+                entry["waiting_s"],
+                entry["stolen_s"],
+                entry["longest_s"],
+                entry["busy_s"],
+            )
+            for entry in data.get("cpu_time", ())
+        ),
+        team=data["team"],
+    )
+
+
+def _check(data: Json) -> Check:
+    return Check(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        checked=tuple(
+            Checked(entry["n"], entry.get("ranks"), _results(entry["results"]))
+            for entry in data["checks"]
+        ),
+    )
+
+
+def _generation(data: Json) -> Generation:
+    elapsed: dict[str, list[float]] = {}
+    for sample in data["samples"]:
+        if sample["cut"] or not sample["warm_up"]:
+            elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
+    return Generation(
+        part=data["part"],
+        slow=data.get("slow"),
+        n=data["n"],
+        bytes_moved=data["bytes_moved"],
+        roles={
+            entry["role"]: RolePart(
+                _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
+            )
+            for entry in data["roles"]
+        },
+        elapsed_s={role: tuple(times) for role, times in elapsed.items()},
+        cut=frozenset(sample["role"] for sample in data["samples"] if sample["cut"]),
+    )
+
+
+def _race(data: Json) -> Race:
+    found = data.get("race")
+    return Race(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        found=found is not None,
+        accesses=tuple(found["accesses"]) if found else (),
+    )
+
+
+def _memory(data: Json) -> Memory:
+    return Memory(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        huge_pages_allowed=data["huge_pages_allowed"],
+        tables=tuple(KernelTable(**entry) for entry in data["tables"]),
+    )
+
+
+def _page_tables(data: Json) -> PageTables:
+    return PageTables(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        lives=tuple(
+            PageTablesOfLife(
+                life["n"],
+                life["bytes"],
+                life["page_table_before_bytes"],
+                {phase["phase"]: phase["page_table_bytes"] for phase in life["phases"]},
+            )
+            for life in data["tables"]
+        ),
+    )
+
+
+def _binding(data: Json) -> Binding:
+    return Binding(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        file=data["file"],
+        runtime=data["runtime"],
+        threads=_threads(data["threads"]),
+        team=data["team"],
+    )
+
+
+def _locate(data: Json) -> Locate:
+    return Locate(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        rounds=tuple(tuple(Told(**entry) for entry in told) for told in data["rounds"]),
+        team=data["team"],
+    )
+
+
+def _ranks(data: Sequence[Json]) -> tuple[Rank, ...]:
+    return tuple(Rank(entry["rank"], _threads(entry["threads"])) for entry in data)
+
+
+def _launched(data: Json) -> Launched:
+    return Launched(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        file=data["file"],
+        refused=data["refused"],
+        ranks=_ranks(data["ranks"]),
+        team=data["team"],
+    )
+
+
+def _thread_level(data: Json) -> ThreadLevel:
+    return ThreadLevel(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        ranks=tuple(
+            RankLevel(**(entry | {"calls": MpiCalls(**entry["calls"])})) for entry in data["ranks"]
+        ),
+        answer_to_less=data["answer_to_less"],
+        team=data["team"],
+    )
+
+
+def _latency(data: Json) -> Latency:
+    one_way_us: dict[int, list[float]] = {}
+    for sample in data["samples"]:
+        if not sample["warm_up"]:
+            us = 1e6 * sample["elapsed_s"] / (2 * sample["repetitions"])
+            one_way_us.setdefault(sample["bytes"], []).append(us)
+    return Latency(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        file=data["file"],
+        ranks=_ranks(data["ranks"]),
+        one_way_us={size: tuple(times) for size, times in sorted(one_way_us.items())},
+        team=data["team"],
+    )
+
+
+# ---- the table -------------------------------------------------------------------------
+
+CHECK = Kind("check", _check, frozenset({"correct"}), "kernel", in_soundness=True)
+SYNCHRONOUS_CHECK = Kind(
+    "synchronous_check", _check, frozenset({"deadlock_free"}), "kernel",
+    run="check", mark="synchronous_sends",
+)  # fmt: skip
+TRACE = Kind(
+    "trace", _trace,
+    frozenset({"shared_out", "touched_where_used", "local_pages"}), "kernel",
+    in_soundness=True, doing="tracing who touches which page",
+    looks=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
+)  # fmt: skip
+PLACEMENT = Kind(
+    "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
+    in_soundness=True, doing="looking how the work is shared",
+    most_looks=8,  # where other load leaves the work share open
+)  # fmt: skip
+MEMORY = Kind(
+    "memory", _memory, frozenset({"huge_pages", "no_waste", "released"}), "kernel",
+    in_soundness=True, doing="looking at its memory", beside=(HANDOUT, SOLUTION),
+)  # fmt: skip
+PAGE_TABLES = Kind(
+    "page_tables", _page_tables, frozenset({"huge_pages"}), "kernel",
+    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT,), here_only=True,
+)  # fmt: skip
+LOCATE = Kind(
+    "locate", _locate, frozenset({"located"}), "kernel",
+    in_soundness=True, doing="asking where its threads are",
+)  # fmt: skip
+THREAD_LEVEL = Kind(
+    "thread_level", _thread_level, frozenset({"thread_level"}), "kernel",
+    in_soundness=True, doing="looking who calls MPI", here_only=True,
+    team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
+)  # fmt: skip
+RACE = Kind("race", _race, frozenset({"race_free"}), "instrumented kernel")
+BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
+RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
+LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit")
+GENERATION = Kind("generation", _generation, frozenset({"speedup", "efficiency"}), "all roles")
+
+KINDS: tuple[Kind[Any], ...] = (
+    CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE, THREAD_LEVEL, RACE,
+    BINDING, RANKS, LATENCY, GENERATION,
+)  # fmt: skip
+LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
+
+
+def kind_of(run: Json) -> Kind[Any]:
+    """Of a run's record. Raises LookupError for one that this kit does not know."""
+    rows = [kind for kind in KINDS if (kind.run or kind.name) == run["kind"]]
+    marked = [kind for kind in rows if kind.mark and run.get(kind.mark)]
+    for kind in marked or [kind for kind in rows if not kind.mark]:
+        return kind
+    raise LookupError(run["kind"])

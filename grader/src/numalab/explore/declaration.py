@@ -1,0 +1,129 @@
+"""An exploration as labs/NN_name/explore.toml declares it, at its default or its quick size."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numalab.errors import KitError, UserError
+from numalab.toml_files.tables import Table, read_table
+
+SMALLEST_ELEMENTS = 8192  # of a table: 64 KiB
+LARGEST_N = 2**20  # of a matrix
+
+SCHEDULE_KEYS = ("kind", "title", "schedules", "chunks", "environment", "default", "quick")
+TABLE_KEYS = ("kind", "title", "smallest_bytes", "default", "quick")
+SIZES = ("default", "quick")
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Matrix multiplication: schedules x chunks x threads. A chunk of 0 is none given."""
+
+    schedules: tuple[str, ...]
+    chunks: tuple[int, ...]
+    environment: dict[str, str]
+    n: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class TableSizes:
+    """Random updates: table sizes x kinds of pages."""
+
+    smallest_bytes: int
+    largest_bytes: int
+    growth: int
+    updates: int
+    rounds: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """From the smallest to the largest, which is always among them."""
+        sizes = [self.smallest_bytes]
+        while sizes[-1] * self.growth < self.largest_bytes:
+            sizes.append(sizes[-1] * self.growth)
+        return (*sizes, self.largest_bytes) if sizes[-1] < self.largest_bytes else tuple(sizes)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """lab: the folder's name."""
+
+    lab: str
+    title: str
+    what: Schedules | TableSizes
+
+
+def load_exploration(folder: Path, quick: bool = False) -> Exploration:
+    """What explore.toml declares, at its default or its quick size. Raises KitError."""
+    top = read_table(folder / "explore.toml", KitError, None)
+    kinds = {"schedules": SCHEDULE_KEYS, "table_sizes": TABLE_KEYS}
+    kind = top.choice("kind", kinds)
+    top.check_keys(kinds[kind])
+    top.need("title", *SIZES)
+    read = _schedules if kind == "schedules" else _table_sizes
+    made = {size: read(top, size) for size in SIZES}
+    return Exploration(folder.name, top.text("title"), made["quick" if quick else "default"])
+
+
+def _schedules(top: Table, size: str) -> Schedules:
+    sized = top.table(size, ("n", "rounds"))
+    return Schedules(
+        schedules=top.texts("schedules"),
+        chunks=top.wholes("chunks", 0),
+        environment=top.table("environment", None).text_values(),
+        n=sized.whole("n", 1),
+        rounds=sized.whole("rounds", 1),
+    )
+
+
+def _table_sizes(top: Table, size: str) -> TableSizes:
+    sized = top.table(size, ("largest_bytes", "growth", "updates", "rounds"))
+    return TableSizes(
+        smallest_bytes=top.whole("smallest_bytes", 8),
+        largest_bytes=sized.whole("largest_bytes", 8),
+        growth=sized.whole("growth", 2),
+        updates=sized.whole("updates", 1),
+        rounds=sized.whole("rounds", 1),
+    )
+
+
+def find_exploration(root: Path, name: str) -> Path:
+    """The lab folder that a name or number means. Raises UserError."""
+    name = Path(name.rstrip("/")).name
+    labs = sorted(
+        path for path in (root / "labs").iterdir()
+        if (path / "lab.toml").is_file() or (path / "explore.toml").is_file()
+    )  # fmt: skip
+    able = [path.name for path in labs if (path / "explore.toml").is_file()]
+    with_one = f"Labs with an exploration: {', '.join(able) or 'none'}"
+    for path in labs:
+        number, _, word = path.name.partition("_")
+        if name in (path.name, word) or (name.isdigit() and name.zfill(2) == number):
+            if path.name not in able:
+                raise UserError(f"lab {path.name} has no exploration. {with_one}")
+            return path
+    near = difflib.get_close_matches(name, [path.name for path in labs], n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise UserError(f"there is no lab '{name}'.{hint} {with_one}")
+
+
+def resized(exploration: Exploration, rounds: int | None, n: int | None) -> Exploration:
+    """With another number of rounds, or another n: rows of the matrices, 8-byte elements
+    of the largest table. Raises UserError."""
+    what = exploration.what
+    rounds = what.rounds if rounds is None else rounds
+    if isinstance(what, Schedules):
+        n = what.n if n is None else n
+        if n > LARGEST_N:
+            raise UserError(f"--n {n}: a matrix may have {LARGEST_N} rows at most")
+        return replace(exploration, what=replace(what, rounds=rounds, n=n))
+    largest_bytes = what.largest_bytes if n is None else 8 * n
+    if n is not None and (n < SMALLEST_ELEMENTS or n & (n - 1)):
+        raise UserError(
+            f"--n {n}: the largest table's 8-byte elements are a power of two, "
+            f"{SMALLEST_ELEMENTS} (64 KiB) or more; 1 GiB is 134217728"
+        )
+    return replace(exploration, what=replace(what, rounds=rounds, largest_bytes=largest_bytes))

@@ -1,0 +1,80 @@
+"""Sizes, intervals and comparisons of an exploration in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numalab.evidence.load import is_loaded
+from numalab.explore.declaration import Schedules
+from numalab.explore.intervals import Comparison, Interval, median_interval
+from numalab.explore.samples import Found
+from numalab.words import count
+
+
+def bytes_words(size_bytes: int) -> str:
+    """64 KiB, 2 MiB, 1 GiB."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.4g} {unit}"
+    return f"{size_bytes} bytes"
+
+
+def three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
+
+
+def interval_words(interval: Interval) -> str:
+    """12.3 [12.1, 12.6]; the median alone where one sample allows no interval."""
+    if interval.coverage == 0:
+        return three_digits(interval.median)
+    low, high = three_digits(interval.low), three_digits(interval.high)
+    return f"{three_digits(interval.median)} [{low}, {high}]"
+
+
+def ratio_words(ratio: float) -> str:
+    """Two digits, more where they would say 1 and it is not."""
+    return f"{ratio:.3f}" if ratio != 1 and f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
+
+
+def comparison_words(comparison: Comparison | None) -> str:
+    """0.95-1.02, with a star where the difference survives."""
+    if comparison is None:
+        return ""
+    if comparison.survives == "too_few_rounds":
+        return f"{comparison.ratio.median:.2f}?"
+    star = "*" if comparison.survives == "yes" else " "
+    return f"{ratio_words(comparison.ratio.low)}-{ratio_words(comparison.ratio.high)}{star}"
+
+
+def chunk_words(chunk: int) -> str:
+    return str(chunk) if chunk else "default"
+
+
+def interval_note(rounds: Sequence[int]) -> str:
+    """How far the intervals in a table can be trusted. rounds: of each configuration."""
+    fewest, most = min(rounds), max(rounds)
+    found = median_interval([0.0] * fewest).coverage
+    spread = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    samples = count(fewest, "sample") if fewest == most else f"{spread} samples"
+    if fewest == 1:
+        return f"From {samples} each: where there is one, there is no interval."
+    words = f"Median of {samples} each, in brackets"
+    if found < 0.95:
+        return (
+            f"{words} the smallest and the largest: they hold the true median between them "
+            f"with {100 * found:.3g} %, no more (6 rounds reach 95 %)."
+        )
+    return f"{words} a {100 * found:.3g} % interval for it (order statistics)."
+
+
+def disturbance(found: Found) -> list[str]:
+    if not is_loaded(found.node):
+        return []
+    load = found.node["load_1min"]
+    return [
+        f"This node was not quiet (load {load:.1f} before the start): the intervals are wider "
+        "than they need be, and a schedule that hands out work late evades a busy core."
+        if isinstance(found.exploration.what, Schedules)
+        else f"This node was not quiet (load {load:.1f} before the start): the intervals are "
+        "wider than they need be."
+    ]

@@ -1,0 +1,164 @@
+"""Looks at a kernel: all evidence of it that the lab's criteria ask for, kind by kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numalab.errors import KitError
+from numalab.evidence.kinds import CHECK, LOOKS, RACE, SYNCHRONOUS_CHECK
+from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
+from numalab.grading.session import Session
+from numalab.harness import monitor
+from numalab.harness.build import build_kit
+from numalab.judging import needs
+
+VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
+LEAST_RACE_THREADS = 4
+
+
+def gather_evidence(session: Session) -> None:
+    """Of each of the session's parts. Raises Interrupted and KitError."""
+    for part in session.parts:
+        of_part = f"{part}: " if part else ""
+        with session.spending("evidence"):
+            is_checked = session.machine is not None  # elsewhere what is checked here is run
+            if not is_checked and not _check(session, part, of_part):
+                continue
+            kinds = [kind for kind in LOOKS if _is_needed(session, kind, part)]
+            if kinds:
+                session.progress(f"{of_part}{kinds[0].doing}{session.there}")
+            _look_beside(session, kinds, part)
+            _look(session, kinds, SUBMISSION, part)
+        if needs.needs_control(session.lab, session.evidence, part):
+            _look_at_control(session, part)
+        if session.machine is None and needs.is_needed(RACE, session.lab, part):
+            session.progress(f"{of_part}looking for data races")
+            with session.spending("data races"):
+                _look_for_races(session, part)
+
+
+def _is_needed(session: Session, kind: Kind[Any], part: str | None) -> bool:
+    is_here = session.machine is None
+    return needs.is_needed(kind, session.lab, part) and (is_here or not kind.here_only)
+
+
+def _run(
+    session: Session,
+    kind: Kind[Any],
+    role: str,
+    part: str | None,
+    *more: str,
+    limit_s: float | None = None,
+) -> bool:
+    """One run of one role; True if the worker came to its end. Waiting threads sleep, so that
+    CPU time is work and a thread at a barrier can be told."""
+    effort = session.effort
+    size = "quick" if effort.quick else "default"  # of traces, whatever is timed
+    virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
+    limit_s = (limit_s or effort.phase_limit_s) * session.place.slowness
+    threads = kind.team or session.threads
+    program = session.program(role)
+    options = [
+        *monitor.worker_option(role, program),
+        *monitor.common_options(part, threads, size, limit_s),
+        *(virtual if session.machine is not None else []),
+        *more,
+    ]
+    environment = monitor.worker_environment(
+        session.lab, threads, passive=True, placement={} if kind.is_unbound else None
+    )
+    return session.run(kind, options, environment)
+
+
+def _check(session: Session, part: str | None, of_part: str) -> bool:
+    """Whether the kernel is worth looking at."""
+    limit_s = session.effort.check_limit_s
+    session.progress(f"{of_part}checking results")
+    if not _run(session, CHECK, SUBMISSION, part, limit_s=limit_s):
+        return False
+    if needs.is_needed(SYNCHRONOUS_CHECK, session.lab, part):
+        session.progress(f"{of_part}looking for deadlocks")
+        more = "--synchronous-sends"
+        _run(session, SYNCHRONOUS_CHECK, SUBMISSION, part, more, limit_s=limit_s)
+    return True
+
+
+def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
+    """All kinds, until one does not come to its end."""
+    for kind in kinds:
+        for options in kind.looks:
+            for _ in range(kind.most_looks):
+                if not _run(session, kind, role, part, *options):
+                    return
+                evidence = session.evidence
+                if role != SUBMISSION:
+                    evidence = evidence.as_control()
+                if kind.most_looks == 1 or not needs.needs_another_look(
+                    session.lab, evidence, part
+                ):
+                    break
+
+
+def _look_beside(session: Session, kinds: list[Kind[Any]], part: str | None) -> None:
+    """At the kit's own kernels just before the submission: what it may draw on, such as huge
+    pages, may have run out by now, and the report shows what it is worth."""
+    beside = [kind for kind in kinds if kind.beside and session.machine is None]
+    if beside:
+        session.build_own(*{role for kind in beside for role in kind.beside})
+    for kind in beside:
+        for role in kind.beside:
+            _run(session, kind, role, part)
+
+
+def _look_at_control(session: Session, part: str | None) -> None:
+    """At the solution, to compare; kept for the other kernels of a call."""
+    name = f"{session.program(SOLUTION).name} {part or ''}"
+    if name in session.controls:
+        session.data["runs"] += session.controls[name]
+        return
+    try:
+        session.build_own(SOLUTION)
+    except KitError:
+        return  # nothing to compare with; timing will tell why
+    session.progress(f"looking at the solution{session.there}, to compare")
+    before = len(session.data["runs"])
+    kinds = [kind for kind in LOOKS if _is_needed(session, kind, part)]
+    with session.spending("evidence"):
+        _look(session, kinds, SOLUTION, part)
+    session.controls[name] = session.data["runs"][before:]
+
+
+# ---- data races ----------------------------------------------------------------------
+
+
+def _look_for_races(session: Session, part: str | None) -> None:
+    program = session.program(SUBMISSION, "-race")
+    if not session.data["build"].get("race_compiler"):
+        session.data["race_error"] = (
+            "Data races are found by clang's ThreadSanitizer, and it is not there beside the "
+            "kit's OpenMP runtime; ./numalab setup installs it where it can."
+        )
+    elif session.data["race_error"] is None:
+        try:
+            build_kit(session.kit, [f"{program.name}-built"], session.sandbox)
+        except KitError as error:
+            session.data["race_error"] = (
+                "Data races can't be looked for, since the kernel does not compile with "
+                f"ThreadSanitizer: {_first_error(str(error))}"
+            )
+    if session.data["race_error"] is not None:
+        return
+    threads = max(session.threads, LEAST_RACE_THREADS)
+    environment = monitor.worker_environment(session.lab, threads, passive=True)
+    environment["TSAN_OPTIONS"] = monitor.RACE_OPTIONS
+    options = [
+        *monitor.worker_option(SUBMISSION, program),
+        *monitor.common_options(part, threads, "quick", session.effort.phase_limit_s),
+    ]
+    session.run(RACE, options, environment)
+
+
+def _first_error(said: str) -> str:
+    """The line of a compiler's output that says most."""
+    lines = said.splitlines()
+    return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()

@@ -1,0 +1,177 @@
+"""One grading of one kernel at one place: what it has seen so far, one run of the monitor, and
+what is kept of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numalab
+from numalab.errors import KitError
+from numalab.evidence import read_record
+from numalab.evidence.record import (
+    HANDOUT,
+    SCHEMA_VERSION,
+    SUBMISSION,
+    Evidence,
+    Json,
+    Kind,
+)
+from numalab.files import write_json
+from numalab.grading.continuing import earlier_generations, fingerprint
+from numalab.grading.handout import unchanged_files
+from numalab.grading.turns import NOBODY_ELSE, Turns
+from numalab.harness import monitor
+from numalab.harness.build import build_facts, build_kernel, build_kit
+from numalab.harness.sandbox import Sandbox, level_of
+from numalab.judging import judge
+from numalab.judging.effort import Effort
+from numalab.judging.verdict import Verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.words import StepReport
+
+
+@dataclass
+class Session:
+    """What one grading has seen so far; kept when it is interrupted."""
+
+    kit: Kit
+    lab: Lab
+    language: str
+    variant: str
+    folder: Path  # of the kernel that is graded
+    effort: Effort
+    node: Json
+    progress: StepReport
+    parts: tuple[str | None, ...] = ()  # whose kernel is run here; empty: all
+    timing_refused: str | None = None  # why nothing may be timed on this node
+    place: monitor.Place = monitor.HERE
+    machine: Json | None = None  # what stands behind a virtual node
+    sandbox: Sandbox | None = None  # what workers and compilers run in on this node
+    turns: Turns = NOBODY_ELSE  # with other gradings on this node
+    # Runs of the kit's own, which are the same for all kernels of a call.
+    controls: dict[str, list[Json]] = field(default_factory=dict)
+    data: Json = field(default_factory=dict)
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        environment = monitor.worker_environment(self.lab, self.threads)
+        self.parts = self.parts or self.lab.kernel_parts
+        self.data = {
+            "schema": SCHEMA_VERSION,
+            "kit_version": numalab.__version__,
+            "lab": self.lab.name,
+            "language": self.language,
+            "variant": self.variant,
+            "size": self.effort.size,
+            "quick": self.effort.quick,
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": self.machine,
+            "node": {key: value for key, value in self.node.items() if key != "evidence"},
+            "environment": monitor.recorded_environment(environment),
+            "sandbox": level_of(self.sandbox) if self.machine is None else "virtual_machine",
+            "timing_refused": self.timing_refused,
+            "timing_error": None,
+            "race_error": None,
+            "elsewhere": None,  # until other places are asked
+            "handed_in": [],
+            "unchanged_files": unchanged_files(self.kit, self.lab, self.language, self.folder),
+            "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
+            "runs": [],
+        }
+
+    @property
+    def threads(self) -> int:
+        return int(self.node["cores"])
+
+    @property
+    def evidence(self) -> Evidence:
+        return read_record.parse(self.data)
+
+    @contextlib.contextmanager
+    def spending(self, on: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_s[on] = self.spent_s.get(on, 0.0) + time.monotonic() - start
+
+    def verdict(self) -> Verdict:
+        with self.spending("judging"):
+            return judge.judge(self.lab, self.evidence)
+
+    @property
+    def there(self) -> str:
+        return "" if self.machine is None else f" on {self.place.name}"
+
+    # ---- build -------------------------------------------------------------
+
+    def build(self) -> bool:
+        self.progress("building")
+        with self.spending("build"):
+            built = build_kernel(self.kit, self.lab, self.language, self.folder, self.sandbox)
+            self.data["build"] = {
+                "kernel": {
+                    "status": built.status, "message": built.message, "output": built.output
+                },
+                **build_facts(self.kit),
+            }  # fmt: skip
+        return built.status == "ok"
+
+    def program(self, role: str, suffix: str = "") -> Path:
+        variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
+        return self.kit.worker(self.lab.name, self.language, variant + suffix)
+
+    def build_own(self, *roles: str) -> None:
+        with self.spending("build"):
+            build_kit(self.kit, sorted({self.program(role).name for role in roles}))
+
+    # ---- runs of the monitor -----------------------------------------------
+
+    def run(
+        self,
+        kind: Kind[Any],
+        options: Sequence[str],
+        environment: dict[str, str],
+        **facts: Any,
+    ) -> bool:
+        """One run of the monitor, kept with what else is known of it; True if what it started
+        came to its end. Raises Interrupted and KitError."""
+        kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
+        run = monitor.MonitorRun(kind.run or kind.name, [*kept_apart, *options], environment, facts)
+        record = monitor.run_monitor(self.kit, self.lab, run, self.place)
+        self.data["runs"].append(record)
+        return all(outcome["status"] == "ok" for outcome in monitor.outcomes(record))
+
+    # ---- keeping -----------------------------------------------------------
+
+    @property
+    def _results(self) -> Path:
+        folder = self.kit.results_folder(self.lab.name, self.language, self.variant)
+        return folder if self.machine is None else folder / f"on_{self.place.name}"
+
+    def continue_earlier(self) -> None:
+        """A session that ended undecided is taken up again where it stopped."""
+        now = fingerprint(
+            self.kit, self.lab, self.program(SUBMISSION), self.node, self.effort, self.threads,
+            self.data,
+        )  # fmt: skip
+        self.data["fingerprint"] = now
+        self.data["runs"] += earlier_generations(self._results, now)
+
+    def keep(self, verdict: Verdict) -> None:
+        """Stores evidence and verdict, each renamed into place. Raises KitError."""
+        try:
+            self._results.mkdir(parents=True, exist_ok=True)
+            write_json(self._results / "evidence.json", self.data, indent=None)
+            write_json(self._results / "verdict.json", verdict.to_json())
+        except OSError as error:
+            raise KitError(
+                f"the results can't be kept in {self._results}: {error.strerror}"
+            ) from error

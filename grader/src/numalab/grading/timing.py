@@ -1,0 +1,129 @@
+"""Takes times: generations of fresh processes, until the judge has decided or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.evidence.kinds import GENERATION
+from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence
+from numalab.grading import handed_in, mpi_runs
+from numalab.grading.session import Session
+from numalab.harness import monitor
+from numalab.judging import needs, thread_goals
+from numalab.judging.needs import Timed
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """How a generation's processes are started. programs: of each role; placement: in the
+    place of the lab's environment; options: more of the monitor's, by role."""
+
+    programs: dict[str, Path]
+    threads: int
+    placement: Mapping[str, str] | None
+    options: dict[str, list[str]]
+
+
+def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | None:
+    """None: there is no generation on this node."""
+    own = {role: session.program(role) for role in roles}
+    kits = dict.fromkeys(roles, session.program(SOLUTION))
+    placements = session.lab.timed_placements
+    if timed.slow is not None:
+        plans = mpi_runs.plans_of_roles(session, timed)
+        if plans is None:
+            return None
+        more = {
+            role: [
+                *monitor.launch_options(role, plans[role]),
+                *monitor.set_options(role, plans[role].environment),
+            ]
+            for role in roles
+        }
+        return _Setup(kits, plans[SOLUTION].threads, {}, more)
+    if session.lab.launch is not None:
+        plan = mpi_runs.kits_plan(session)
+        more = {role: monitor.launch_options(role, plan) for role in roles}
+        return _Setup(own, plan.threads, plan.environment, more)
+    if placements is not None:
+        environments = handed_in.timed_environments(session)
+        more = {role: monitor.set_options(role, environments[role]) for role in roles}
+        team = thread_goals.team_of(placements.fast.goal, session.node)
+        return _Setup(kits, team, {}, more)
+    return _Setup(own, session.threads, None, {})
+
+
+def _generation(
+    session: Session, timed: Timed, setup: _Setup, roles: Sequence[str], cut_s: float | None
+) -> None:
+    effort = session.effort
+    environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
+    options = [
+        *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
+        *(word for role in roles for word in setup.options.get(role, [])),
+        *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
+        *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
+        "--repetitions", str(effort.repetitions),
+        "--budget-s", f"{effort.generation_s:g}",
+        *(["--one-at-a-time"] if effort.one_at_a_time else []),
+    ]  # fmt: skip
+    facts = {} if timed.slow is None else {"slow": timed.slow}
+    session.run(GENERATION, options, environment, **facts)
+
+
+def take_times(session: Session) -> None:
+    """Of all that the lab times, going on where an earlier session of the same stopped. Raises
+    Interrupted and KitError."""
+    lab = session.lab
+    roles = {
+        timed: needs.timing_roles(lab, session.evidence, timed) for timed in needs.timings(lab)
+    }
+    if not any(roles.values()):
+        return
+    try:
+        session.build_own(*({role for of in roles.values() for role in of} - {SUBMISSION}))
+    except KitError as error:
+        session.data["timing_error"] = str(error)
+        return
+    session.continue_earlier()
+    for timed, of_timed in roles.items():
+        setup = _setup(session, timed, (*of_timed, CONTROL)) if of_timed else None
+        if setup is not None:
+            with session.spending("timing"):
+                _take_times_of(session, timed, setup, of_timed)
+
+
+def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
+    """The control joins once it is to tell whose fault it is that nothing is decided."""
+    effort, lab = session.effort, session.lab
+    least = effort.least_generations
+    what = " against ".join(name for name in (timed.part, timed.slow) if name)
+    start = time.monotonic()
+    evidence = session.evidence
+    for number in range(1, effort.most_generations + 1):
+        at_least = f" of {least} or more" if number <= least else ""
+        session.progress(f"{what}{': ' if what else ''}timing, generation {number}{at_least}")
+        is_open = needs.timed_generations(lab, evidence, timed) >= least
+        cut_s = needs.timing_cut_s(lab, evidence, timed)
+        _generation(session, timed, setup, (*roles, CONTROL) if is_open else roles, cut_s)
+        spent_s = time.monotonic() - start
+        evidence = session.evidence
+        if needs.timing_is_decided(lab, evidence, timed):
+            return
+        if spent_s > effort.budget_s * (1 if number >= least else 3):
+            return
+
+
+def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
+    """Takes generations of the kit's own programs, which are built already, as a grading takes
+    them and as many as are asked for; yields the evidence, with the newest at the end of its
+    generations. session: of the solution, with its files read. There are none where a launch
+    has no meaning on the node. Raises KitError and Interrupted."""
+    setup = _setup(session, timed, roles)
+    while setup is not None:
+        _generation(session, timed, setup, roles, None)
+        yield session.evidence

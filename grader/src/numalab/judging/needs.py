@@ -1,0 +1,164 @@
+"""What is still to be seen of a kernel before its verdict: the planner of a grading, which judges
+what it has so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.evidence.kinds import GENERATION, LATENCY
+from numalab.evidence.record import SOLUTION, Evidence, Kind
+from numalab.judging.evidence_rules import EVIDENCE_JUDGES
+from numalab.judging.judge import (
+    _RULES_WITHOUT_KERNEL,
+    _gate,
+    _of_part,
+    _of_timing,
+    _refused_file,
+    is_of_kernel,
+    judge,
+)
+from numalab.judging.soundness import evidence_runs, is_sound, timed_out
+from numalab.judging.timing_rules import (
+    TIMING_RULES,
+    cut_s,
+    needed_roles,
+    timing_state,
+)
+from numalab.judging.verdict import Status
+from numalab.labs.declaration import Criterion, Lab
+
+
+def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
+    """Whether a kind of run tells anything that the lab judges of a part."""
+    return bool(kind.rules & lab.rules_of(part))
+
+
+def _evidence_has(
+    lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str], status: Status
+) -> bool:
+    """Whether an evidence criterion of a part has a status by what was seen."""
+    return any(
+        criterion.part in (None, part)
+        and criterion.kind == "evidence"
+        and criterion.rule in rules
+        and verdict.status == status
+        and verdict.value is not None
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether other load has left open how the work is shared; a further placement run may
+    tell."""
+    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
+
+
+def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
+    """Whether one of the named criteria needs a part's kernel to be looked at."""
+    return any(
+        c.name in names and c.part in (None, part) and c.kind == "evidence" and is_of_kernel(lab, c)
+        for c in lab.criteria
+    )
+
+
+def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether an evidence criterion of a part failed that the kit's solution has not been
+    held against yet. The solution itself is not its own excuse."""
+    own = evidence.of_parts(part)
+    if evidence.variant == SOLUTION or evidence_runs(own.as_control()):
+        return False
+    rules = frozenset(EVIDENCE_JUDGES) - _RULES_WITHOUT_KERNEL
+    return _evidence_has(lab, evidence, part, rules, "fail")
+
+
+def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
+    """The files that miss their goals and that the solution's have not been held against."""
+    if evidence.variant == SOLUTION:
+        return ()
+    return tuple(
+        criterion.file.name
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+        if criterion.file is not None
+        and criterion.kind == "evidence"
+        and verdict.status == "fail"
+        and verdict.value is not None
+        and criterion.file.name not in evidence.control_files
+    )
+
+
+def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether times of messages decide a criterion of a part that is gradable on this node."""
+    rules = LATENCY.rules
+    found = [c for c in lab.criteria if c.part == part and c.rule in rules]
+    return any(_gate(lab, c, evidence) is None for c in found)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What is timed together: a part, and where launches of it are compared the slow one."""
+
+    part: str | None
+    slow: str | None = None
+
+
+def timings(lab: Lab) -> tuple[Timed, ...]:
+    """All that the lab's criteria ask for."""
+    return tuple(
+        Timed(part, slow)
+        for part in lab.parts
+        for slow in dict.fromkeys(
+            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_RULES
+        )
+        if slow is not None or part in lab.kernel_parts
+    )
+
+
+def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
+    """The processes that a generation needs; none when none of the criteria is gradable on
+    this node, the kernel is not sound or the launch file can't be read."""
+    criteria = gradable_timing(lab, evidence, timed)
+    own = _of_timed(lab, evidence, timed)
+    if not criteria or not is_sound(own):
+        return ()
+    if timed.slow is not None and _refused_file(lab, criteria[0], own):
+        return ()
+    return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
+
+
+def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
+    return _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
+
+
+def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
+    """The criteria that a node allows to be decided by what is timed together."""
+    return [
+        c
+        for c in lab.criteria
+        if c.rule in TIMING_RULES
+        and c.part in (None, timed.part)
+        and c.slow == timed.slow
+        and _gate(lab, c, evidence) is None
+    ]
+
+
+def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+    """Whether further generations would change no timing criterion."""
+    own = _of_timed(lab, evidence, timed)
+    if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
+        return True
+    criteria = gradable_timing(lab, evidence, timed)
+    return all(timing_state(c, own).decided for c in criteria)
+
+
+def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
+    """How many there are."""
+    return len(_of_timed(lab, evidence, timed).of(GENERATION))
+
+
+def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
+    """After how many seconds a repetition of the submission is far too slow, whatever the
+    claim, if that is sure enough to stop it there."""
+    own = _of_timed(lab, evidence, timed)
+    return cut_s(gradable_timing(lab, evidence, timed), own)

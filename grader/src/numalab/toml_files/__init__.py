@@ -1,0 +1,1 @@
+"""TOML files, read so that a mistake is told with its file and line."""

@@ -1,0 +1,130 @@
+"""The lines on which the tables, keys and values of a TOML text stand.
+
+tomllib gives the values and forgets where they stood. This goes over a text that tomllib has
+read without complaint, so it only has to find its way, never to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+Place = tuple[str | int, ...]  # as in the values: ("numa_node", 1, "pus") or ("distances", 0)
+
+_GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_KEY_PART = re.compile(r"""[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*""")
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
+)
+_PLAIN = re.compile(r"[^,\]}#\n]+")  # a number, a truth value or a time
+
+
+def lines_of(text: str) -> dict[Place, int]:
+    """The line, from 1 on, of each table, key and element of a valid TOML text; of a key that is
+    mentioned several times, such as labs in [labs.a] and [labs.b], the first."""
+    return _Walk(text).lines
+
+
+class _Walk:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._counted_to, self._line = 0, 1
+        self._lengths: dict[Place, int] = {}  # of arrays of tables, so far
+        self.lines: dict[Place, int] = {(): 1}
+        self._document()
+
+    def _document(self) -> None:
+        table: Place = ()
+        for _ in self._things():
+            if self._takes("[["):
+                table = self._header("]]", is_array=True)
+            elif self._takes("["):
+                table = self._header("]", is_array=False)
+            else:
+                self._assignment(table)
+
+    def _things(self) -> Iterator[None]:
+        """One turn for each header and assignment."""
+        while True:
+            self._skip(_GAP)
+            if self._at >= len(self._text):
+                return
+            yield
+
+    def _header(self, end: str, is_array: bool) -> Place:
+        *outer, last = self._key()
+        self._takes(end)
+        table: Place = ()
+        for part in outer:
+            table = self._newest((*table, part))
+        table = (*table, last)
+        self._note(table)
+        if not is_array:
+            return table
+        index = self._lengths.get(table, 0)
+        self._lengths[table] = index + 1
+        self._note((*table, index))
+        return (*table, index)
+
+    def _newest(self, table: Place) -> Place:
+        """The table itself, or the last one of an array of tables."""
+        self._note(table)
+        return (*table, self._lengths[table] - 1) if table in self._lengths else table
+
+    def _assignment(self, table: Place) -> None:
+        for part in self._key():
+            table = (*table, part)
+            self._note(table)
+        self._takes("=")
+        self._value(table)
+
+    def _key(self) -> list[str]:
+        parts = []
+        while match := _KEY_PART.match(self._text, self._at):
+            word = match[1]
+            parts.append(next(iter(tomllib.loads(f"{word} = 0"))) if word[0] in "\"'" else word)
+            self._at = match.end()
+            if not self._takes("."):
+                break
+        return parts
+
+    def _value(self, place: Place) -> None:
+        self._skip(_GAP)
+        self._note(place)
+        if self._takes("["):
+            index = 0
+            while not self._closes("]"):
+                self._value((*place, index))
+                index += 1
+        elif self._takes("{"):
+            while not self._closes("}"):
+                self._assignment(place)
+        elif not self._skip(_STRING):
+            self._skip(_PLAIN)
+
+    def _closes(self, end: str) -> bool:
+        """Whether a list or an inline table ends here, past its commas."""
+        self._skip(_GAP)
+        while self._takes(","):
+            self._skip(_GAP)
+        return self._takes(end) or self._at >= len(self._text)
+
+    def _takes(self, token: str) -> bool:
+        if not self._text.startswith(token, self._at):
+            return False
+        self._at += len(token)
+        return True
+
+    def _skip(self, pattern: re.Pattern[str]) -> bool:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            return False
+        self._at = match.end()
+        return True
+
+    def _note(self, place: Place) -> None:
+        self._line += self._text.count("\n", self._counted_to, self._at)
+        self._counted_to = self._at
+        self.lines.setdefault(place, self._line)

@@ -1,0 +1,329 @@
+"""A table of a TOML file, of which every key is known and every value has its type.
+
+    top = parse_table(text, "course.toml", UserError, ("title", "late"))
+    title = top.text("title", default="")
+    late = top.table("late", ("per_day",))
+
+What can't be meant is told with file, line and key, what is wrong with it, and what is allowed.
+The kind of error is the file's: who wrote it decides who is told. Nobody's rules are here but
+TOML's own; a reader's rules end in `fail`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime, time
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from numalab.errors import reason_of
+from numalab.toml_files.lines import Place, lines_of
+
+MakeError = Callable[[str], Exception]
+LONGEST_VALUE = 60  # characters of a wrong value that are told
+
+_T = TypeVar("_T")
+_NEEDED: Any = object()  # the default of a key that has none
+
+
+def as_written(value: Any) -> str:
+    """A value about as it stands in the file, cut where it is long."""
+    if isinstance(value, bool):
+        said = str(value).lower()
+    elif isinstance(value, datetime | date | time):
+        said = value.isoformat()
+    else:
+        said = repr(value)
+    return said if len(said) <= LONGEST_VALUE else f"{said[:LONGEST_VALUE]} ..."
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """A sentence with a blank before it, or nothing where no known word is like it."""
+    plain = re.sub(r"[\s-]+", "_", word.lower())
+    near = difflib.get_close_matches(plain, known, n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
+class TomlFile:
+    """A file of this text. name: for messages; without one they begin with the line."""
+
+    def __init__(self, text: str, name: str, error: MakeError) -> None:
+        self.text, self.name, self.error = text, name, error
+        self.top_keys: Collection[str] = ()
+
+    @cached_property
+    def _lines(self) -> Mapping[Place, int]:
+        return lines_of(self.text.replace("\r\n", "\n"))
+
+    def line(self, place: Place) -> int:
+        """The line of a place, or of what surrounds it."""
+        while place not in self._lines:
+            place = place[:-1]
+        return self._lines[place]
+
+    def made_error(self, line: int, message: str) -> Exception:
+        where = f"{self.name}:{line}" if self.name else f"line {line}"
+        return self.error(f"{where}: {message}")
+
+
+class Table:
+    """A table whose keys are all known. values: as tomllib gives them."""
+
+    def __init__(
+        self, file: TomlFile, place: Place, values: Mapping[str, Any], keys: Collection[str] | None
+    ) -> None:
+        """keys: those that it may have; None: any. Raises the file's error."""
+        self.file, self.place, self.values = file, place, values
+        if keys is not None:
+            self.check_keys(keys)
+
+    def check_keys(self, keys: Collection[str]) -> None:
+        """Fails where there is another one."""
+        for key in self.values:
+            if key not in keys:
+                self._refuse_key(key, keys)
+
+    def _refuse_key(self, key: str, keys: Collection[str]) -> NoReturn:
+        # TOML's own trap: a line below a header belongs to that header's table.
+        if key in self.file.top_keys:
+            hint = f" It belongs to no table: move it above the first {self.header}"
+        else:
+            hint = f"{did_you_mean(key, keys)} The keys are: {', '.join(keys)}"
+        inside = f" in {self.header}" if self.place else ""
+        self.fail(f"unknown key '{key}'{inside}.{hint}", key)
+
+    @property
+    def header(self) -> str:
+        """As it stands above the table, such as [late] or [[criterion]]; empty for the file's
+        own keys."""
+        names = ".".join(str(part) for part in self.place if isinstance(part, str))
+        if not names:
+            return ""
+        return f"[[{names}]]" if isinstance(self.place[-1], int) else f"[{names}]"
+
+    def fail(self, message: str, *place: str | int) -> NoReturn:
+        """Raises the file's error with the line of a place in this table, or of what
+        surrounds it."""
+        raise self.file.made_error(self.file.line((*self.place, *place)), message)
+
+    def wrong(self, key: str, advice: str) -> NoReturn:
+        """As fail, for the value of a key."""
+        self.fail(f"'{key}' is {as_written(self.values[key])}; {advice}", key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def need(self, *keys: str) -> None:
+        """Fails where one of them is missing."""
+        for key in keys:
+            if key not in self.values:
+                self.fail(f"{self.header or 'the file'} has no key '{key}'; add it")
+
+    def _taken(self, key: str, default: Any, read: Callable[[Any], _T]) -> _T:
+        if key not in self.values and default is not _NEEDED:
+            value: _T = default
+            return value
+        self.need(key)
+        return read(self.values[key])
+
+    def maybe(self, key: str, take: Callable[[str], _T]) -> _T | None:
+        """What take, such as self.text, makes of the key; None where there is none."""
+        return take(key) if key in self.values else None
+
+    def text(self, key: str, default: str = _NEEDED) -> str:
+        """Of one that is needed, never an empty one."""
+
+        def read(value: Any) -> str:
+            if not isinstance(value, str):
+                self.wrong(key, "write a text in quotes")
+            if default is _NEEDED and not value.strip():
+                self.wrong(key, "it has to be more than nothing")
+            return value
+
+        return self._taken(key, default, read)
+
+    def choice(self, key: str, allowed: Collection[_T], default: _T = _NEEDED) -> _T:
+        """One of these texts."""
+
+        def read(value: Any) -> _T:
+            for word in allowed:
+                if word == value:
+                    return word
+            words = [str(word) for word in allowed]
+            near = did_you_mean(value, words) if isinstance(value, str) else ""
+            self.fail(f"'{key}' is {as_written(value)}.{near} It can be: {', '.join(words)}", key)
+
+        return self._taken(key, default, read)
+
+    def truth(self, key: str, default: bool = _NEEDED) -> bool:
+        def read(value: Any) -> bool:
+            if not isinstance(value, bool):
+                self.wrong(key, "write true or false")
+            return value
+
+        return self._taken(key, default, read)
+
+    def whole(self, key: str, least: int, default: int = _NEEDED) -> int:
+        return self._taken(key, default, lambda value: self.whole_value(value, least, key))
+
+    def whole_value(self, value: Any, least: int, *place: str | int, name: str = "") -> int:
+        """A value of this table, at a place in it. name: what messages call it; else the key."""
+        name = name or f"'{place[0]}'"
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail(f"{name} is {as_written(value)}; write a whole number", *place)
+        if value < least:
+            self.fail(f"{name} is {value}; it must be {least} or more", *place)
+        return value
+
+    def number(
+        self,
+        key: str,
+        least: float = -math.inf,
+        most: float = math.inf,
+        default: float = _NEEDED,
+    ) -> float:
+        """A finite one, whole or not as it stands there."""
+
+        def read(value: Any) -> float:
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                self.wrong(key, "write a number")
+            if not math.isfinite(value):
+                self.wrong(key, "write a finite number")
+            if not least <= value <= most:
+                self.wrong(key, f"it must be {_reach(least, most)}")
+            return value
+
+        return self._taken(key, default, read)
+
+    def moment(self, key: str) -> datetime:
+        """With its zone."""
+        example = "such as 2027-05-03T23:59:00+02:00"
+
+        def read(value: Any) -> datetime:
+            if not isinstance(value, datetime):
+                self.wrong(key, f"write a time without quotes, {example}")
+            if value.tzinfo is None:
+                self.wrong(key, f"write a time with its zone, {example}")
+            return value
+
+        return self._taken(key, _NEEDED, read)
+
+    def texts(self, key: str, default: Sequence[str] = _NEEDED) -> tuple[str, ...]:
+        def read(value: Any) -> tuple[str, ...]:
+            if not isinstance(value, list):
+                self.wrong(key, 'write a list of texts: ["..."]')
+            for index, text in enumerate(value):
+                if not isinstance(text, str):
+                    holds = f"'{key}' holds {as_written(text)}"
+                    self.fail(f"{holds}; write a text in quotes", key, index)
+            return tuple(value)
+
+        return self._taken(key, default if default is _NEEDED else tuple(default), read)
+
+    def choices(
+        self, key: str, allowed: Collection[_T], default: Sequence[_T] = _NEEDED
+    ) -> tuple[_T, ...]:
+        """Some of these texts, one at least."""
+        if key not in self.values and default is not _NEEDED:
+            return tuple(default)
+        given = self.texts(key)
+        by_name = {str(word): word for word in allowed}
+        for index, text in enumerate(given):
+            if text not in by_name:
+                hint = f"{did_you_mean(text, by_name)} It can hold: {', '.join(by_name)}"
+                self.fail(f"'{key}' holds '{text}'.{hint}", key, index)
+        if not given:
+            self.wrong(key, f"write a list of some of: {', '.join(by_name)}")
+        return tuple(by_name[text] for text in given)
+
+    def wholes(self, key: str, least: int) -> tuple[int, ...]:
+        """A list of whole numbers, one at least."""
+
+        def read(value: Any) -> tuple[int, ...]:
+            if not isinstance(value, list) or not value:
+                self.wrong(key, "write a list of whole numbers: [1, 2]")
+            name = f"a number in '{key}'"
+            return tuple(
+                self.whole_value(number, least, key, index, name=name)
+                for index, number in enumerate(value)
+            )
+
+        return self._taken(key, _NEEDED, read)
+
+    def table(self, key: str, keys: Collection[str] | None) -> Table:
+        """Of a [key], or an empty one where there is none. keys: as Table's."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.wrong(key, f"it is a table of its own: write [{self._inside(key)}] above its keys")
+        return Table(self.file, (*self.place, key), value, keys)
+
+    def tables(self, key: str, keys: Collection[str] | None) -> list[Table]:
+        """Of all [[key]], in order. keys: as Table's."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            header = f"[[{self._inside(key)}]]"
+            self.fail(f"'{key}' is a table of its own; write {header} above its keys", key)
+        return [
+            Table(self.file, (*self.place, key, index), entry, keys)
+            for index, entry in enumerate(value)
+        ]
+
+    def _inside(self, key: str) -> str:
+        return ".".join([*(str(part) for part in self.place if isinstance(part, str)), key])
+
+    def text_values(self) -> dict[str, str]:
+        """All of it, where the keys are free and each value is a text."""
+        return {key: self.text(key, default="") for key in self.values}
+
+
+def _reach(least: float, most: float) -> str:
+    if least == -math.inf:
+        return f"{most:g} or less"
+    return f"{least:g} or more" if most == math.inf else f"{least:g} to {most:g}"
+
+
+def parse_table(
+    text: str, name: str, error: MakeError, keys: Collection[str] | None, example: str = ""
+) -> Table:
+    """The file's own keys. name: as TomlFile's; keys: as Table's; example: what a line of such a
+    file looks like, said where the text is no TOML. Raises the file's error."""
+    file = TomlFile(text, name, error)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as cause:
+        place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(cause))
+        said = str(cause)[: place.start()] if place else str(cause)
+        line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
+        advice = example or "correct the line"
+        raise file.made_error(line, f"this is not TOML: {said}; {advice}") from cause
+    except RecursionError as cause:
+        raise file.made_error(1, "its lists or tables are too deep inside one another") from cause
+    file.top_keys = () if keys is None else keys
+    return Table(file, (), values, keys)
+
+
+def read_text(path: Path, error: MakeError) -> str:
+    """The text of a TOML file. Raises the error for what can't be read, and FileNotFoundError
+    where there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark before it
+    except FileNotFoundError:
+        raise
+    except OSError as cause:
+        raise error(f"{path}: can't read it: {reason_of(cause)}") from cause
+    except UnicodeDecodeError as cause:
+        raise error(f"{path}: this is no text in UTF-8; save it as UTF-8") from cause
+
+
+def read_table(path: Path, error: MakeError, keys: Collection[str] | None) -> Table:
+    """As parse_table. Raises the file's error, also where it can't be read."""
+    try:
+        text = read_text(path, error)
+    except FileNotFoundError as cause:
+        raise error(f"{path}: can't read it: {cause.strerror}") from cause
+    return parse_table(text, str(path), error, keys)

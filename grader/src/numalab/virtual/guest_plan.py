@@ -1,0 +1,75 @@
+"""What a virtual node is started from, and the key of the snapshot that this makes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab import __version__
+from numalab.machines.machine import Machine
+from numalab.virtual import initramfs, qemu, snapshots
+from numalab.virtual.kernel import GuestKernel
+
+
+@dataclass(frozen=True)
+class Share:
+    """A folder of the host, seen in the guest at the same path. cached: the guest may
+    believe what it has read once."""
+
+    path: Path
+    writable: bool = False
+    cached: bool = True
+
+    @property
+    def mount_options(self) -> str:
+        cache = "loose" if self.cached and not self.writable else "none"
+        mode = "" if self.writable else "ro,"
+        return f"{mode}trans=virtio,version=9p2000.L,msize=512000,cache={cache}"
+
+
+@dataclass(frozen=True)
+class GuestPlan:
+    """All that a guest is started from."""
+
+    machine: Machine
+    node_memory_mib: int
+    accelerator: qemu.Accelerator
+    kernel: GuestKernel
+    init: bytes  # the guest's first process
+    tsc_khz: int
+    shares: tuple[Share, ...]
+    boot_limit_s: float
+
+    @property
+    def kernel_words(self) -> str:
+        return qemu.kernel_command_line(self.accelerator, self.tsc_khz)
+
+    def initrd(self) -> bytes:
+        modules = {path.stem: path.read_bytes() for path in self.kernel.modules}
+        tables = {"madt": initramfs.processor_table(qemu.apic_ids(self.machine))}
+        if not qemu.lists_nodes_in_order(self.machine):
+            ids = qemu.apic_ids_of_nodes(self.machine)
+            tables["srat"] = initramfs.affinity_table(ids, self.node_memory_mib << 20)
+        return initramfs.acpi_archive(tables) + initramfs.initramfs(self.init, modules)
+
+    def command(self, program: str, devices: qemu.Devices, snapshot: int | None) -> list[str]:
+        return qemu.command_line(
+            program, self.machine, self.node_memory_mib, self.accelerator,
+            str(self.kernel.image), self.kernel.is_pvh, self.kernel_words, devices, snapshot,
+        )  # fmt: skip
+
+    def key(self, program: str, initrd: bytes) -> str:
+        """Of a snapshot: all but the host's folders, which are looked at later."""
+        blank = [("/", False)] * qemu.SHARES
+        command = self.command(program, qemu.Devices(0, 0, 0, blank), None)
+        status = Path(program).stat()
+        return snapshots.key_of(
+            [
+                __version__,
+                self.kernel.fingerprint,
+                f"{status.st_size} {status.st_mtime_ns}",
+                hashlib.sha256(initrd).hexdigest(),
+                *command,
+            ]
+        )

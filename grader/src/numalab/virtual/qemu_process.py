@@ -1,0 +1,73 @@
+"""QEMU's process and its control line."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from numalab.evidence.record import Json
+
+STEP_LIMIT_S = 60.0
+
+
+class GuestFailed(Exception):
+    """The guest did not come up or has gone; the message has what is known."""
+
+
+def memory_file(name: str, content: bytes = b"") -> BinaryIO:
+    file = os.fdopen(os.memfd_create(name), "w+b")
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file
+
+
+def start_qemu(
+    command: list[str], console: BinaryIO, pass_fds: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
+    to die with this process; the shell looks whether that is too late already."""
+    guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
+    return subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
+        stdin=subprocess.DEVNULL, stdout=console, stderr=console,
+        pass_fds=pass_fds, start_new_session=True, cwd="/",
+    )  # fmt: skip
+
+
+class QemuMonitor:
+    """QEMU's own control line (QMP)."""
+
+    def __init__(self, own: socket.socket) -> None:
+        own.settimeout(STEP_LIMIT_S)
+        self._socket = own
+        self._answers = own.makefile("r")
+        self._read()  # its greeting
+        self.ask("qmp_capabilities")
+
+    def _read(self) -> Json:
+        try:
+            answer: Json = json.loads(self._answers.readline() or "{}")
+        except (OSError, json.JSONDecodeError) as error:
+            raise GuestFailed(f"QEMU's monitor is gone: {error}.") from error
+        if not answer:
+            raise GuestFailed("QEMU has ended.")
+        return answer
+
+    def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
+        """files: descriptors to hand over with the command."""
+        text = json.dumps({"execute": command, "arguments": arguments or {}})
+        try:
+            socket.send_fds(self._socket, [text.encode()], files)
+        except OSError as error:
+            raise GuestFailed("QEMU has ended.") from error
+        while True:
+            answer = self._read()
+            if "error" in answer:
+                raise GuestFailed(f"QEMU refuses {command}: {answer['error'].get('desc')}")
+            if "return" in answer:
+                return answer["return"]
