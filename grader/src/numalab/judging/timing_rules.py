@@ -41,6 +41,11 @@ MERIT_RATIO = 1.1
 
 AGAIN_WHEN_QUIET = "Grade again when the node is quiet: the new generations are added to these."
 
+CUT_TOO_EARLY = (
+    "Its repetitions were cut off when less was allowed, so nobody knows whether they meet what is "
+    "asked for now. Graded again, they are waited for."
+)
+
 # A submission whose best repetition took this many times what every claim allows, in all
 # generations so far, is stopped there in the next: its sign is the same, and comes sooner.
 CUT_RATIO = 8.0
@@ -139,11 +144,23 @@ def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     ]
 
 
+def _telling(criterion: Criterion, evidence: Evidence) -> list[Generation]:
+    """The complete ones whose sign is known: one that was cut off before it took what is allowed,
+    since less was allowed then, may have met it or not."""
+    allowed_s = TIMING_RULES[criterion.rule]
+    return [
+        generation
+        for generation in complete(evidence, needed_roles(criterion))
+        if SUBMISSION not in generation.cut
+        or best_s(generation, SUBMISSION) >= allowed_s(criterion, generation)
+    ]
+
+
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
     allowed_s = TIMING_RULES[criterion.rule]
     levels = thresholds(evidence)
-    generations = complete(evidence, needed_roles(criterion))
+    generations = _telling(criterion, evidence)
     margins = [allowed_s(criterion, g) / best_s(g, SUBMISSION) for g in generations]
     gradable = None
     if criterion.rule == "speedup":
@@ -209,9 +226,14 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     state = timing_state(criterion, evidence)
     slow = "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
     subject = "The handout" if criterion.slow is None else f"The kit's {slow}"
-    generations = complete(evidence, needed_roles(criterion))
+    generations = _telling(criterion, evidence)
     if not generations:
-        return not_looked_at(criterion)
+        is_cut_early = bool(complete(evidence, needed_roles(criterion)))
+        return (
+            verdict_on(criterion, "inconclusive", CUT_TOO_EARLY)
+            if is_cut_early
+            else not_looked_at(criterion)
+        )
     against, whose = SOLUTION, "the solution"
     if criterion.rule == "speedup":
         against, whose = HANDOUT, slow
