@@ -164,7 +164,7 @@ class Session:
         programs = {self.program(role) for role in (SUBMISSION, SOLUTION, HANDOUT)}
         slow = {c.slow for c in self.lab.criteria if c.slow is not None}
         files = {self.kit.lab_folder(self.lab.name) / name for name in slow}
-        files |= {self.kit.solution_folder(self.lab.name) / one.name for one in self.lab.files}
+        files |= {self.kit.solution_folder(self.lab.name) / file.name for file in self.lab.files}
         for path in sorted(programs | files | {self.kit.monitor(self.lab.name)}):
             digest.update(path.read_bytes() if path.is_file() else b"-")
         digest.update(json.dumps(self.data["handed_in"]).encode())
