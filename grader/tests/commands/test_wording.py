@@ -17,6 +17,7 @@ from support import invented
 from support.commands import numalab_command
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
 
+from numalab.commands import shared
 from numalab.commands.root import cli
 from numalab.commands.shared import progress_line
 from numalab.errors import wrapped
@@ -88,7 +89,10 @@ def test_the_table_of_a_lab_on_memory_fits_80_columns(labs: dict[str, Lab]) -> N
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
     """Every command that is not hidden."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command, name
         if not command.hidden:
             yield (*above, name)
         if isinstance(command, click.Group):
@@ -127,7 +131,7 @@ def test_without_a_command_there_is_help_and_no_error(kit: Kit) -> None:
 def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
-    monkeypatch.setattr(report, "make_console", lambda to_stderr=False: terminal)
+    monkeypatch.setattr(shared, "make_console", lambda to_stderr=False: terminal)
     with progress_line("03_scheduling Fortran your kernel") as progress:
         progress("stream_update: timing, generation 5 of 5 or more, and more still")
     lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]
