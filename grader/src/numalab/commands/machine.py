@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab.commands.completing import complete_machine
-from numalab.errors import UserError
+from numalab.errors import KitError, UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
 
@@ -190,7 +190,6 @@ def show(
       ./numalab machine show ./mine.toml --svg mine.svg
     """
     from numalab.machines.gallery import find_machine
-    from numalab.machines.picture import svg
     from numalab.terminal import make_console
 
     one = find_machine(kit, name)
@@ -198,8 +197,22 @@ def show(
         one = one.scaled(cores)
     _show(one, make_console(), with_published)
     if svg_path is not None:
-        _write(svg_path, svg(one), "--svg")
+        _write(svg_path, _svg(kit, one), "--svg")
         click.echo(f"The picture is in {svg_path}")
+
+
+def _svg(kit: Kit, one: Machine) -> str:
+    """The machine's picture, as a file. Raises KitError."""
+    from numalab.machines.picture import description, heading
+    from numalab.palette import keep_matplotlib_in
+
+    try:
+        keep_matplotlib_in(kit.build / "matplotlib")
+        from numalab.reports.figures import topology_figure
+        from numalab.reports.inline_svg import svg_file
+    except (ImportError, OSError) as error:
+        raise KitError(f"the picture can't be drawn: {error}") from error
+    return svg_file(topology_figure(one), heading(one), description(one))
 
 
 def _write(path: Path, text: str, option: str) -> None:
