@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalab.doctor.findings import Level
+from numalab.doctor.findings import FindingLevel
 from numalab.doctor.noise import Forecast, difference, effect_margins, margins, quantile
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
@@ -49,7 +49,7 @@ def differ_in_words(differences: Sequence[float]) -> str:
     return f"{middle}, and by more than {100 * quantile(differences, 0.95):.1f} % in 1 of 20"
 
 
-def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[Level, str]:
+def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel, str]:
     """How a grading of this criterion ends on this node, and after how long."""
     seconds = found.generations * timing.generation_s
     verdict = f"{seconds_in_words(seconds)} a verdict"
@@ -61,7 +61,7 @@ def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[Level, str]:
             f"{LEAST_HANDOUT_RATIO:g} times is needed"
         )
     if found.share_open >= SELDOM:
-        level: Level = "bad" if found.share_open > 0.5 else "note"
+        level: FindingLevel = "bad" if found.share_open > 0.5 else "note"
         return level, f"{verdict}; would stay open in {one_of(found.share_open)} gradings"
     return "good", verdict
 

@@ -10,7 +10,7 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
 from numalab.harness import monitor
 from numalab.judging import judge
 from numalab.labs import launch
-from numalab.labs.launch import BadPolicy, Plan
+from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.machines.topology import topology_of_node, without_own
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_RANKS = 256
 MOST_THREADS = 16_384
 
 
-def plan_on(node: Json, text: str, name: str) -> Plan:
+def plan_on(node: Json, text: str, name: str) -> RankPlan:
     """What a launch file means on a node. Raises BadPolicy, with the file's name."""
     policy = launch.parse_policy(text, name)
     try:
@@ -61,7 +61,7 @@ def _refuse(session: Session, role: str, part: str | None, name: str, why: str) 
     )  # fmt: skip
 
 
-def _run(session: Session, run: str, role: str, part: str | None, plan: Plan) -> None:
+def _run(session: Session, run: str, role: str, part: str | None, plan: RankPlan) -> None:
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = [
         *monitor.launch_options(role, plan),
@@ -85,18 +85,18 @@ def launch_ranks(session: Session, role: str, wanted: HandedFile) -> None:
     session.data["runs"][-1] |= {"file": wanted.name, "refused": None}
 
 
-def _can_be_timed(plan: Plan) -> bool:
+def _can_be_timed(plan: RankPlan) -> bool:
     """Two ranks that are bound, with a core for each."""
     cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
     return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
 
 
-def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
+def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan]:
     """Where two ranks are timed: by the student's launch files, or where one is of no use
     by the kit's launch."""
     assert session.lab.launch is not None
     complaints = {one["file"]: one["complaint"] for one in session.data["handed_in"]}
-    found: dict[str | None, Plan] = {}
+    found: dict[str | None, RankPlan] = {}
     for wanted in session.lab.files:
         if wanted.kind != "launch" or session.lab.part_of(wanted) != part:
             continue
@@ -114,7 +114,7 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
     return found or {None: kits_plan(session)}
 
 
-def kits_plan(session: Session) -> Plan:
+def kits_plan(session: Session) -> RankPlan:
     """The launch of the lab's own. Raises BadPolicy."""
     assert session.lab.launch is not None
     return launch.plan(session.lab.launch, topology_of_node(session.node))
@@ -132,7 +132,7 @@ def time_messages(session: Session) -> None:
                 session.data["runs"][-1] |= {"file": name}
 
 
-def plans_of_roles(session: Session, timed: judge.Timed) -> dict[str, Plan] | None:
+def plans_of_roles(session: Session, timed: judge.Timed) -> dict[str, RankPlan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""

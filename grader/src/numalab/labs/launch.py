@@ -190,7 +190,7 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RankPlan:
     """A policy on one node. ranks: the PUs that each rank may use, in the topology's order.
     threads: of each rank. places: OMP_PLACES of each
     rank, or None where its threads are not pinned, since they would meet those of another
@@ -216,7 +216,7 @@ class Plan:
         return count | {"OMP_PLACES": self.places, "OMP_PROC_BIND": "spread"}
 
 
-def plan(policy: Policy, topology: Topology) -> Plan:
+def plan(policy: Policy, topology: Topology) -> RankPlan:
     """Lays a policy over a node. Raises BadPolicy where it can't be meant there."""
     count = policy.ranks
     if isinstance(count, OnePer):
@@ -244,7 +244,7 @@ def plan(policy: Policy, topology: Topology) -> Plan:
             f"{_many(count, 'rank')} of {_many(threads, 'thread')} take turns on "
             f"{_many(len(topology.pus), 'PU')}; waiting ranks will slow the others down."
         )
-    return Plan(policy, topology, ranks, threads, places, tuple(notes))
+    return RankPlan(policy, topology, ranks, threads, places, tuple(notes))
 
 
 def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
@@ -370,7 +370,7 @@ _HYDRA_UNITS = {
 }  # fmt: skip
 
 
-def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
+def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
     """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
     policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
     if not plan.is_bound:
@@ -384,13 +384,13 @@ def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
     return (("-bind-to", "user:" + ",".join(lists)),)
 
 
-def with_mpiexec(plan: Plan, program: Sequence[str]) -> Command:
+def with_mpiexec(plan: RankPlan, program: Sequence[str]) -> Command:
     """For MPICH's mpiexec."""
     count = ("-n", str(len(plan.ranks)))
     return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
 
 
-def with_srun(plan: Plan, program: Sequence[str]) -> Command:
+def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
     """For Slurm's srun, in a job that has the whole node. README.md of the grader has the
     reasons for each option."""
     count, pus = len(plan.ranks), len(plan.topology.pus)
@@ -414,7 +414,7 @@ LAUNCHERS = {"mpiexec": with_mpiexec, "srun": with_srun}
 LISTED_RANKS = 8
 
 
-def summary(plan: Plan) -> list[str]:
+def summary(plan: RankPlan) -> list[str]:
     """What a plan is, a line each: the ranks with their PUs, the first few of them."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "

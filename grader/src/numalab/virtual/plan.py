@@ -32,7 +32,7 @@ LEAST_CORES_PER_NODE = 2  # so that a node is more than one core
 
 
 @dataclass(frozen=True)
-class Wish:
+class GuestOptions:
     """What a user asks for beside the machine's name; None is left to the host."""
 
     cores_per_node: int | None = None
@@ -43,12 +43,14 @@ class Wish:
     use_snapshot: bool = True
 
 
-def scale(machine: Machine, wish: Wish, host_cores: int, accelerator: qemu.Accelerator) -> Machine:
+def scale(
+    machine: Machine, options: GuestOptions, host_cores: int, accelerator: qemu.Accelerator
+) -> Machine:
     """As much of the machine as the host can carry, or as was asked for."""
-    if wish.full:
+    if options.full:
         return machine
-    if wish.cores_per_node is not None:
-        return machine.scaled(wish.cores_per_node)
+    if options.cores_per_node is not None:
+        return machine.scaled(options.cores_per_node)
     pus = PUS_PER_CORE[accelerator] * host_cores
     cores = pus // (len(machine.nodes_with_cores) * machine.threads_per_core)
     return machine.scaled(max(LEAST_CORES_PER_NODE, cores))
@@ -61,12 +63,12 @@ def free_memory_mib() -> int:
     return 0
 
 
-def node_memory_mib(machine: Machine, wish: Wish, free_mib: int) -> int:
+def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
     """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
     nodes = len(machine.numa_nodes)
     most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
-    wanted = wish.node_memory_mib or NODE_MEMORY_MIB
-    if wish.node_memory_mib is None:
+    wanted = options.node_memory_mib or NODE_MEMORY_MIB
+    if options.node_memory_mib is None:
         # In steps, since a snapshot fits one size only.
         wanted = min(wanted, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
     elif wanted < LEAST_NODE_MEMORY_MIB:
@@ -175,18 +177,18 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def make_plan(
-    kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: StepReport
+    kit: Kit, machine: Machine, shares: Sequence[Share], options: GuestOptions, progress: StepReport
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. Raises UserError and KitError with what to do, before
     anything is started."""
     find_qemu()
     cache = host.cache_folder()
-    kernel = find_kernel(cache / "kernels", wish.guest_kernel, progress)
+    kernel = find_kernel(cache / "kernels", options.guest_kernel, progress)
     found = host.examine(kit.probe_host, cache)
     accelerator: qemu.Accelerator = "kvm" if found.kvm else "tcg"
-    scaled = scale(machine, wish, len(os.sched_getaffinity(0)), accelerator)
-    memory_mib = node_memory_mib(scaled, wish, free_memory_mib())
+    scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator)
+    memory_mib = node_memory_mib(scaled, options, free_memory_mib())
     plan = GuestPlan(
         machine=scaled,
         node_memory_mib=memory_mib,
@@ -195,8 +197,8 @@ def make_plan(
         init=kit.guest_init.read_bytes(),
         tsc_khz=found.tsc_khz,
         shares=combine([*(Share(path) for path in toolchain_folders()), *shares]),
-        boot_limit_s=wish.boot_limit_s or 60.0 + 2.0 * scaled.pus,
+        boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus,
     )
     # Under KVM a boot takes about as long as reading a snapshot.
-    store = snapshots.Store(cache / "snapshots") if wish.use_snapshot and not found.kvm else None
+    store = snapshots.Store(cache / "snapshots") if options.use_snapshot and not found.kvm else None
     return plan, store
