@@ -194,12 +194,12 @@ def show(
     from numalab.machines.gallery import find_machine
     from numalab.terminal import make_console
 
-    one = find_machine(kit, name)
+    described = find_machine(kit, name)
     if cores is not None:
-        one = one.scaled(cores)
-    _show(one, make_console(), with_published)
+        described = described.scaled(cores)
+    _show(described, make_console(), with_published)
     if svg_path is not None:
-        _write(svg_path, _svg(kit, one), "--svg")
+        _write(svg_path, _svg(kit, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
 
 
@@ -322,7 +322,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
 
     if asked.full and asked.cores is not None:
         raise UserError("--full and --cores exclude each other")
-    one = find_machine(kit, asked.name)
+    described = find_machine(kit, asked.name)
     folder = Path.cwd()
     written = None if asked.results is None else session.results_folder(asked.results)
     shares = session.shares_for(folder, written, asked.more)
@@ -334,12 +334,12 @@ def run(kit: Kit, asked: RunOptions) -> int:
         asked.boot_limit,
         not asked.no_snapshot,
     )
-    with progress_line(one.name) as progress:
+    with progress_line(described.name) as progress:
         if not plan.programs_are_built(kit):
             progress("building the first process of virtual nodes")
             with kit.lock():
                 plan.build_programs(kit)
-        ready, store = plan.make_plan(kit, one, shares, options, progress)
+        ready, store = plan.make_plan(kit, described, shares, options, progress)
         node = guest.boot(ready, store, progress)
     with node:
         if ready.machine.scaled_from is not None:

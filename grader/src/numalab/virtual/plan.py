@@ -67,20 +67,22 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> i
     """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
     nodes = len(machine.numa_nodes)
     most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
-    wanted = options.node_memory_mib or NODE_MEMORY_MIB
+    asked_mib = options.node_memory_mib or NODE_MEMORY_MIB
     if options.node_memory_mib is None:
         # In steps, since a snapshot fits one size only.
-        wanted = min(wanted, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
-    elif wanted < LEAST_NODE_MEMORY_MIB:
-        raise UserError(f"--node-memory {wanted}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more")
-    if wanted > most or wanted < LEAST_NODE_MEMORY_MIB:
+        asked_mib = min(asked_mib, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
+    elif asked_mib < LEAST_NODE_MEMORY_MIB:
+        raise UserError(
+            f"--node-memory {asked_mib}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more"
+        )
+    if asked_mib > most or asked_mib < LEAST_NODE_MEMORY_MIB:
         raise UserError(
             f"{machine.name} with {count(nodes, 'NUMA node')} needs "
-            f"{nodes * max(wanted, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
+            f"{nodes * max(asked_mib, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
             f"{MOST_MEMORY_SHARE:.0%} of the {free_mib} MiB that are free on this host. End "
             "other programs, or take a machine with fewer NUMA nodes (./numalab machine list)."
         )
-    return wanted
+    return asked_mib
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
@@ -130,13 +132,13 @@ def toolchain_folders() -> list[Path]:
 def library_folders(program: Path) -> set[Path]:
     """Folders of the libraries that a program is linked to."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    found = set()
+    folders = set()
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")
         if after:
             path = Path("/" + after.split(" (")[0])
-            found |= {path.parent, path.resolve().parent}
-    return found
+            folders |= {path.parent, path.resolve().parent}
+    return folders
 
 
 def is_home_or_above(path: Path) -> bool:
@@ -185,8 +187,8 @@ def make_plan(
     find_qemu()
     cache = host.cache_folder()
     kernel = find_kernel(cache / "kernels", options.guest_kernel, progress)
-    found = host.examine(kit.probe_host, cache)
-    accelerator: qemu.Accelerator = "kvm" if found.kvm else "tcg"
+    abilities = host.examine(kit.probe_host, cache)
+    accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
     scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator)
     memory_mib = node_memory_mib(scaled, options, free_memory_mib())
     plan = GuestPlan(
@@ -195,10 +197,11 @@ def make_plan(
         accelerator=accelerator,
         kernel=kernel,
         init=kit.guest_init.read_bytes(),
-        tsc_khz=found.tsc_khz,
+        tsc_khz=abilities.tsc_khz,
         shares=combine([*(Share(path) for path in toolchain_folders()), *shares]),
         boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus,
     )
     # Under KVM a boot takes about as long as reading a snapshot.
-    store = snapshots.Store(cache / "snapshots") if options.use_snapshot and not found.kvm else None
+    keeps = options.use_snapshot and not abilities.kvm
+    store = snapshots.Store(cache / "snapshots") if keeps else None
     return plan, store
