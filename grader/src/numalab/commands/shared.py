@@ -131,9 +131,9 @@ def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
 
 def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     from numalab.virtual.place import VirtualPlaces
-    from numalab.virtual.plan import Wish
+    from numalab.virtual.plan import GuestOptions
 
-    return VirtualPlaces(kit, Wish(guest_kernel=guest_kernel))
+    return VirtualPlaces(kit, GuestOptions(guest_kernel=guest_kernel))
 
 
 def shown_path(path: Path) -> Path:

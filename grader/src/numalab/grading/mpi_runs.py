@@ -13,7 +13,7 @@ from numalab.harness import monitor
 from numalab.judging import needs
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
-from numalab.labs.launch import BadPolicy, Plan
+from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.machines.topology import topology_of_node, without_own
 
 # Of one job; the monitor has room for no more ranks.
@@ -21,7 +21,7 @@ MOST_RANKS = 256
 MOST_THREADS = 16_384
 
 
-def plan_on(node: Json, text: str, name: str) -> Plan:
+def plan_on(node: Json, text: str, name: str) -> RankPlan:
     """What a launch file means on a node. Raises BadPolicy, with the file's name."""
     policy = launch.parse_policy(text, name)
     try:
@@ -61,7 +61,7 @@ def _refuse(session: Session, role: str, part: str | None, name: str, why: str) 
 
 
 def _run(
-    session: Session, kind: Kind[Any], role: str, part: str | None, plan: Plan, **facts: Any
+    session: Session, kind: Kind[Any], role: str, part: str | None, plan: RankPlan, **facts: Any
 ) -> None:
     """The kit's program, launched so."""
     limit_s = session.effort.phase_limit_s * session.place.slowness
@@ -87,18 +87,18 @@ def launch_ranks(session: Session, role: str, file: HandedFile) -> None:
     _run(session, RANKS, role, part, plan, file=file.name, refused=None)
 
 
-def _can_be_timed(plan: Plan) -> bool:
+def _can_be_timed(plan: RankPlan) -> bool:
     """Two ranks that are bound, with a core for each."""
     cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
     return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
 
 
-def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
+def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan]:
     """Where two ranks are timed: by the student's launch files, or where one is of no use
     by the kit's launch."""
     assert session.lab.launch is not None
     complaints = {handed["file"]: handed["complaint"] for handed in session.data["handed_in"]}
-    plans: dict[str | None, Plan] = {}
+    plans: dict[str | None, RankPlan] = {}
     for file in session.lab.files:
         if file.kind != "launch" or session.lab.part_of(file) != part:
             continue
@@ -116,7 +116,7 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
     return plans or {None: kits_plan(session)}
 
 
-def kits_plan(session: Session) -> Plan:
+def kits_plan(session: Session) -> RankPlan:
     """The launch of the lab's own. Raises BadPolicy."""
     assert session.lab.launch is not None
     return launch.plan(session.lab.launch, topology_of_node(session.node))
@@ -133,7 +133,7 @@ def time_messages(session: Session) -> None:
                 _run(session, LATENCY, SUBMISSION, part, plan, file=name)
 
 
-def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, Plan] | None:
+def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, RankPlan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""

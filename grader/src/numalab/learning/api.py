@@ -36,7 +36,7 @@ from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
 from numalab.virtual.place import VirtualPlaces
-from numalab.virtual.plan import Wish
+from numalab.virtual.plan import GuestOptions
 from numalab.words import StepReport, listed
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class OpenLab:
                 timing_refused=refusal("notebook") if on_login_node() else None,
             )  # fmt: skip
             machines = None if self.machine is None else [self.machine]
-            with VirtualPlaces(self.kit, Wish()) as places:
+            with VirtualPlaces(self.kit, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
             kernel = replace(graded_kernel(self.kit, sessions), again="grade again", hints_seen={})
         missed = [
