@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,3 +47,22 @@ def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
     """As write_whole."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same file at a second place, or a copy where the file system has no links; for files
+    that are never changed. Raises FileNotFoundError where there is no source, FileExistsError
+    where there is a target, and OSError; then there is nothing at the target."""
+    try:
+        os.link(source, target)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:
+        partial = partial_path(target)
+        try:
+            shutil.copyfile(source, partial)
+            partial.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise

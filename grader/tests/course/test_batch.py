@@ -21,8 +21,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.jobs import runs, slurm, work
 from numalab.course.jobs.engine import Seen, States
-from numalab.course.jobs.head import Count, Head, Pace, Plan, Wanted, course_lock, missing
-from numalab.course.jobs.kit_digest import kit_digest
+from numalab.course.jobs.head import Count, Head, Pace, RunPlan, Wanted, course_lock, missing
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.course.jobs.work import Outcome, why_not_graded
@@ -372,25 +371,6 @@ def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
         assert set(book.states()) == {(ada.item, 1), (bob.item, 1)}
 
 
-def test_the_kits_digest_changes_with_what_a_result_depends_on(tmp_path: Path, kit: Kit) -> None:
-    def copy(number: int) -> Kit:
-        root = tmp_path / str(number)
-        for folder in (f"labs/{LAB}", f"solutions/{LAB}", "labs/02_affinity", "common/schema"):
-            shutil.copytree(kit.root / folder, root / folder)
-        (root / "grader" / "src").mkdir(parents=True)
-        return Kit(root)
-
-    before = kit_digest(copy(0), LAB)
-    assert kit_digest(copy(1), LAB) == before
-    for number, name in enumerate((f"labs/{LAB}/driver.c", "common/schema/new.json"), start=2):
-        changed = copy(number)
-        (changed.root / name).write_text("changed")
-        assert kit_digest(changed, LAB) != before
-    other = copy(9)
-    (other.root / "labs" / "02_affinity" / "lab.toml").write_text("")
-    assert kit_digest(other, LAB) == before
-
-
 PASSED = {"interrupted": False, "results": [{"lab": LAB, "status": "pass", "criteria": []}]}
 BROKEN = {"results": [{"criteria": [{"name": "speedup", "status": "error", "why": "no monitor"}]}]}
 
@@ -608,7 +588,7 @@ class Script:
 
 
 def head_of(course: CourseFolder, play: object, wanted: Sequence[Task], **more: bool) -> Head:
-    plan = Plan(Grading("quick"), SlurmOptions(), 2, 20, 1)
+    plan = RunPlan(Grading("quick"), SlurmOptions(), 2, 20, 1)
     pace = Pace(poll_s=0.0, grace_s=0.0)
     counted: list[Count] = []
     course.root.mkdir(exist_ok=True)

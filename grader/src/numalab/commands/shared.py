@@ -18,6 +18,7 @@ from numalab.kit import Kit
 from numalab.terminal import make_console
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
+    from numalab.course.course_folder import CourseFolder
     from numalab.machines.machine import Machine
     from numalab.virtual.place import VirtualPlaces
 
@@ -140,3 +141,15 @@ def shown_path(path: Path) -> Path:
     """From the current folder, where it is below it."""
     path = path.absolute()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def course_at(path: Path) -> CourseFolder:
+    """The course that lies there. Raises UserError where nothing of one was graded."""
+    from numalab.course.course_folder import CourseFolder
+
+    if not (path / "runs").is_dir():
+        raise UserError(
+            f"{path} is no course's folder, or nothing of it was graded yet: it has no runs/. "
+            f"Begin with ./numalab batch grade SUBMISSIONS --out {path}"
+        )
+    return CourseFolder(path.resolve())

@@ -68,8 +68,8 @@ class Intake:
 
 @dataclass(frozen=True)
 class Item:
-    """What is graded at once, and everything that its result depends on. kit_digest: of the
-    grader, common/ and the lab with its solution; effort: "quick" or "default"."""
+    """What is graded at once, and everything that its evidence depends on. kit_digest: what of
+    the kit it is measured by; effort: "quick" or "default"."""
 
     student_id: str
     lab: str
@@ -88,7 +88,12 @@ class Item:
 class Attempt:
     """One grading of an item, as its attempt.json tells. number: counts from 1 for each item;
     results: of `grade --json`, one for each language, empty unless graded; node: as
-    `grade --json` has it; why: for people, unless graded; job: the scheduler's id, if any."""
+    `grade --json` has it; why: for people, unless graded; job: the scheduler's id, if any.
+    judged_by: the digest of the rules that judged it; replaces: the number of an attempt that this
+    one was judged from, or went on with, 0: none; it does not count beside this one. rejudged_at:
+    when this one was judged from the other's records, empty where it was measured; its other times
+    are those of the measuring. reopened: what the rules that changed have left open in it, as
+    "language criterion": it is to be graded on."""
 
     item: Item
     number: int
@@ -100,3 +105,7 @@ class Attempt:
     sandbox: SandboxLevel
     why: str = ""
     job: str = ""
+    judged_by: str = ""
+    replaces: int = 0
+    rejudged_at: str = ""
+    reopened: tuple[str, ...] = ()

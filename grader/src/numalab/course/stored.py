@@ -69,6 +69,10 @@ def parse_attempt(data: Any) -> Attempt:
             sandbox=data["sandbox"],
             why=data.get("why", ""),
             job=data.get("job", ""),
+            judged_by=data.get("judged_by", ""),
+            replaces=int(data.get("replaces", 0)),
+            rejudged_at=data.get("rejudged_at", ""),
+            reopened=tuple(data.get("reopened", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

@@ -4,8 +4,6 @@ what is kept of it."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +17,13 @@ from numalab.evidence import read_record
 from numalab.evidence.record import (
     HANDOUT,
     SCHEMA_VERSION,
-    SOLUTION,
     SUBMISSION,
     Evidence,
     Json,
     Kind,
 )
 from numalab.files import write_json
+from numalab.grading.continuing import earlier_generations, fingerprint
 from numalab.grading.handout import unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
@@ -158,32 +156,14 @@ class Session:
         folder = self.kit.results_folder(self.lab.name, self.language, self.variant)
         return folder if self.machine is None else folder / f"on_{self.place.name}"
 
-    def _fingerprint(self) -> str:
-        """Changes with anything that makes earlier generations no longer count."""
-        digest = hashlib.sha256()
-        programs = {self.program(role) for role in (SUBMISSION, SOLUTION, HANDOUT)}
-        slow = {c.slow for c in self.lab.criteria if c.slow is not None}
-        files = {self.kit.lab_folder(self.lab.name) / name for name in slow}
-        files |= {self.kit.solution_folder(self.lab.name) / file.name for file in self.lab.files}
-        for path in sorted(programs | files | {self.kit.monitor(self.lab.name)}):
-            digest.update(path.read_bytes() if path.is_file() else b"-")
-        digest.update(json.dumps(self.data["handed_in"]).encode())
-        level = level_of(self.sandbox)
-        facts = (self.effort, self.threads, self.node["name"], numalab.__version__, level)
-        digest.update(repr(facts).encode())
-        return digest.hexdigest()
-
     def continue_earlier(self) -> None:
         """A session that ended undecided is taken up again where it stopped."""
-        self.data["fingerprint"] = self._fingerprint()
-        try:
-            verdict = json.loads((self._results / "verdict.json").read_text(encoding="utf-8"))
-            earlier = json.loads((self._results / "evidence.json").read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            return
-        is_open = any(c["status"] == "inconclusive" for c in verdict["criteria"])
-        if is_open and earlier.get("fingerprint") == self.data["fingerprint"]:
-            self.data["runs"] += [r for r in earlier["runs"] if r["kind"] == "generation"]
+        now = fingerprint(
+            self.kit, self.lab, self.program(SUBMISSION), self.node, self.effort, self.threads,
+            self.data,
+        )  # fmt: skip
+        self.data["fingerprint"] = now
+        self.data["runs"] += earlier_generations(self._results, now)
 
     def keep(self, verdict: Verdict) -> None:
         """Stores evidence and verdict, each renamed into place. Raises KitError."""

@@ -11,7 +11,7 @@ from numalab import words
 from numalab.course.gradebook.node_types import node_types
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.records import Attempt, AttemptState, Problem, Student
+from numalab.course.records import Attempt, AttemptState, Item, Problem, Student
 
 # Why a student has no grade, for each way in which an attempt can end without one.
 STATE_WORDS: Mapping[AttemptState, str] = {
@@ -59,12 +59,14 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Account:
-    """A row and what it follows from. hand_ins: oldest first; weighed: oldest first."""
+    """A row and what it follows from. hand_ins: oldest first; weighed: oldest first; replaced:
+    attempts that were judged again or graded on, and don't count beside what came of it."""
 
     row: StandingRow
     hand_ins: tuple[HandIn, ...]
     weighed: tuple[Weighed, ...]
     deadline: datetime | None
+    replaced: tuple[Attempt, ...] = ()
 
 
 def rounded(points: float) -> float:
@@ -86,6 +88,11 @@ def duration_words(late_s: float) -> str:
     if late_s < 2 * DAY_S:
         return words.count(round(late_s / 3600), "hour")
     return words.count(round(late_s / DAY_S), "day")
+
+
+def replaced_ones(attempts: Iterable[Attempt]) -> set[tuple[Item, int]]:
+    """Items and numbers of those in whose place another attempt is."""
+    return {(a.item, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
 
 
 def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
@@ -195,7 +202,9 @@ def account(
     rules: Rules,
 ) -> Account:
     """problems: the student's own, of the last delivery."""
-    ordered, found = _oldest_first(attempts, hand_ins)
+    ordered, all_kept = _oldest_first(attempts, hand_ins)
+    gone = replaced_ones(all_kept)
+    found = [a for a in all_kept if (a.item, a.number) not in gone]
     deadline, worth = rules.deadline(student.id, lab), rules.lab(lab).points
     late = {one.digest: lateness_s(one.first_at, deadline, rules) for one in ordered}
     weighed = [w for a in found if (w := weigh(a, late[a.item.digest], lab, rules)) is not None]
@@ -244,4 +253,5 @@ def account(
         language=counted.language if counted else "",
         is_handed_in=hand_in is not None,
     )
-    return Account(row, tuple(ordered), tuple(weighed), deadline)
+    replaced = tuple(a for a in all_kept if (a.item, a.number) in gone)
+    return Account(row, tuple(ordered), tuple(weighed), deadline, replaced)

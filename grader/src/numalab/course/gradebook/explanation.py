@@ -52,6 +52,20 @@ def _attempt_line(
     return line
 
 
+def _line_of(
+    attempt: Attempt, account: Account, weighed: Weighed | None, zone: tzinfo | None
+) -> str:
+    """With what became of it, or what it was made from."""
+    if attempt in account.replaced:
+        when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
+        return f"{when}  graded; judged again or graded on since, which counts in its place"
+    line = _attempt_line(attempt, weighed, account.row.max_points, zone)
+    if attempt.rejudged_at:
+        at = _moment(datetime.fromisoformat(attempt.rejudged_at), zone)
+        line += f"; judged again {at}, from what was measured then"
+    return line
+
+
 def explanation(account: Account, rules: Rules) -> Iterator[str]:
     """Paragraphs; one that begins with two spaces belongs to the one before."""
     row = account.row
@@ -68,7 +82,7 @@ def explanation(account: Account, rules: Rules) -> Iterator[str]:
         named = f"{account.deadline.tzname()}{', an extension' if own else ''}"
         yield f"Deadline: {_moment(account.deadline, zone)} ({named})."
     of = {id(one.attempt): one for one in account.weighed}
-    attempts = [*row.others, *([row.attempt] if row.attempt else [])]
+    attempts = [*row.others, *([row.attempt] if row.attempt else []), *account.replaced]
     for hand_in in account.hand_ins:
         at = hand_in.first_at
         when = "at a time that is not known" if at is None else _moment(at, zone)
@@ -79,8 +93,7 @@ def explanation(account: Account, rules: Rules) -> Iterator[str]:
         own_attempts = [a for a in attempts if a.item.digest == hand_in.digest]
         for attempt in sorted(own_attempts, key=lambda a: (a.ended_at, a.number)):
             mark = "counts  " if attempt is row.attempt and override is None else ""
-            line = _attempt_line(attempt, of.get(id(attempt)), row.max_points, zone)
-            yield f"  {mark}{line}"
+            yield f"  {mark}{_line_of(attempt, account, of.get(id(attempt)), zone)}"
         if not own_attempts:
             yield "  not graded yet"
     yield "What the student is told:"

@@ -39,7 +39,7 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.words import StepReport
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 CHUNK = 500  # attempts parsed at once
 # Keys that mean a student in one assignment of the course's system and in no other.
@@ -64,7 +64,8 @@ CREATE TABLE attempts (
     student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL, kit_digest TEXT NOT NULL,
     effort TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL,
     started_at TEXT NOT NULL, ended_at TEXT NOT NULL, sandbox TEXT NOT NULL,
-    why TEXT NOT NULL, job TEXT NOT NULL, node INTEGER NOT NULL, results TEXT NOT NULL,
+    why TEXT NOT NULL, job TEXT NOT NULL, judged_by TEXT NOT NULL, replaces INTEGER NOT NULL,
+    rejudged_at TEXT NOT NULL, reopened TEXT NOT NULL, node INTEGER NOT NULL, results TEXT NOT NULL,
     PRIMARY KEY (student, lab, digest, kit_digest, effort, number)
 );
 """
@@ -235,6 +236,20 @@ class Gradebook:
             )
         }
 
+    def reopened(self) -> set[tuple[Item, int]]:
+        """The attempts that are to be graded on, since rules that changed have left them open."""
+        return {
+            (Item(*row[:5]), row[5])
+            for row in self._database.execute(
+                "SELECT student, lab, digest, kit_digest, effort, number FROM attempts "
+                "WHERE reopened <> '[]'"
+            )
+        }
+
+    def attempts(self) -> Iterator[Attempt]:
+        """All that are here, with their results in short."""
+        return _read_attempts(self._database)
+
     def hand_ins_graded(self) -> tuple[int, int]:
         """How many of the newest hand-ins have been graded, and how many there are."""
         graded, known = self._database.execute(
@@ -303,7 +318,7 @@ def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
     }
     cursor = database.execute(
         "SELECT student, lab, digest, kit_digest, effort, number, state, started_at, ended_at, "
-        "sandbox, why, job, node, results FROM attempts"
+        "sandbox, why, job, judged_by, replaces, rejudged_at, reopened, node, results FROM attempts"
     )
     same: dict[str, str] = {}  # one text for all that are equal: a class has few different ones
     while rows := cursor.fetchmany(CHUNK):
@@ -316,7 +331,8 @@ def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
                         if isinstance(value, str):
                             one[key] = same.setdefault(value, value)
             student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
-            number, state, started_at, ended_at, sandbox, why, job, node = row[5:13]
+            number, state, started_at, ended_at, sandbox, why, job = row[5:12]
+            judged_by, replaces, rejudged_at, reopened, node = row[12:17]
             yield Attempt(
                 item=Item(student, lab, digest, kit_digest, effort),
                 number=number,
@@ -328,6 +344,10 @@ def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
                 sandbox=same.setdefault(sandbox, sandbox),  # type: ignore[arg-type]
                 why=same.setdefault(why, why),
                 job=job,
+                judged_by=same.setdefault(judged_by, judged_by),
+                replaces=replaces,
+                rejudged_at=rejudged_at,
+                reopened=tuple(json.loads(reopened)),
             )
 
 
@@ -382,12 +402,13 @@ def _insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
     database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
     item = attempt.item
     done = database.execute(
-        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "(SELECT id FROM nodes WHERE facts = ?), ?)",
         (
             item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
             attempt.state, _utc(attempt.started_at), _utc(attempt.ended_at), attempt.sandbox,
-            attempt.why, attempt.job, facts, _compact(_slim(attempt.results)),
+            attempt.why, attempt.job, attempt.judged_by, attempt.replaces, attempt.rejudged_at,
+            _compact(attempt.reopened), facts, _compact(_slim(attempt.results)),
         ),
     )  # fmt: skip
     database.execute(

@@ -32,6 +32,8 @@ class Book(Protocol):
 
     def states(self) -> Mapping[tuple[Item, int], AttemptState]: ...
 
+    def reopened(self) -> Collection[tuple[Item, int]]: ...
+
 
 @dataclass(frozen=True)
 class Pace:
@@ -54,7 +56,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """How new runs are made. requeues: how often an item is begun again at most; per_job: items
     in a job; nodes: as far as known, to end on all of them at about the same time."""
 
@@ -151,7 +153,7 @@ class Head:
     course: CourseFolder
     engine: Engine
     book: Book
-    plan: Plan
+    plan: RunPlan
     pace: Pace
     wanted: frozenset[Item]
     show: Callable[[Count], None]
@@ -403,7 +405,7 @@ class Head:
     def note_earlier(self) -> None:
         """What is graded already, into the gradebook too: the command before may have been
         killed between the one and the other."""
-        known = self.book.states()
+        known, reopened = self.book.states(), set(self.book.reopened())
         found: list[Attempt] = []
         for item in self.wanted:
             for number in attempts.numbers(self.course, item):
@@ -412,6 +414,10 @@ class Head:
                     attempt = attempts.read_attempt(self.course.attempt(item, number))
                     found += [attempt] if attempt else []
                     state = attempt.state if attempt else None
-                if state == "graded":
+                    if attempt is not None and attempt.reopened:
+                        reopened.add((item, number))
+                if state == "graded" and (item, number) in reopened:
+                    self.graded.discard(item)  # it is graded on
+                elif state == "graded":
                     self.graded.add(item)
         self.book.add_attempts(found)

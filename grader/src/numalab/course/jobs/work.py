@@ -30,6 +30,8 @@ from numalab.course.records import Attempt, AttemptState, SandboxLevel
 from numalab.errors import UserError, reason_of
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
+from numalab.grading.continuing import is_open
+from numalab.grading.kit_digests import judged_by
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
 
@@ -108,12 +110,20 @@ def _first_error(result: Any) -> str:
 
 def sandbox_level(result: Any) -> SandboxLevel:
     """As a result tells; "none" where it doesn't."""
-    told = result.get("sandbox") if isinstance(result, dict) else None
-    level = told.get("level") if isinstance(told, dict) else told
+    level = result.get("sandbox") if isinstance(result, dict) else None
     return "bubblewrap" if level == "bubblewrap" else "none"
 
 
-def attempt_of(task: Task, outcome: Outcome, limit_s: int, started_at: str, job: str) -> Attempt:
+def attempt_of(
+    task: Task,
+    outcome: Outcome,
+    limit_s: int,
+    started_at: str,
+    job: str,
+    judged_by: str,
+    goes_on_from: int = 0,
+) -> Attempt:
+    """goes_on_from: the number of an open attempt that was its start; 0: none was."""
     why = why_not_graded(outcome, limit_s)
     state: AttemptState = "kit_error" if why else "graded"
     result = outcome.result if isinstance(outcome.result, dict) else {}
@@ -121,6 +131,7 @@ def attempt_of(task: Task, outcome: Outcome, limit_s: int, started_at: str, job:
     return Attempt(
         task.item, task.number, state, started_at, runs.now(),
         () if why else tuple(result["results"]), node, sandbox_level(result), why, job,
+        judged_by, 0 if why else goes_on_from,
     )  # fmt: skip
 
 
@@ -252,6 +263,26 @@ def _forget_last(kit: Kit, lab: str) -> None:
         kit.worker(lab, language, "submission").unlink(missing_ok=True)
 
 
+def _open_attempt(course: CourseFolder, task: Task) -> Attempt | None:
+    """The last one of the item that was graded, where it stayed open. Raises KitError."""
+    earlier = [a for a in attempts.attempts_of(course, task.item) if a.number < task.number]
+    graded = [attempt for attempt in earlier if attempt.state == "graded"]
+    return graded[-1] if graded and any(map(is_open, graded[-1].results)) else None
+
+
+def _go_on_from(kit: Kit, course: CourseFolder, attempt: Attempt) -> None:
+    """Puts what was kept of it where a grading looks for its own earlier one: generations of
+    times that stayed open are then the first of those that follow. Raises OSError."""
+    item = attempt.item
+    for language in LANGUAGES:
+        kept = course.attempt(item, attempt.number) / "evidence" / language
+        into = kit.results_folder(item.lab, language, "submission")
+        for name in ("evidence.json", "verdict.json"):
+            if (kept / name).is_file():
+                into.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(kept / name, into / name)
+
+
 def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
     """Records and verdicts of each language, and of each virtual node below it."""
     for language in LANGUAGES:
@@ -283,6 +314,10 @@ class Bench:
         item = task.item
         submission = course.submission(item.student_id, item.lab, item.digest)
         _forget_last(self.kit, item.lab)
+        earlier = _open_attempt(course, task)
+        if earlier is not None:
+            _go_on_from(self.kit, course, earlier)
+        rules = judged_by(self.kit, item.lab)
         env = worker_environment(self.kit) | {
             "NUMALAB_BUILD": str(self.kit.build_root),
             "TMPDIR": str(self.folder),
@@ -298,8 +333,10 @@ class Bench:
         started_at = runs.now()
         try:
             outcome = run_grading(command, self.folder, env, partial, limit_s)
-            _take_evidence(self.kit, item.lab, partial)
-            attempt = attempt_of(task, outcome, limit_s, started_at, self.job)
+            if outcome.code in GRADED or earlier is None:  # else it may be the earlier one's
+                _take_evidence(self.kit, item.lab, partial)
+            goes_on_from = earlier.number if earlier is not None else 0
+            attempt = attempt_of(task, outcome, limit_s, started_at, self.job, rules, goes_on_from)
             return attempt if attempts.publish(course, partial, attempt) else None
         except FileNotFoundError:
             if partial.is_dir():

@@ -3,10 +3,7 @@ Everything is renamed into place, so that a page that is open is never half a pa
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +13,11 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
+from numalab.course.pages.graded_page import drawn_page
 from numalab.course.pages.student_page import attempt_name, student_page
 from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError, reason_of
-from numalab.files import partial_path, read_json, write_json, write_whole
+from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_labs
 from numalab.reports.html_page import TEMPLATES
@@ -34,39 +32,45 @@ def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
 
 
 def _put(source: Path, target: Path) -> bool:
-    """The same file at a second place, or a copy where the file system has no links; an attempt
-    never changes, and neither does what is there. False: there is no source. Raises OSError."""
+    """An attempt never changes, and neither does what is there. False: there is no source. Raises
+    OSError."""
     try:
-        os.link(source, target)
+        link_or_copy(source, target)
     except FileExistsError:
         return True
     except FileNotFoundError:
         return False
-    except OSError:
-        if not source.is_file():
-            return False
-        partial = partial_path(target)
-        try:
-            shutil.copyfile(source, partial)
-            partial.replace(target)
-        except OSError:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
     return True
 
 
-def _put_pages(course: CourseFolder, rows: Iterable[StandingRow], folder: Path) -> set[str]:
+def _put_page(
+    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt, target: Path
+) -> bool:
+    """Whether there is one; of what was judged again it is drawn now, once. Raises OSError."""
+    if attempt.state != "graded":
+        return False
+    if target.is_file() or _put(_page_of(course, attempt), target):
+        return True
+    text = drawn_page(course, kit, labs, attempt) if attempt.rejudged_at else None
+    if text is not None:
+        write_whole(target, text)
+    return text is not None
+
+
+def _put_pages(
+    course: CourseFolder,
+    kit: Kit,
+    labs: Mapping[str, Lab],
+    rows: Iterable[StandingRow],
+    folder: Path,
+) -> set[str]:
     """The pages of gradings beside a student's own; returns the names of those that have one."""
-    found = set()
-    for row in rows:
-        for attempt in attempts_of(row):
-            name = attempt_name(attempt)
-            if attempt.state == "graded" and _put(
-                _page_of(course, attempt), folder / f"{name}.html"
-            ):
-                found.add(name)
-    return found
+    shown = {attempt_name(attempt): attempt for row in rows for attempt in attempts_of(row)}
+    return {
+        name
+        for name, attempt in shown.items()
+        if _put_page(course, kit, labs, attempt, folder / f"{name}.html")
+    }
 
 
 # ---- which pages are to be made ------------------------------------------------------------
@@ -131,17 +135,22 @@ def _write_class(course: CourseFolder, standing: Standing, labs: Mapping[str, La
 
 
 def _write_student(
-    course: CourseFolder, rows: Sequence[StandingRow], labs: Mapping[str, Lab], title: str
+    course: CourseFolder,
+    kit: Kit,
+    rows: Sequence[StandingRow],
+    labs: Mapping[str, Lab],
+    title: str,
 ) -> None:
     student = rows[0].student
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
-    pages = _put_pages(course, rows, folder)
+    pages = _put_pages(course, kit, labs, rows, folder)
     write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
 
 
 def _write_students(
     course: CourseFolder,
+    kit: Kit,
     rows: Mapping[str, Sequence[StandingRow]],
     labs: Mapping[str, Lab],
     title: str,
@@ -157,7 +166,7 @@ def _write_students(
         for number, student_id in enumerate(todo):
             if number % MADE_BETWEEN == 0:
                 progress(f"students' pages, {number} of {len(todo)}")
-            _write_student(course, rows[student_id], labs, title)
+            _write_student(course, kit, rows[student_id], labs, title)
             made[student_id] = wanted[student_id]
     finally:
         if todo:
@@ -220,7 +229,7 @@ def write_reports(
         write_class_reports(course, kit, standing, progress)
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_students(course, chosen, labs, standing.title, progress)
+        _write_students(course, kit, chosen, labs, standing.title, progress)
     if students is None:
         return course.report / "index.html"
     if len(students) == 1:

@@ -1,0 +1,387 @@
+"""./numalab batch grade."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from numalab.commands.completing import complete_lab
+from numalab.commands.shared import progress_line, taking_one
+from numalab.errors import UserError, wrapped
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.grading.login_node import on_login_node
+from numalab.kit import Kit
+from numalab.labs.declaration import choose_labs, load_labs
+
+if TYPE_CHECKING:  # their modules are imported when the command needs them
+    from numalab.course.course_folder import CourseFolder
+    from numalab.course.gradebook.gradebook import Gradebook
+    from numalab.course.jobs.engine import Engine
+    from numalab.course.jobs.head import Head, RunPlan, Wanted
+    from numalab.course.jobs.runs import Grading, SlurmOptions
+    from numalab.course.records import Intake
+
+MOST_TOLD = 10  # of what could not be graded or read; the rest is counted
+
+
+@dataclass(frozen=True)
+class _Options:
+    """As they stand on the command line; see the help of each."""
+
+    submissions: Path
+    out: Path
+    choice: Literal["slurm", "local"] | None
+    partition: str
+    account: str
+    constraint: str
+    time_limit: str
+    jobs: int | None
+    per_job: int | None
+    no_exclusive: bool
+    extra: Sequence[str]
+    labs: Sequence[str]
+    students: Path | None
+    student: str
+    regrade: bool
+    quick: bool
+    requeues: int
+    limit_s: int | None
+    require_sandbox: bool
+    no_wait: bool
+    force: bool
+    grading_command: str
+    poll_s: float
+    grace_s: float
+
+    @property
+    def effort(self) -> str:
+        return "quick" if self.quick else "default"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """In place of `numalab grade`; empty otherwise."""
+        return tuple(shlex.split(self.grading_command))
+
+    def check(self) -> None:
+        """Raises UserError, before anything is begun."""
+        for option in self.extra:
+            if not option.startswith("-") or not option.isprintable():
+                raise UserError(
+                    f"--sbatch {option!r} is no option of sbatch; write --sbatch=--qos=NAME"
+                )
+
+    def grading(self) -> Grading:
+        """Strangers' code is kept apart where that is possible."""
+        from numalab.course.jobs.runs import Grading
+
+        sandbox = "--require-sandbox" if self.require_sandbox else "--sandbox"
+        options = (sandbox, *(["--force"] if self.force else []))
+        return Grading(
+            self.effort, self.command, () if self.command else options, self.limit_s or 0
+        )
+
+    def slurm(self) -> SlurmOptions:
+        from numalab.course.jobs.runs import SlurmOptions
+
+        return SlurmOptions(
+            self.partition, self.account, self.constraint, self.time_limit, self.jobs or 0,
+            not self.no_exclusive, tuple(self.extra),
+        )  # fmt: skip
+
+
+def _engine(options: _Options, course: CourseFolder, kit: Kit) -> Engine:
+    """Raises UserError."""
+    from numalab.course.jobs import slurm
+    from numalab.course.jobs.local import Local
+
+    choice = options.choice or ("slurm" if slurm.is_here() else "local")
+    if choice == "slurm":
+        if not slurm.is_here():
+            raise UserError("--slurm: there is no sbatch here. Is Slurm's module loaded?")
+        return slurm.Slurm(course, kit)
+    if on_login_node() and not options.force and not options.command:
+        raise UserError(
+            "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
+            "on it; leave out --local, or use --local in a job that has a node to itself."
+        )
+    if options.no_wait:
+        raise UserError("--no-wait is for Slurm: what is graded here ends with the command")
+    return Local(course, kit, max(1, options.jobs or 1))
+
+
+def _share(count: int, jobs: int | None, per_job: int) -> int:
+    """How many each of the jobs here takes, none of which has to be waited for."""
+    return max(1, count) if jobs is None else max(1, min(per_job, -(-count // jobs)))
+
+
+def _run_plan(options: _Options, wanted: Sequence[Wanted], is_slurm: bool) -> RunPlan:
+    """How many submissions a job has, and how they are graded. Raises UserError."""
+    from numalab.course.jobs.head import RunPlan
+    from numalab.course.jobs.runs import usual_in_job
+    from numalab.course.jobs.slurm import node_count
+
+    jobs, count = options.jobs, len(wanted)
+    nodes = min(node_count(options.partition), jobs or count or 1) if is_slurm else jobs or 1
+    languages = max((len(submission.languages) for submission in wanted), default=1)
+    per_job = options.per_job or usual_in_job(count, nodes, options.effort, languages)
+    return RunPlan(
+        options.grading(), options.slurm(), options.requeues,
+        per_job if is_slurm else _share(count, jobs, per_job), nodes,
+    )  # fmt: skip
+
+
+def _tell_problems(intake: Intake) -> None:
+    for problem in intake.problems[:MOST_TOLD]:
+        who = f"{problem.student.name}: " if problem.student else ""
+        click.echo(wrapped(f"numalab: {problem.source}: {who}{problem.why}"), err=True)
+    if len(intake.problems) > MOST_TOLD:
+        left = len(intake.problems) - MOST_TOLD
+        click.echo(f"numalab: and {left} more that can't be graded", err=True)
+
+
+def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted, ...]:
+    """Raises UserError where there is no such student."""
+    from numalab.course.jobs.head import wanted_items
+    from numalab.grading.kit_digests import measured_by
+
+    submissions = list(intake.submissions)
+    if student:
+        known = {submission.student.id for submission in intake.submissions}
+        if student not in known:
+            some = ", ".join(sorted(known)[:MOST_TOLD])
+            raise UserError(f"--student {student}: the delivery has no such id. It has {some} ...")
+        submissions = [one for one in submissions if one.student.id == student]
+    labs = {submission.lab for submission in submissions}
+    digests = {lab: measured_by(kit, lab) for lab in labs}
+    return wanted_items(submissions, digests.__getitem__, effort)
+
+
+def _taken_in(
+    kit: Kit, options: _Options, course: CourseFolder, book: Gradebook
+) -> tuple[Wanted, ...]:
+    """Reads the delivery into the course; what of it is to be graded. Raises UserError and
+    KitError."""
+    from numalab.course.intake.intake import take_in
+
+    all_labs = load_labs(kit.root)
+    names = [name for given in options.labs for name in given.split(",") if name]
+    chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
+    with progress_line("intake") as progress:
+        intake = take_in(options.submissions, course, chosen, progress, options.students)
+        book.add_submissions(intake)
+        wanted = _chosen(kit, intake, options.student, options.effort)
+    _tell_problems(intake)
+    return wanted
+
+
+@contextmanager
+def _head(
+    options: _Options, course: CourseFolder, engine: Engine, book: Gradebook,
+    wanted: Sequence[Wanted],
+) -> Iterator[Head]:  # fmt: skip
+    """That shows how far it is. Raises UserError."""
+    from numalab.course.jobs.head import Head, Pace
+
+    plan = _run_plan(options, wanted, engine.name == "slurm")
+    with progress_line("batch") as progress:
+        yield Head(
+            course, engine, book, plan, Pace(options.poll_s, options.grace_s),
+            frozenset(each.item for each in wanted), lambda count: progress(count.text),
+        )  # fmt: skip
+
+
+def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence[Wanted]) -> bool:
+    """Grades what is missing; False where it was interrupted. Raises UserError and KitError."""
+    from numalab.course.jobs.head import missing
+
+    head.note_earlier()
+    earlier = frozenset(head.graded)
+    try:
+        under_way = head.take_up()
+        but = under_way if options.regrade else under_way | earlier | head.graded
+        head.submit(list(missing(course, wanted, but)))
+        if options.no_wait:
+            head.submit_later()
+        else:
+            head.follow()
+    except KeyboardInterrupt:
+        head.engine.stop()
+        head.collect_last()
+        return False
+    return True
+
+
+def _tell_end(head: Head, course: CourseFolder) -> int:
+    """What came of it; the exit code."""
+    click.echo(f"numalab: {head.count().text}")
+    failed = [attempt for item, attempt in head.failed.items() if item in head.wanted]
+    for attempt in failed[:MOST_TOLD]:
+        item = attempt.item
+        state = attempt.state.replace("_", " ")
+        click.echo(wrapped(f"  {item.student_id} {item.lab}: {state}. {attempt.why}"))
+    if len(failed) > MOST_TOLD:
+        click.echo(f"  and {len(failed) - MOST_TOLD} more")
+    left = head.wanted - head.graded
+    if left:
+        click.echo("The same command grades once more what could not be graded.")
+    click.echo(f"Next: ./numalab report {shlex.quote(str(course.root))}")
+    return EXIT_FAILED if left else EXIT_PASSED
+
+
+def _tell_rejudging(kit: Kit, course: CourseFolder, book: Gradebook) -> None:
+    """That results were judged by other rules than the present ones; they are not judged again
+    at once, since that changes grades that nobody has looked at yet."""
+    from numalab.course.rejudging import digests_of, pending
+
+    left = pending(book.attempts(), digests_of(kit, load_labs(kit.root))).attempts
+    if left:
+        results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
+        click.echo(
+            wrapped(
+                f"{results} judged by rules of the kit that have changed since. Nothing has to be "
+                f"measured for that: ./numalab batch rejudge {shlex.quote(str(course.root))} "
+                "shows whom it changes, before it changes anything."
+            )
+        )
+
+
+_slurm_options: Sequence[Callable[..., Any]] = (
+    click.option("--partition", "-p", default="", metavar="P", help="Slurm's partition."),
+    click.option("--account", "-A", default="", metavar="A", help="Slurm's account."),
+    click.option("--constraint", "-C", default="", metavar="C", help="Which nodes: features."),
+    click.option(
+        "--time", "time_limit", default="", metavar="T",
+        help="Of a job, as sbatch takes it. Left out: enough for what it grades.",
+    ),
+    click.option(
+        "--jobs", type=click.IntRange(1), default=None, metavar="N",
+        help="Jobs at a time. Left out: on Slurm any number, here one. Here each waits for the "
+        "others while it takes times, and the rest needs cores to spare.",
+    ),
+    click.option(
+        "--per-job", type=click.IntRange(1), default=None, metavar="N",
+        help="Submissions in one job, one after another, at most. Left out: 20, in a large class "
+        "more.",
+    ),
+    click.option(
+        "--no-exclusive", is_flag=True,
+        help="Don't ask for whole nodes, where a site forbids it. Times get noisy.",
+    ),
+    click.option(
+        "--sbatch", "extra", multiple=True, metavar="OPTION",
+        help="A further option for sbatch (--sbatch=--qos=teaching); may be repeated.",
+    ),
+)  # fmt: skip
+
+
+def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_slurm_options):
+        function = option(function)
+    return function
+
+
+@click.command(name="grade", short_help="Grade what a class has handed in.")
+@click.argument("submissions", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--out", "out", required=True, type=click.Path(path_type=Path, file_okay=False),
+    metavar="COURSE", help="The course's folder; made where there is none.",
+)  # fmt: skip
+@click.option("--slurm", "choice", flag_value="slurm", help="As jobs of Slurm (if it is here).")
+@click.option("--local", "choice", flag_value="local", help="On this machine, one at a time.")
+@_with_slurm_options
+@click.option(
+    "--labs", "labs", multiple=True, metavar="LAB", shell_complete=complete_lab,
+    help="Only this lab; may be repeated, or list them: 01,03.",
+)  # fmt: skip
+@click.option(
+    "--students", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="CSV",
+    help="A list of the class, as the course's system exports it: tells who is missing, and "
+    "students of one name apart.",
+)  # fmt: skip
+@click.option("--student", default="", metavar="ID", help="Only this student.")
+@click.option("--regrade", is_flag=True, help="What is graded already, too.")
+@click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
+@click.option(
+    "--requeues", type=click.IntRange(0), default=2, show_default=True, metavar="N",
+    help="How often a grading that came to nothing is begun again: a node or the kit failed, "
+    "another job took the node, time ran out.",
+)  # fmt: skip
+@click.option(
+    "--limit", "limit_s", type=click.IntRange(1), default=None, metavar="SECONDS",
+    help="After which the grading of one kernel is called stuck. Left out: 2700, with --quick 900.",
+)  # fmt: skip
+@click.option(
+    "--require-sandbox", is_flag=True, help="Grade nobody where code can't be kept apart."
+)
+@click.option("--no-wait", is_flag=True, help="Submit to Slurm and leave; repeat to collect.")
+@click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.option("--grading-command", default="", hidden=True)
+@click.option("--poll", "poll_s", type=click.FloatRange(0.05), default=2.0, hidden=True)
+@click.option("--grace", "grace_s", type=click.FloatRange(0.0), default=75.0, hidden=True)
+@click.pass_obj
+@taking_one(_Options)
+def grade_class(kit: Kit, options: _Options) -> int:
+    """Grade what a class has handed in: SUBMISSIONS is a folder or an archive with a folder
+    or an archive for each student, as Moodle, Canvas or GitHub Classroom deliver it.
+
+    The command may be repeated, and be stopped at any time: it grades what is missing or
+    has changed, and takes up jobs that are under way. On Slurm they go on without it. Every
+    attempt is kept in COURSE/attempts. Where only rules or thresholds of the kit have changed
+    since, nothing is measured again: batch rejudge judges what is kept, and what that leaves
+    open is graded on here.
+
+    On Slurm a submission has a node to itself, unless --no-exclusive says otherwise. What
+    ends through a fault of the cluster or the kit is begun again, --requeues times, and
+    never counts against a student.
+
+    Exit code 0: everything has been graded, whatever the grades; 1: something could not
+    be; 2: wrong use; 3: the kit failed; 130: interrupted.
+
+    \b
+    Examples:
+      ./numalab batch grade hand-ins.zip --out course
+      ./numalab batch grade hand-ins --out course --slurm -p teaching --jobs 8
+      ./numalab batch grade hand-ins --out course --local --labs 01 --quick
+      ./numalab batch grade hand-ins --out course --student ada --regrade
+      ./numalab batch grade hand-ins --out course --no-wait
+    """
+    from numalab.course.course_folder import CourseFolder
+    from numalab.course.gradebook.gradebook import open_gradebook
+    from numalab.course.jobs.head import course_lock
+
+    options.check()
+    course = CourseFolder(options.out.resolve())
+    engine = _engine(options, course, kit)
+    with course_lock(course), open_gradebook(course) as book:
+        wanted = _taken_in(kit, options, course, book)
+        with _head(options, course, engine, book, wanted) as head:
+            is_whole = _grade(options, course, head, wanted)
+        if not is_whole:
+            jobs_go_on = engine.name == "slurm" and head.is_under_way
+            click.echo(f"numalab: {head.count().text}", err=True)
+            click.echo(wrapped(_how_to_go_on(course, jobs_go_on)), err=True)
+            return EXIT_INTERRUPTED
+        if options.no_wait and head.is_under_way:
+            click.echo(f"numalab: {head.count().text}")
+            click.echo(wrapped(_how_to_go_on(course, True)))
+            return EXIT_PASSED
+        code = _tell_end(head, course)
+        _tell_rejudging(kit, course, book)
+        return code
+
+
+def _how_to_go_on(course: CourseFolder, jobs_go_on: bool) -> str:
+    root = shlex.quote(str(course.root))
+    if jobs_go_on:
+        return (
+            "Jobs go on without this command. The same command waits for them and collects what "
+            f"they have done; `./numalab batch status {root}` shows how far they are, and "
+            f"`./numalab batch cancel {root}` ends them."
+        )
+    return "Nothing that was graded is lost. The same command goes on."

@@ -1,0 +1,54 @@
+"""The page of one grading, drawn from its records where none was drawn when it was graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from numalab.course.attempts import read_attempt
+from numalab.course.course_folder import CourseFolder
+from numalab.course.records import Attempt
+from numalab.errors import UserError
+from numalab.grading.from_records import judge_again, read_grading
+from numalab.grading.kit_digests import judged_by
+from numalab.judging.verdict import read_verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.palette import keep_matplotlib_in
+from numalab.reports.occasion import Occasion, Submission
+
+AGAIN = "hand it in again, and it is timed anew; what is open costs no points."
+
+
+def drawn_page(
+    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt
+) -> str | None:
+    """Of an attempt that was judged again. None where its rules are no longer the kit's, or its
+    records can't be read: then there is nothing to draw its verdict from. Raises KitError."""
+    item = attempt.item
+    folder = course.attempt(item, attempt.number)
+    whole = read_attempt(folder)
+    if whole is None or item.lab not in labs or whole.judged_by != judged_by(kit, item.lab):
+        return None
+    keep_matplotlib_in(kit.build / "matplotlib")
+    from numalab.reports.html_page import page  # matplotlib, once it has its folder
+
+    try:
+        gradings = [
+            read_grading(folder / "evidence" / result["language"], labs, None)
+            for result in whole.results
+        ]
+        kernels = [
+            replace(judge_again(kit, grading, AGAIN), verdict=read_verdict(result))
+            for grading, result in zip(gradings, whole.results, strict=True)
+        ]
+    except UserError:
+        return None
+    graded_at = datetime.fromisoformat(whole.ended_at).strftime("%Y-%m-%d %H:%M %Z")
+    again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")
+    notes = {name: note for grading in gradings for name, note in grading.machine_notes()}
+    occasion = Occasion(
+        f"{graded_at}, judged again {again}", gradings[0].data["node"], list(notes.items())
+    )
+    return page([Submission("", kernels)], occasion)

@@ -1,0 +1,254 @@
+"""Judging a course again from its stored records, after a change of rules: nothing is measured.
+
+What was graded stays as it is. An attempt that is judged again gets a new one beside it, with the
+same evidence and the new verdict, which says whose place it takes; it is written beside its place
+and renamed into it. So the command may be stopped and repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.counting import replaced_ones
+from numalab.course.jobs import runs
+from numalab.course.records import Attempt, Item, Json
+from numalab.errors import UserError
+from numalab.files import link_or_copy, read_json, write_json
+from numalab.grading.from_records import ON, StoredGrading, judge_again, read_grading
+from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.judging.judge import judge
+from numalab.judging.verdict import Status, of_machine, read_verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+
+_RUN = "rejudged"  # in the place of a run's id, in the name of what is being written
+_RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
+
+
+@dataclass(frozen=True)
+class Digests:
+    """What the kit is just now, by lab; of labs that it has."""
+
+    measured: Mapping[str, str]
+    judged: Mapping[str, str]
+
+
+def digests_of(kit: Kit, labs: Iterable[str]) -> Digests:
+    """Raises OSError."""
+    names = list(labs)
+    return Digests(
+        {name: measured_by(kit, name) for name in names},
+        {name: judged_by(kit, name) for name in names},
+    )
+
+
+@dataclass(frozen=True)
+class Pending:
+    """attempts: that were judged by other rules than the present ones, and measured as now;
+    measured_otherwise: how many items were measured by another kit, and only so."""
+
+    attempts: tuple[Attempt, ...]
+    measured_otherwise: int
+
+
+def pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
+    graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
+    gone = replaced_ones(graded)
+    as_now, otherwise = set(), set()
+    found = []
+    for attempt in graded:
+        item = attempt.item
+        files = (item.student_id, item.lab, item.digest)
+        if item.kit_digest != digests.measured.get(item.lab):
+            otherwise.add(files)
+            continue
+        as_now.add(files)
+        is_judged = attempt.judged_by == digests.judged[item.lab]
+        if not is_judged and (item, attempt.number) not in gone:
+            found.append(attempt)
+    return Pending(tuple(found), len(otherwise - as_now))
+
+
+def under_way(course: CourseFolder) -> set[Item]:
+    """What runs are at: the place of its next attempt is promised to a job. Raises KitError."""
+    return {
+        task.item
+        for run in runs.open_runs(course)
+        for task in run.tasks
+        if not attempts.is_over(course, task.item, task.number)
+    }
+
+
+# ---- judging -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of a criterion. Statuses over all places: None where there was, or is, no such
+    criterion; points: that it earns."""
+
+    language: str
+    criterion: str
+    old: Status | None
+    new: Status | None
+    old_points: int
+    new_points: int
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """An attempt and what it becomes. gradings: the records that it was judged from; is_same: all
+    that a page shows of it is."""
+
+    old: Attempt
+    new: Attempt
+    gradings: tuple[StoredGrading, ...]
+    changes: tuple[Change, ...]
+    is_same: bool
+
+
+def _shown(result: Json) -> Mapping[str, tuple[Status, int]]:
+    """Each criterion's status over all places, and the points that it earns."""
+    verdict = read_verdict(result)
+    points: dict[str, int] = {}
+    for criterion in verdict.criteria:
+        points[criterion.name] = max(points.get(criterion.name, 0), criterion.points)
+    return {
+        name: (status, points[name] if status == "pass" else 0)
+        for name, status in verdict.statuses.items()
+    }
+
+
+def changes(old: Json, new: Json) -> Iterator[Change]:
+    """Between two results of one language."""
+    before, after = _shown(old), _shown(new)
+    for name in dict.fromkeys((*after, *before)):
+        old_status, old_points = before.get(name, (None, 0))
+        new_status, new_points = after.get(name, (None, 0))
+        if (old_status, old_points) != (new_status, new_points):
+            yield Change(new["language"], name, old_status, new_status, old_points, new_points)
+
+
+def _reopened(old: Attempt, results: Iterable[Json], changed: Collection[Change]) -> Iterator[str]:
+    """What is open and was not, or was by a change of rules before."""
+    newly = {f"{c.language} {c.criterion}" for c in changed if c.old != c.new}
+    for result in results:
+        for name, (status, _) in _shown(result).items():
+            label = f"{result['language']} {name}"
+            if status == "inconclusive" and (label in newly or label in old.reopened):
+                yield label
+
+
+def _told(results: Iterable[Json]) -> list[Json]:
+    """What pages show of results."""
+    return [
+        {key: result[key] for key in ("status", "points", "max_points", "criteria")}
+        for result in results
+    ]
+
+
+def judge_attempt(
+    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt, rules: str, at: str
+) -> Rejudged:
+    """rules: their digest; at: now. Raises UserError where its records are not what was kept, and
+    KitError."""
+    folder = course.attempt(attempt.item, attempt.number)
+    whole = attempts.read_attempt(folder)
+    if whole is None:
+        raise UserError(f"{folder} has no attempt.json")
+    results: list[Json] = []
+    gradings: list[StoredGrading] = []
+    changed: list[Change] = []
+    for old in whole.results:
+        grading = read_grading(folder / "evidence" / old["language"], labs, None)
+        if (grading.lab.name, grading.here.language) != (attempt.item.lab, old["language"]):
+            raise UserError(f"{grading.path / _RECORD} is of another submission")
+        new = judge_again(kit, grading).to_json() | {"spent_s": old.get("spent_s", {})}
+        results.append(new)
+        gradings.append(grading)
+        changed += changes(old, new)
+    made = replace(
+        whole,
+        number=max(attempts.numbers(course, attempt.item)) + 1,
+        results=tuple(results),
+        judged_by=rules,
+        replaces=attempt.number,
+        rejudged_at=at,
+        reopened=tuple(_reopened(whole, results, changed)),
+    )
+    is_same = _told(whole.results) == _told(results)
+    return Rejudged(whole, made, tuple(gradings), tuple(changed), is_same)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """failed: attempts whose records can't be judged, and why."""
+
+    rejudged: tuple[Rejudged, ...]
+    failed: tuple[tuple[Attempt, str], ...]
+
+
+def judge_all(
+    course: CourseFolder,
+    kit: Kit,
+    labs: Mapping[str, Lab],
+    found: Sequence[Attempt],
+    digests: Digests,
+    progress: Callable[[str], None],
+) -> Outcome:
+    """Judges, and writes nothing. Raises KitError."""
+    at = runs.now()
+    rejudged: list[Rejudged] = []
+    failed: list[tuple[Attempt, str]] = []
+    next_number: dict[Item, int] = {}
+    for number, attempt in enumerate(found):
+        if number % 25 == 0:
+            progress(f"judging, {number} of {len(found)}")
+        rules = digests.judged[attempt.item.lab]
+        try:
+            one = judge_attempt(course, kit, labs, attempt, rules, at)
+        except UserError as error:
+            failed.append((attempt, str(error)))
+            continue
+        free = max(one.new.number, next_number.get(attempt.item, 0))
+        next_number[attempt.item] = free + 1
+        rejudged.append(replace(one, new=replace(one.new, number=free)))
+    return Outcome(tuple(rejudged), tuple(failed))
+
+
+# ---- writing -------------------------------------------------------------------------
+
+
+def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
+    """Puts it beside the attempt that it was judged from. False: another has just taken its
+    place. Raises OSError and KitError."""
+    old, new = rejudged.old, rejudged.new
+    source = course.attempt(old.item, old.number)
+    attempts.remove_partials(course, new.item, new.number, _RUN)
+    partial = attempts.partial_folder(course, new.item, new.number, _RUN, "head")
+    for path in sorted(source.rglob("*")):
+        name = path.relative_to(source)
+        is_made = name.name in (_VERDICT, attempts.FILE, "result.json")
+        if path.is_dir() or is_made or (name.name == _PAGE and not rejudged.is_same):
+            continue
+        (partial / name).parent.mkdir(parents=True, exist_ok=True)
+        link_or_copy(path, partial / name)
+    partial.mkdir(parents=True, exist_ok=True)
+    for grading, result in zip(rejudged.gradings, new.results, strict=True):
+        _write_verdicts(partial / "evidence" / result["language"], grading, result)
+    told = read_json(source / "result.json")
+    kept = told if isinstance(told, dict) else {}
+    write_json(partial / "result.json", kept | {"results": list(new.results)})
+    return attempts.publish(course, partial, new)
+
+
+def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
+    """Beside the records, of all places together and of each virtual node."""
+    write_json(folder / _VERDICT, read_verdict(result).to_json())
+    for name, evidence in grading.there.items():
+        shown = of_machine(judge(grading.lab, evidence), name)
+        write_json(folder / f"{ON}{name}" / _VERDICT, shown.to_json())

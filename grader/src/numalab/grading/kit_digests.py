@@ -1,0 +1,165 @@
+"""What of the kit a kept result depends on, in two numbers.
+
+*Measured by*: what evidence depends on; when it changes, a class is measured anew. *Judged by*:
+what only the verdict on that evidence depends on; when it changes, the class is judged again from
+its records, in seconds. All else, such as prose, pages and commands, regrades nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Literal
+
+from numalab.kit import Kit
+
+Counts = Literal["evidence", "verdict", "neither"]
+
+# Of the Python package, by package or file, what each counts for, and why. The longest path that
+# fits holds. What nobody has put here counts for evidence: then too much is measured, never too
+# little.
+MODULES: Mapping[str, tuple[Counts, str]] = {
+    "evidence": ("evidence", "what a record holds"),
+    "evidence/touch.py": ("verdict", "shares of pages are worked out of records"),
+    "evidence/work.py": ("verdict", "shares of work are worked out of records"),
+    "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
+    "machines/picture.py": ("neither", "drawings of machines"),
+    "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
+    "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
+    "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
+    "harness": ("evidence", "builds kernels and runs the monitor"),
+    "virtual": ("evidence", "virtual nodes, where placement is seen"),
+    "grading": ("evidence", "decides what is run, how often and where"),
+    "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/from_records.py": ("verdict", "judges kept records"),
+    "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
+    "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),
+    "judging": ("verdict", "rules, thresholds and the words of verdicts"),
+    "judging/audit.py": ("neither", "the command that proves the labs"),
+    "judging/effort.py": ("evidence", "how much is measured"),
+    "judging/needs.py": ("evidence", "which runs are made, of whom, and when they stop"),
+    "judging/thread_goals.py": ("evidence", "how many threads are timed"),
+    "toml_files": ("evidence", "reads what lab.toml and machines' files say"),
+    "words.py": ("verdict", "the words of verdicts"),
+    "errors.py": ("verdict", "the words of what went wrong"),
+    "files.py": ("evidence", "files that are staged and kept"),
+    "kit.py": ("evidence", "which programs are built and run"),
+    "pu_lists.py": ("evidence", "which PUs a list names"),
+    "__init__.py": ("neither", "the version, and the way into the package"),
+    "__main__.py": ("neither", "the way into the package"),
+    "exit_codes.py": ("neither", "what a command ends with"),
+    "palette.py": ("neither", "colours of pictures"),
+    "terminal.py": ("neither", "what a terminal is like"),
+    "commands": ("neither", "options and what is printed"),
+    "course": ("neither", "who is graded when, and what grades follow"),
+    "doctor": ("neither", "looks at nodes on its own"),
+    "explore": ("neither", "experiments without grades"),
+    "learning": ("neither", "what learners see of their gradings"),
+    "reports": ("neither", "pages, tables and pictures of what was judged"),
+}
+
+# What lies beside sources and changes neither: made by who runs them, prose, and what is of the
+# suite, of pages or of lessons.
+NOT_COUNTED = (
+    "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
+    "common/tests/*", "common/schema/*", "common/cmake/AddExploration.cmake",
+    "common/cmake/exploration.json.in",
+    "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
+    "labs/*/explore.c", "labs/*/explore.toml",
+    "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
+)  # fmt: skip
+
+# Of lab.toml: what nothing is run or built by. All other keys count for evidence.
+_WORDS_OF_LAB = ("title", "minutes", "repetition")
+# Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
+# else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
+_RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
+# Of a machine's file: what is printed of the real one. No virtual node is made by it.
+_WORDS_OF_MACHINE = ("title", "source", "notes", "cache", "bandwidth", "latency")
+
+# What the build reads beside the folders.
+_BUILD = ("CMakeLists.txt", "CMakePresets.json")
+_PACKAGE = "grader/src/numalab"
+
+
+def counts_for(path: str) -> Counts:
+    """path: of a file of the kit from its root, with '/'. A lab.toml and a machine's file count
+    for evidence by some of their keys, and a lab.toml whole for the verdict."""
+    if any(fnmatch(path, pattern) for pattern in NOT_COUNTED):
+        return "neither"
+    if path.startswith(f"{_PACKAGE}/"):
+        inner = path.removeprefix(f"{_PACKAGE}/")
+        return "neither" if not inner.endswith(".py") else _of_module(inner)
+    is_source = path in _BUILD or path.split("/")[0] in ("common", "labs", "solutions")
+    return "evidence" if is_source else "neither"
+
+
+def _of_module(inner: str) -> Counts:
+    names = [inner, *(parent.as_posix() for parent in Path(inner).parents)]
+    return next((MODULES[name][0] for name in names if name in MODULES), "evidence")
+
+
+def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Files and those below folders, in order; by their path from the root."""
+    for name in names:
+        top = root / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            if path.is_file():
+                yield path.relative_to(root).as_posix(), path
+
+
+def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, content in parts:
+        # Lengths, so that no two trees have one digest by where a file ends.
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def measured_by(kit: Kit, lab: str) -> str:
+    """SHA-256 over what the evidence of a lab depends on, as it lies in the checkout. Raises
+    OSError."""
+    names = (*_BUILD, _PACKAGE, "common", f"labs/{lab}", f"solutions/{lab}")
+    return _digest(
+        (name, _measured(name, path.read_bytes()))
+        for name, path in _files(kit.root, names)
+        if counts_for(name) == "evidence"
+    )
+
+
+def judged_by(kit: Kit, lab: str) -> str:
+    """SHA-256 over what beside its evidence the verdict on a lab depends on. Raises OSError."""
+    return _digest(
+        (name, path.read_bytes())
+        for name, path in _files(kit.root, (_PACKAGE, f"labs/{lab}/lab.toml"))
+        if name.endswith("/lab.toml") or counts_for(name) == "verdict"
+    )
+
+
+def _measured(name: str, content: bytes) -> bytes:
+    """What of a file decides what is run; of one that can't be read all."""
+    is_lab = fnmatch(name, "labs/*/lab.toml")
+    if not is_lab and not fnmatch(name, "common/machines/*.toml"):
+        return content
+    try:
+        table = tomllib.loads(content.decode())
+    except ValueError:
+        return content
+    if not is_lab:
+        kept = {key: table[key] for key in table.keys() - set(_WORDS_OF_MACHINE)}
+    else:
+        kept = {key: table[key] for key in table.keys() - {*_WORDS_OF_LAB, "criterion"}}
+        kept["criterion"] = sorted(set(_runs_of_criteria(table.get("criterion", []))))
+    return json.dumps(kept, sort_keys=True, default=str).encode()
+
+
+def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Of each what is run for it, as text, so that two with the same need are one."""
+    for criterion in criteria:
+        run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
+        yield json.dumps(run, sort_keys=True, default=str)
