@@ -7,12 +7,10 @@
  * "rank" of an MPI job, which connects by itself. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,146 +33,104 @@ enum { EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
  * with all other ranks. */
 enum { WORKER_FILES = 64, RANK_FILES = 4096 };
 
-#if defined(__x86_64__)
-enum { ARCHITECTURE = AUDIT_ARCH_X86_64, CLONE_FLAGS_ARGUMENT = 0 };
-/* Set in numbers of the x32 interface, which names the same calls otherwise. */
-#define FOREIGN_NUMBERS 0x40000000u
-#elif defined(__aarch64__)
-enum { ARCHITECTURE = AUDIT_ARCH_AARCH64, CLONE_FLAGS_ARGUMENT = 0 };
-#else
-#error "the filter does not know this architecture"
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "in which of clone's arguments does this architecture have its flags?"
 #endif
 
-enum { MOST_INSTRUCTIONS = 512 };
-
-struct filter {
-    struct sock_filter instruction[MOST_INSTRUCTIONS];
-    unsigned short count;
-};
-
-static void add(struct filter *filter, struct sock_filter instruction)
-{
-    if (filter->count < MOST_INSTRUCTIONS) filter->instruction[filter->count++] = instruction;
-}
-
-static void load(struct filter *filter, size_t offset)
-{
-    add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
-}
-
-/* The lower half; no value that is looked at is larger. */
-static void load_argument(struct filter *filter, size_t index)
-{
-    size_t offset = offsetof(struct seccomp_data, args) + index * sizeof(__u64);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    offset += sizeof(__u32);
-#endif
-    load(filter, offset);
-}
-
-static void answer(struct filter *filter, unsigned action)
-{
-    add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
-}
-
-/* Answers where what is loaded has the value; otherwise goes on. */
-static void answer_if_equal(struct filter *filter, unsigned value, unsigned action)
-{
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-    answer(filter, action);
-}
-
-static void answer_if_clear(struct filter *filter, unsigned bits, unsigned action)
-{
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
-    answer(filter, action);
-}
-
-/* Of a call of that number an argument is looked at by what is added from here to end_of_call;
- * returns where. */
-static unsigned short begin_call(struct filter *filter, long number, size_t argument)
-{
-    const unsigned short jump = filter->count;
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 0));
-    load_argument(filter, argument);
-    return jump;
-}
-
-/* action: where nothing has answered. */
-static void end_of_call(struct filter *filter, unsigned short jump, unsigned action)
-{
-    answer(filter, action);
-    filter->instruction[jump].jf = (unsigned char)(filter->count - jump - 1);
-}
-
-static unsigned action_of(enum numalab_refusal refusal)
+static uint32_t action_of(enum numalab_refusal refusal)
 {
     switch (refusal) {
     case NUMALAB_REFUSED_WITH_SIGNAL:
     case NUMALAB_REFUSED_TO_WORKERS:
-        return SECCOMP_RET_TRAP;
+        return SCMP_ACT_TRAP;
     case NUMALAB_REFUSED_ENOSYS:
-        return SECCOMP_RET_ERRNO | ENOSYS;
+        return SCMP_ACT_ERRNO(ENOSYS);
     case NUMALAB_REFUSED_EPERM:
     default:
-        return SECCOMP_RET_ERRNO | EPERM;
+        return SCMP_ACT_ERRNO(EPERM);
     }
 }
 
-static void make_filter(struct filter *filter, bool is_rank)
+/* An argument with a value; of the kernel's 32-bit ones the upper half is anything. */
+static int refuse_value(scmp_filter_ctx filter, int error, long call, unsigned argument,
+                        unsigned value)
 {
-    static const unsigned families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-    unsigned short call;
+    return seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint32_t)error), (int)call, 1,
+                            SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value));
+}
 
-    load(filter, offsetof(struct seccomp_data, arch));
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
-    answer(filter, SECCOMP_RET_KILL_PROCESS);
-    load(filter, offsetof(struct seccomp_data, nr));
-#ifdef FOREIGN_NUMBERS
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_NUMBERS, 0, 1));
-    answer(filter, SECCOMP_RET_ERRNO | ENOSYS);
-#endif
-    for (size_t i = 0; i < numalab_refused_call_count; i++) {
-        const struct numalab_refused_call *call_refused = &numalab_refused_calls[i];
-        if (call_refused->refusal == NUMALAB_REFUSED_TO_WORKERS && is_rank) continue;
-        answer_if_equal(filter, (unsigned)call_refused->number, action_of(call_refused->refusal));
+static int refuse_listed(scmp_filter_ctx filter, bool is_rank)
+{
+    int error = 0;
+    for (size_t i = 0; !error && i < numalab_refused_call_count; i++) {
+        const struct numalab_refused_call *call = &numalab_refused_calls[i];
+        if (call->refusal == NUMALAB_REFUSED_TO_WORKERS && is_rank) continue;
+        error = seccomp_rule_add(filter, action_of(call->refusal), (int)call->number, 0);
     }
+    return error;
+}
 
-    call = begin_call(filter, SYS_clone, CLONE_FLAGS_ARGUMENT);
-    answer_if_clear(filter, CLONE_THREAD, SECCOMP_RET_TRAP);
-    end_of_call(filter, call, SECCOMP_RET_ALLOW);
+/* No network is there; of other families some know no namespaces (AF_VSOCK). Nobody puts anything
+ * in the upper half of theirs. */
+static int refuse_sockets(scmp_filter_ctx filter)
+{
+    static const bool is_allowed[AF_NETLINK + 1] = {
+        [AF_UNIX] = true, [AF_INET] = true, [AF_INET6] = true, [AF_NETLINK] = true};
+    const uint32_t refused = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+    int error =
+        seccomp_rule_add(filter, refused, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+    for (unsigned family = 0; !error && family <= AF_NETLINK; family++)
+        if (!is_allowed[family])
+            error = seccomp_rule_add(filter, refused, SCMP_SYS(socket), 1,
+                                     SCMP_A0(SCMP_CMP_EQ, family));
+    return error;
+}
 
-    /* No network is there; of other families some know no namespaces (AF_VSOCK). */
-    call = begin_call(filter, SYS_socket, 0);
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        answer_if_equal(filter, families[i], SECCOMP_RET_ALLOW);
-    end_of_call(filter, call, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-
+static int refuse_by_arguments(scmp_filter_ctx filter)
+{
+    /* A process; clone also makes threads. */
+    int error = seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
+                                 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+    if (!error) error = refuse_sockets(filter);
     /* A process that is not dumpable hides from the monitor; huge pages are the kit's choice. */
-    call = begin_call(filter, SYS_prctl, 0);
-    answer_if_equal(filter, PR_SET_DUMPABLE, SECCOMP_RET_ERRNO | EPERM);
-    answer_if_equal(filter, PR_SET_THP_DISABLE, SECCOMP_RET_ERRNO | EPERM);
-    end_of_call(filter, call, SECCOMP_RET_ALLOW);
-
-    call = begin_call(filter, SYS_ioctl, 1);
-    answer_if_equal(filter, TIOCSTI, SECCOMP_RET_ERRNO | EPERM);
-    answer_if_equal(filter, TIOCLINUX, SECCOMP_RET_ERRNO | EPERM);
-    end_of_call(filter, call, SECCOMP_RET_ALLOW);
-
-    answer(filter, SECCOMP_RET_ALLOW);
+    if (!error) error = refuse_value(filter, EPERM, SYS_prctl, 0, PR_SET_DUMPABLE);
+    if (!error) error = refuse_value(filter, EPERM, SYS_prctl, 0, PR_SET_THP_DISABLE);
+    if (!error) error = refuse_value(filter, EPERM, SYS_ioctl, 1, TIOCSTI);
+    if (!error) error = refuse_value(filter, EPERM, SYS_ioctl, 1, TIOCLINUX);
+    return error;
 }
 
-static int install_filter(bool is_rank)
+/* A filter that lets everything through but calls of other interfaces than this program's. */
+static scmp_filter_ctx open_filter(uint32_t action_of_others)
 {
-    struct filter filter = {.count = 0};
-    make_filter(&filter, is_rank);
-    if (filter.count >= MOST_INSTRUCTIONS) return -E2BIG;
-    const struct sock_fprog program = {filter.count, filter.instruction};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -errno;
-    /* Without the flag older kernels switch off speculation past stores, and times with it. */
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0)
-        return -errno;
-    return 0;
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (!filter) return NULL;
+    /* Without this older kernels switch off speculation past stores, and times with it. */
+    if (seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1) == 0 &&
+        seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1) == 0 &&
+        seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, action_of_others) == 0)
+        return filter;
+    seccomp_release(filter);
+    return NULL;
+}
+
+/* Two filters, of whose answers the harder one counts: calls in 32-bit mode end the process, those
+ * of the x32 interface, whose numbers name the same calls otherwise, are not there. */
+static int install_filters(bool is_rank)
+{
+    scmp_filter_ctx outer = open_filter(SCMP_ACT_KILL_PROCESS);
+    scmp_filter_ctx inner = open_filter(SCMP_ACT_ERRNO(ENOSYS));
+    int error = outer && inner ? 0 : -EINVAL;
+#ifdef __x86_64__
+    if (!error) error = seccomp_arch_add(outer, SCMP_ARCH_X32);
+#endif
+    if (!error) error = refuse_listed(inner, is_rank);
+    if (!error) error = refuse_by_arguments(inner);
+    if (!error) error = seccomp_load(outer);
+    if (!error) error = seccomp_load(inner);
+    if (outer) seccomp_release(outer);
+    if (inner) seccomp_release(inner);
+    return error;
 }
 
 static int limit(int resource, unsigned long value)
@@ -230,7 +186,7 @@ int main(int argc, char **argv)
     int error = limit_all(is_rank, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     if (error < 0) return complain("limit a program", error);
     if (!is_rank && (error = say_hello()) < 0) return complain("say hello", error);
-    if ((error = install_filter(is_rank)) < 0) return complain("filter system calls", error);
+    if ((error = install_filters(is_rank)) < 0) return complain("filter system calls", error);
     execl(argv[4], argv[4], (char *)NULL);
     complain("start the worker", -errno);
     return EXIT_NOT_FOUND;

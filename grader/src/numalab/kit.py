@@ -88,6 +88,11 @@ class Kit:
         return self.build / "common" / "confine"
 
     @property
+    def confine_missing(self) -> Path:
+        """Why this build has no `confine`, where it has none."""
+        return self.build / "common" / "confine.missing"
+
+    @property
     def describe_node(self) -> Path:
         return self.build / "common" / "describe_node"
 

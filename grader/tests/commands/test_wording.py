@@ -89,7 +89,10 @@ def test_the_table_of_a_lab_on_memory_fits_80_columns(labs: dict[str, Lab]) -> N
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
     """Every command that is not hidden."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command, name
         if not command.hidden:
             yield (*above, name)
         if isinstance(command, click.Group):

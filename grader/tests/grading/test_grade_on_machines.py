@@ -36,7 +36,7 @@ from numalab.machines.gallery import find_machine
 from numalab.reports.report import criterion_rows
 from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces
-from numalab.virtual.plan import Wish
+from numalab.virtual.plan import GuestOptions
 
 Json = dict[str, Any]
 
@@ -172,7 +172,7 @@ def test_without_qemu_the_rest_is_graded(
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("numalab.virtual.place.build_programs", lambda kit: None)
     machines = [find_machine(kit, "hydra")] if named else []
-    with VirtualPlaces(kit, Wish()) as places:
+    with VirtualPlaces(kit, GuestOptions()) as places:
         verdict, _ = grade_elsewhere(graded, machines, places)
     found = {(c.name, c.where): c for c in verdict.criteria}
     assert found["correct", "here"].status == "pass"
@@ -198,7 +198,7 @@ def test_a_guest_that_is_lost_is_booted_once_more(
     machine = find_machine(kit, "hydra")
     program = kit.worker(graded.lab.name, "c", "submission")
     guests = []
-    with VirtualPlaces(kit, Wish()) as places:
+    with VirtualPlaces(kit, GuestOptions()) as places:
         for _ in range(2):
             verdict, _ = grade_elsewhere(graded, [machine], places)
             there = [c for c in verdict.criteria if c.where == "hydra"]
@@ -219,7 +219,7 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
 
     monkeypatch.setattr("numalab.virtual.place.make_plan", interrupted)
     here = graded.verdict()
-    with VirtualPlaces(kit, Wish()) as places, pytest.raises(Interrupted) as stopped:
+    with VirtualPlaces(kit, GuestOptions()) as places, pytest.raises(Interrupted) as stopped:
         grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
     verdict, sessions = stopped.value.args
     assert sessions == []
@@ -339,7 +339,7 @@ def test_limits_on_a_machine_are_no_failure(
     kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
-    with VirtualPlaces(kit, Wish()) as places:
+    with VirtualPlaces(kit, GuestOptions()) as places:
         verdict, _ = grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.status for c in there} == {"error"}
@@ -348,7 +348,7 @@ def test_limits_on_a_machine_are_no_failure(
 
 def test_what_keeps_a_node_from_booting_is_told_once_and_again(kit: Kit) -> None:
     said: list[str] = []
-    with kit.lock(), VirtualPlaces(kit, Wish(guest_kernel=Path("/no/such"))) as places:
+    with kit.lock(), VirtualPlaces(kit, GuestOptions(guest_kernel=Path("/no/such"))) as places:
         for _ in range(2):
             with pytest.raises(UserError, match="/no/such"):
                 places.get(find_machine(kit, "hydra"), [], said.append)

@@ -29,8 +29,8 @@ from numalab.labs.launch import (
     BadPolicy,
     Command,
     OnePer,
-    Plan,
     Policy,
+    RankPlan,
     parse_policy,
     plan,
     summary,
@@ -54,7 +54,7 @@ map_by = "numa_node"
 needs_mpiexec = pytest.mark.skipif(shutil.which("mpiexec") is None, reason="no mpiexec")
 
 
-def on(kit: Kit, machine: str, policy: str) -> Plan:
+def on(kit: Kit, machine: str, policy: str) -> RankPlan:
     return plan(parse_policy(policy, "p.toml"), topology_of_machine(find_machine(kit, machine)))
 
 

@@ -20,10 +20,10 @@ from numalab.evidence.record import Json
 from numalab.grading import grade as grading
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, Verdict, verdict_on
-from numalab.kit import Kit
+from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
-from numalab.learning import api
-from numalab.learning.api import Graded, OpenLab, Run, load_run, open_lab
+from numalab.learning.api import OpenLab, open_lab
+from numalab.learning.run import Graded, Run, load_run
 from numalab.virtual import place
 
 WRONG = "int x;\n#include <nowhere.h>\n"
@@ -223,7 +223,7 @@ def test_what_was_seen_before_an_interruption_comes_with_it(
         pass  # it is free again
 
 
-@pytest.mark.parametrize("path", sorted(api.open_kit().root.glob("labs/*/recorded/*.json")))
+@pytest.mark.parametrize("path", sorted(find_kit("gnu").root.glob("labs/*/recorded/*.json")))
 def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
     run = load_run(path, "recorded", kit)
     assert run.where == path.stem

@@ -27,7 +27,7 @@ from numalab.commands.notebook import jupyter_command, jupyter_environment
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, load_labs
-from numalab.learning.api import Run, open_lab
+from numalab.learning.api import open_lab
 from numalab.learning.notebook import description, open_notebook
 from numalab.learning.notebook_files import complaints, kits_notebook, tidied, working_copy
 from numalab.learning.predictions import (
@@ -39,6 +39,7 @@ from numalab.learning.predictions import (
     read_published,
 )
 from numalab.learning.questions import Question, find_question, load_questions
+from numalab.learning.run import Run
 
 ROOT = find_kit("gnu").root
 LABS = sorted(load_labs(ROOT))

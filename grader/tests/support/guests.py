@@ -38,6 +38,8 @@ def text(node: Guest, *command: str, **environment: str) -> str:
     return done.out
 
 
-def start(kit: Kit, name: str, *shares: Share, wish: plan.Wish | None = None) -> Guest:
-    ready, store = plan.make_plan(kit, find_machine(kit, name), shares, wish or plan.Wish(), print)
+def start(kit: Kit, name: str, *shares: Share, options: plan.GuestOptions | None = None) -> Guest:
+    ready, store = plan.make_plan(
+        kit, find_machine(kit, name), shares, options or plan.GuestOptions(), print
+    )
     return guest.boot(ready, store, print)

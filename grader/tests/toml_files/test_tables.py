@@ -13,7 +13,7 @@ import pytest
 
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
-from numalab.toml_files.lines import Place, lines_of
+from numalab.toml_files.lines import KeyPath, lines_of
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 KEYS = ("name", "count", "share", "kind", "on", "words", "numbers", "when", "late", "labs", "thing")
@@ -68,7 +68,7 @@ n = 3
 deep = true
 '''.replace('{ key = "x",\n    },', '{ key = "x" },\n')
 
-LINES: dict[Place, int] = {
+LINES: dict[KeyPath, int] = {
     ("name",): 2, ("quoted key",): 3, ("literal key",): 4, ("dotted",): 5,
     ("dotted", "inner", "key"): 5, ("dotted", "other"): 6, ("text",): 7, ("literal",): 11,
     ("when",): 14, ("inline",): 15, ("inline", "b", "c"): 15, ("inline", "d", 1): 15,
@@ -83,9 +83,9 @@ LINES: dict[Place, int] = {
 }  # fmt: skip
 
 
-def places(value: Any, place: Place = ()) -> list[Place]:
+def places(value: Any, place: KeyPath = ()) -> list[KeyPath]:
     """Of all that tomllib found."""
-    below: list[Place] = []
+    below: list[KeyPath] = []
     if isinstance(value, dict):
         below = [p for key, inner in value.items() for p in places(inner, (*place, key))]
     elif isinstance(value, list):

@@ -79,7 +79,7 @@ def test_lscpu_shows_packages_and_siblings(node: Guest) -> None:
 
 def test_l3_caches_are_shared_as_described(kit: Kit) -> None:
     """Where a cache has two PUs or more after scaling down."""
-    with start(kit, "nebula", wish=plan.Wish(cores_per_node=4)) as node:
+    with start(kit, "nebula", options=plan.GuestOptions(cores_per_node=4)) as node:
         shown = text(
             node, "sh", "-c", "cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list"
         )
@@ -338,8 +338,8 @@ def test_the_clock_is_right(laptop: tuple[Guest, Path]) -> None:
 def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
     kit: Kit, tmp_path: Path
 ) -> None:
-    wish = plan.Wish(cores_per_node=1)
-    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
+    options = plan.GuestOptions(cores_per_node=1)
+    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], options, print)
     store = snapshots.Store(tmp_path)
     said: list[str] = []
     with guest.boot(ready, store, said.append) as node:

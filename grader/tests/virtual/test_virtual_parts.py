@@ -88,17 +88,17 @@ def test_archives_can_be_read_back() -> None:
 
 
 def test_apic_ids_have_fields_of_whole_bits() -> None:
-    shape = qemu.Shape(sockets=2, dies=1, cores=6, threads=2)
+    shape = qemu.ApicLayout(sockets=2, dies=1, cores=6, threads=2)
     assert shape.apic_id(qemu.Position(0, 0, 5, 1)) == 0b0_101_1
     assert shape.apic_id(qemu.Position(1, 0, 0, 0)) == 0b1_000_0
-    assert qemu.Shape(2, 3, 4, 1).apic_id(qemu.Position(1, 2, 3, 0)) == 0b1_10_11
+    assert qemu.ApicLayout(2, 3, 4, 1).apic_id(qemu.Position(1, 2, 3, 0)) == 0b1_10_11
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("cores", [1, 2, 3, 100])
 def test_every_pu_has_its_place(machine: Machine, cores: int) -> None:
     scaled = machine.scaled(cores)
-    shape, at = qemu.shape_of(scaled), qemu.positions(scaled)
+    shape, at = qemu.apic_layout(scaled), qemu.positions(scaled)
     assert sorted(at) == list(range(scaled.pus))
     assert shape.sockets * shape.dies * shape.cores * shape.threads == scaled.pus
     assert len(set(qemu.apic_ids(scaled))) == scaled.pus
@@ -258,26 +258,26 @@ def test_snapshots_appear_whole_and_the_oldest_go(tmp_path: Path) -> None:
      ("laptop", 2, 4), ("nhm", 2, 8), ("hydra", 16, 32), ("nebula", 16, 64)],
 )  # fmt: skip
 def test_scale_follows_the_host(name: str, cores: int, pus: int) -> None:
-    assert plan.scale(GALLERY[name], plan.Wish(), cores, "tcg").pus == pus
+    assert plan.scale(GALLERY[name], plan.GuestOptions(), cores, "tcg").pus == pus
 
 
 def test_scale_follows_the_wish() -> None:
     uv1000 = GALLERY["uv1000"]
-    assert plan.scale(uv1000, plan.Wish(full=True), 2, "tcg") is uv1000
-    assert plan.scale(uv1000, plan.Wish(cores_per_node=4), 2, "tcg").pus == 64
-    assert plan.scale(uv1000, plan.Wish(), 8, "kvm").pus == 128
+    assert plan.scale(uv1000, plan.GuestOptions(full=True), 2, "tcg") is uv1000
+    assert plan.scale(uv1000, plan.GuestOptions(cores_per_node=4), 2, "tcg").pus == 64
+    assert plan.scale(uv1000, plan.GuestOptions(), 8, "kvm").pus == 128
 
 
 def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
     hydra = GALLERY["hydra"]
-    assert plan.node_memory_mib(hydra, plan.Wish(), 20_000) == plan.NODE_MEMORY_MIB
-    assert plan.node_memory_mib(hydra, plan.Wish(), 900) == 192
+    assert plan.node_memory_mib(hydra, plan.GuestOptions(), 20_000) == plan.NODE_MEMORY_MIB
+    assert plan.node_memory_mib(hydra, plan.GuestOptions(), 900) == 192
     with pytest.raises(UserError, match=r"hydra with 2 NUMA nodes needs 620 MiB.*500 MiB"):
-        plan.node_memory_mib(hydra, plan.Wish(), 500)
+        plan.node_memory_mib(hydra, plan.GuestOptions(), 500)
     with pytest.raises(UserError, match="8492 MiB"):
-        plan.node_memory_mib(hydra, plan.Wish(node_memory_mib=4096), 8_000)
+        plan.node_memory_mib(hydra, plan.GuestOptions(node_memory_mib=4096), 8_000)
     with pytest.raises(UserError, match="--node-memory 8"):
-        plan.node_memory_mib(hydra, plan.Wish(node_memory_mib=8), 8_000)
+        plan.node_memory_mib(hydra, plan.GuestOptions(node_memory_mib=8), 8_000)
 
 
 def test_what_is_smaller_is_said() -> None:

@@ -35,8 +35,8 @@ def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding
     unable = prepare_virtual_nodes(kit, progress)
     if unable is not None:
         return virtual_nodes(unable, None)
-    found = host.examine(kit.probe_host, host.cache_folder())
-    return virtual_nodes(None, None if found.kvm else found.why)
+    abilities = host.examine(kit.probe_host, host.cache_folder())
+    return virtual_nodes(None, None if abilities.kvm else abilities.why)
 
 
 @click.command(short_help="What this node can show, and what disturbs timing here.")

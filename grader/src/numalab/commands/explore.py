@@ -94,20 +94,20 @@ def explore_command(
             progress("building")
             build_explorations(kit, [kit.exploration(chosen.lab).name])
             node = monitor.describe_node(kit)
-            found = explore.explore(kit, chosen, node, progress)
-        if not found.samples:
+            exploration = explore.explore(kit, chosen, node, progress)
+        if not exploration.samples:
             click.echo("numalab: interrupted before anything was measured", err=True)
             return EXIT_INTERRUPTED
         console = make_console()
         with stripped(console):
-            explore_report.show(found, console)
+            explore_report.show(exploration, console)
         if json_path is not None:
-            write_json(json_path, {"kit_version": numalab.__version__, **found.to_json()})
+            write_json(json_path, {"kit_version": numalab.__version__, **exploration.to_json()})
         if plot_path is None:
             plot_path = kit.build / "explore" / f"{chosen.lab}.png"
             plot_path.parent.mkdir(parents=True, exist_ok=True)
-        explore_plot.draw(found, plot_path, kit.build / "explore" / "matplotlib")
+        explore_plot.draw(exploration, plot_path, kit.build / "explore" / "matplotlib")
     click.echo(f"\nPlot: {shown_path(plot_path)}")
-    if found.interrupted:
+    if exploration.interrupted:
         click.echo("numalab: interrupted; what was measured so far is above", err=True)
-    return EXIT_INTERRUPTED if found.interrupted else EXIT_PASSED
+    return EXIT_INTERRUPTED if exploration.interrupted else EXIT_PASSED

@@ -119,15 +119,15 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     KitError where it is required and there is none."""
     if not is_wanted and not is_required:
         return None
-    found = find_sandbox(kit)
-    if not isinstance(found, Unable):
+    sandbox = find_sandbox(kit)
+    if not isinstance(sandbox, Unable):
         click.echo("numalab: sandbox: bubblewrap", err=True)
-        return found
-    told = f"sandbox: none, since {found.why}"
+        return sandbox
+    told = f"sandbox: none, since {sandbox.why}"
     if is_required:
-        raise KitError(f"{told}; nothing was graded. To have one, {found.remedy}.")
+        raise KitError(f"{told}; nothing was graded. To have one, {sandbox.remedy}.")
     click.echo(
-        wrapped(f"numalab: {told}. Kernels run as you. To have one, {found.remedy}."), err=True
+        wrapped(f"numalab: {told}. Kernels run as you. To have one, {sandbox.remedy}."), err=True
     )
     return None
 

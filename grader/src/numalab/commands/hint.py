@@ -40,19 +40,19 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     (lab,) = choose_labs(load_labs(kit.root), [name])
     progress = load_progress(kit.progress_file)
     arrays = progress.wrong_arrays.get(lab.name, {})
-    seen = seen_hints(kit.hints_file).get(lab.name, {})
+    levels_seen = seen_hints(kit.hints_file).get(lab.name, {})
     if topic is None:
         failed = progress.failed.get(lab.name, ())
-        found = (ladder_for(lab, one, arrays.get(one, ""), seen) for one in failed)
-        ladder = next(filter(None, found), None) or ladder_for(lab, None)
+        ladders = (ladder_for(lab, name, arrays.get(name, ""), levels_seen) for name in failed)
+        ladder = next(filter(None, ladders), None) or ladder_for(lab, None)
     else:
-        ladder = find_ladder(lab, topic, arrays, seen)
+        ladder = find_ladder(lab, topic, arrays, levels_seen)
     if ladder is None:
         raise UserError(f"lab {lab.name} has no hints")
     there_are = len(ladder.levels)
     if level is not None and level > there_are:
         raise UserError(f"lab {lab.name} has {there_are} hints, there is no number {level}")
-    shown = level or next_level(ladder, seen)
+    shown = level or next_level(ladder, levels_seen)
     remember(kit.hints_file, lab, ladder, shown)
     what = f"{lab.name}, {ladder.topic}" if ladder.topic else lab.name
     click.echo(f"Hint {shown} of {there_are} for {what}:\n")
@@ -62,6 +62,6 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
         click.echo(f"\n{there_are - shown} stronger left: {again} again.")
     else:
         click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
-    others = [one for one in topics_of(lab) if one != ladder.topic]
+    others = [topic for topic in topics_of(lab) if topic != ladder.topic]
     if others:
         click.echo(click.wrap_text(f"Hints on the rest: {', '.join(others)}.", 78))

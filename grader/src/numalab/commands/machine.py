@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from numalab.commands.completing import complete_machine
-from numalab.errors import UserError
+from numalab.commands.shared import progress_line, taking_one
+from numalab.errors import KitError, UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
 
@@ -190,16 +192,29 @@ def show(
       ./numalab machine show ./mine.toml --svg mine.svg
     """
     from numalab.machines.gallery import find_machine
-    from numalab.machines.picture import svg
     from numalab.terminal import make_console
 
-    one = find_machine(kit, name)
+    described = find_machine(kit, name)
     if cores is not None:
-        one = one.scaled(cores)
-    _show(one, make_console(), with_published)
+        described = described.scaled(cores)
+    _show(described, make_console(), with_published)
     if svg_path is not None:
-        _write(svg_path, svg(one), "--svg")
+        _write(svg_path, _svg(kit, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
+
+
+def _svg(kit: Kit, one: Machine) -> str:
+    """The machine's picture, as a file. Raises KitError."""
+    from numalab.machines.picture import description, heading
+    from numalab.palette import keep_matplotlib_in
+
+    try:
+        keep_matplotlib_in(kit.build / "matplotlib")
+        from numalab.reports.figures import topology_figure
+        from numalab.reports.inline_svg import svg_file
+    except (ImportError, OSError) as error:
+        raise KitError(f"the picture can't be drawn: {error}") from error
+    return svg_file(topology_figure(one), heading(one), description(one))
 
 
 def _write(path: Path, text: str, option: str) -> None:
@@ -217,6 +232,23 @@ def _write(path: Path, text: str, option: str) -> None:
 
 
 # ---- run -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """As the command's help says. cores, node_memory, guest_kernel, boot_limit: None where they
+    were left out."""
+
+    name: str
+    command: Sequence[str]
+    results: Path | None
+    more: Sequence[Path]
+    cores: int | None
+    full: bool
+    node_memory: int | None
+    guest_kernel: Path | None
+    no_snapshot: bool
+    boot_limit: float | None
 
 
 @machine.command(
@@ -267,19 +299,8 @@ def _write(path: Path, text: str, option: str) -> None:
     help="Give up if it is not up by then. Left out: 60, and 2 for each PU.",
 )
 @click.pass_obj
-def run(
-    kit: Kit,
-    name: str,
-    command: Sequence[str],
-    results: Path | None,
-    more: Sequence[Path],
-    cores: int | None,
-    full: bool,
-    node_memory: int | None,
-    guest_kernel: Path | None,
-    no_snapshot: bool,
-    boot_limit: float | None,
-) -> int:
+@taking_one(RunOptions)
+def run(kit: Kit, asked: RunOptions) -> int:
     """Boot the machine NAME as a virtual node, run COMMAND there, and end it.
 
     The command sees this host's programs and libraries and the current folder, all
@@ -296,29 +317,35 @@ def run(
       ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
       ./numalab machine run hydra -- bash
     """
-    from numalab.commands.shared import progress_line
     from numalab.machines.gallery import find_machine
     from numalab.virtual import guest, plan, session
 
-    if full and cores is not None:
+    if asked.full and asked.cores is not None:
         raise UserError("--full and --cores exclude each other")
-    one = find_machine(kit, name)
+    described = find_machine(kit, asked.name)
     folder = Path.cwd()
-    written = None if results is None else session.results_folder(results)
-    shares = session.shares_for(folder, written, more)
-    wish = plan.Wish(cores, full, node_memory, guest_kernel, boot_limit, not no_snapshot)
-    with progress_line(one.name) as progress:
+    written = None if asked.results is None else session.results_folder(asked.results)
+    shares = session.shares_for(folder, written, asked.more)
+    options = plan.GuestOptions(
+        asked.cores,
+        asked.full,
+        asked.node_memory,
+        asked.guest_kernel,
+        asked.boot_limit,
+        not asked.no_snapshot,
+    )
+    with progress_line(described.name) as progress:
         if not plan.programs_are_built(kit):
             progress("building the first process of virtual nodes")
             with kit.lock():
                 plan.build_programs(kit)
-        ready, store = plan.make_plan(kit, one, shares, wish, progress)
+        ready, store = plan.make_plan(kit, described, shares, options, progress)
         node = guest.boot(ready, store, progress)
     with node:
         if ready.machine.scaled_from is not None:
             note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
             click.echo(click.wrap_text(note, 78), err=True)
-        return session.run_command(node, command, folder, written)
+        return session.run_command(node, asked.command, folder, written)
 
 
 # ---- import ----------------------------------------------------------------------

@@ -44,7 +44,7 @@ def progress(kit: Kit, json_path: Path | None) -> None:
 
     shared.check_json_target(json_path)
     labs = list(load_labs(kit.root).values())
-    found, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
+    reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
     if is_damaged(kit.progress_file):
         told = (
             f"{kit.progress_file} can't be read, so what it held is not shown. The next grading "
@@ -53,7 +53,7 @@ def progress(kit: Kit, json_path: Path | None) -> None:
         click.echo(wrapped(f"numalab: {told}"), err=True)
     console = make_console()
     with stripped(console):
-        progress_report.show_progress(console, labs, found, hints)
+        progress_report.show_progress(console, labs, reached, hints)
     if json_path is not None:
-        data = progress_report.progress_json(labs, found, hints)
+        data = progress_report.progress_json(labs, reached, hints)
         write_json(json_path, {"kit_version": numalab.__version__, **data})

@@ -119,22 +119,22 @@ def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
         return []
     from numalab.machines.gallery import find_machine
 
-    found: dict[str, Machine] = {}
+    machines: dict[str, Machine] = {}
     for name in names:
         machine = find_machine(kit, name)
-        if found.setdefault(machine.name, machine).text != machine.text:
+        if machines.setdefault(machine.name, machine).text != machine.text:
             raise UserError(
                 f"--on {name}: there are two machines of the name {machine.name}; call your own "
                 "something else (its file too)"
             )
-    return list(found.values())
+    return list(machines.values())
 
 
 def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
     from numalab.virtual.place import VirtualPlaces
-    from numalab.virtual.plan import Wish
+    from numalab.virtual.plan import GuestOptions
 
-    return VirtualPlaces(kit, Wish(guest_kernel=guest_kernel))
+    return VirtualPlaces(kit, GuestOptions(guest_kernel=guest_kernel))
 
 
 def shown_path(path: Path) -> Path:

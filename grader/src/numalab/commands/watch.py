@@ -98,8 +98,8 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
 def _files(kit: Kit, lab: Lab, language: str | None) -> list[Path]:
     """What is handed in."""
     languages = [language] if language in LANGUAGES else lab.languages
-    names = [KERNEL_FILES[one] for one in languages] + [one.name for one in lab.files]
-    return [kit.lab_folder(lab.name) / one for one in names]
+    names = [KERNEL_FILES[name] for name in languages] + [file.name for file in lab.files]
+    return [kit.lab_folder(lab.name) / name for name in names]
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def memory_limit(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         )
     if limit is None:
         return Finding(topic, "good", "none", "no level limits memory")
-    files = [one.file for one in facts.groups.memory or () if one.value == limit]
+    files = [limited.file for limited in facts.groups.memory or () if limited.value == limit]
     small = limit < SMALL_MEMORY_BYTES
     return Finding(
         topic, "note" if small else "good", amount(limit),

@@ -149,8 +149,8 @@ def _read(
     trees = list(_trees(root, controller))
     if not any(level.is_dir() for tree in trees for level in tree.levels):
         return None
-    found = (read(root, tree.version, level) for tree in trees for level in tree.levels)
-    return tuple(one for one in found if one is not None)
+    values = (read(root, tree.version, level) for tree in trees for level in tree.levels)
+    return tuple(value for value in values if value is not None)
 
 
 def read_groups(root: Path = Path("/")) -> Groups:

@@ -22,14 +22,14 @@ _HOST_DECIDES = "it does not say; of a virtual machine the host decides that"
 
 
 def _governor(node: Json, labs: Sequence[Lab]) -> Finding:
-    topic, found = "frequency governor", node["governor"]
+    topic, governor = "frequency governor", node["governor"]
     concerns = by_time(labs)
-    if found is None:
+    if governor is None:
         return Finding(topic, "unknown", "unknown", _HOST_DECIDES, concerns=concerns)
-    if found == "performance":
-        return Finding(topic, "good", found, "the clock is steady", concerns=concerns)
+    if governor == "performance":
+        return Finding(topic, "good", governor, "the clock is steady", concerns=concerns)
     return Finding(
-        topic, "note", found, "the first runs may be slower than the later ones",
+        topic, "note", governor, "the first runs may be slower than the later ones",
         command="sudo cpupower frequency-set -g performance", concerns=concerns,
     )  # fmt: skip
 
@@ -67,13 +67,13 @@ def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> F
         told.insert(0, f"{sample.busy:.1f} of {count(sample.pus, 'PU')} busy now")
     if not is_busy:
         return Finding(topic, "good", ", ".join(told), "quiet", concerns=concerns)
-    seen = sample.processes if sample is not None else ()
-    who = f"; the busiest: {', '.join(map(_named, seen))}" if seen else ""
-    if sample is not None and sample.busy - sum(one.busy for one in seen) >= BUSY_PUS:
+    processes = sample.processes if sample is not None else ()
+    who = f"; the busiest: {', '.join(map(_named, processes))}" if processes else ""
+    if sample is not None and sample.busy - sum(process.busy for process in processes) >= BUSY_PUS:
         who += "; some that work are short-lived, or not visible from here"
-    ours = next((one for one in seen if one.is_ours), None)
+    ours = next((process for process in processes if process.is_ours), None)
     remedy = "end what nobody needs (top shows all), or wait"
-    if any(not one.is_ours for one in seen):
+    if any(not process.is_ours for process in processes):
         remedy += "; what is not yours, ask its owner about"
     if ours is not None:
         remedy += f"; of {ours.name}, once you know what it is:"
@@ -107,7 +107,7 @@ def _clock(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         )
     if source in _FAST_CLOCKS:
         return Finding(topic, "good", source, "the time is read in nanoseconds", concerns=concerns)
-    better = next((one for one in _FAST_CLOCKS if one in facts.clock_sources), None)
+    better = next((clock for clock in _FAST_CLOCKS if clock in facts.clock_sources), None)
     return Finding(
         topic, "note", source, "reading the time takes a system call or longer",
         "" if better else "no faster one is offered: see why in `sudo dmesg | grep -i tsc`",

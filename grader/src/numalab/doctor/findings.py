@@ -9,7 +9,7 @@ from typing import Any, Literal
 from numalab.evidence.record import Kind
 from numalab.labs.declaration import Criterion, Lab
 
-Level = Literal["good", "note", "bad", "unknown"]
+FindingLevel = Literal["good", "note", "bad", "unknown"]
 # Names of criteria by lab.
 Concerns = dict[str, tuple[str, ...]]
 
@@ -21,7 +21,7 @@ class Finding:
     tell."""
 
     topic: str
-    level: Level
+    level: FindingLevel
     found: str
     means: str
     remedy: str = ""

@@ -123,11 +123,11 @@ def sample_load(
         for pid, (name, ticks, owner) in later.items()
         if pid != os.getpid()
     ]
-    busiest = sorted(used, key=lambda one: -one.busy)[:SHOWN]
+    busiest = sorted(used, key=lambda process: -process.busy)[:SHOWN]
     return LoadSample(
         pus=end.pus,
         busy=max(0.0, (total - idle - stolen) / of_a_pu),
         stolen=stolen / total,
         stolen_since_start=end.stolen / end.total if end.total else 0.0,
-        processes=tuple(one for one in busiest if one.busy >= LEAST_BUSY),
+        processes=tuple(process for process in busiest if process.busy >= LEAST_BUSY),
     )

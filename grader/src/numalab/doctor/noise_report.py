@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalab.doctor.findings import Level
+from numalab.doctor.findings import FindingLevel
 from numalab.doctor.noise import Forecast, difference, effect_margins, margins, quantile
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
@@ -49,7 +49,7 @@ def differ_in_words(differences: Sequence[float]) -> str:
     return f"{middle}, and by more than {100 * quantile(differences, 0.95):.1f} % in 1 of 20"
 
 
-def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[Level, str]:
+def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel, str]:
     """How a grading of this criterion ends on this node, and after how long."""
     seconds = found.generations * timing.generation_s
     verdict = f"{seconds_in_words(seconds)} a verdict"
@@ -61,7 +61,7 @@ def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[Level, str]:
             f"{LEAST_HANDOUT_RATIO:g} times is needed"
         )
     if found.share_open >= SELDOM:
-        level: Level = "bad" if found.share_open > 0.5 else "note"
+        level: FindingLevel = "bad" if found.share_open > 0.5 else "note"
         return level, f"{verdict}; would stay open in {one_of(found.share_open)} gradings"
     return "good", verdict
 
@@ -104,14 +104,14 @@ def show_noise(console: Console, noise: Noise) -> None:
     for timing in noise.timings:
         for criterion in timing.criteria:
             name = f"{timing.lab.name.split('_')[0]} {criterion.name}"
-            found = timing.forecast(criterion)
+            forecast = timing.forecast(criterion)
             if timing.error is not None:
                 table.add_row("n/a", name, f"{timing.error}.")
-            elif found is None:
+            elif forecast is None:
                 made = count(len(timing.generations), "comparison")
                 table.add_row("?", name, f"too few to tell: {made}.")
             else:
-                level, words = forecast_in_words(timing, found)
+                level, words = forecast_in_words(timing, forecast)
                 mark, style = styles[level]
                 table.add_row(Text(mark, style=style), name, f"{words}.")
     console.print(Padding(table, (0, 0, 0, 2)))
@@ -120,22 +120,22 @@ def show_noise(console: Console, noise: Noise) -> None:
 
 
 def _criterion_json(timing: TimedHere, criterion: Criterion) -> dict[str, Any]:
-    found = timing.forecast(criterion)
+    forecast = timing.forecast(criterion)
     data: dict[str, Any] = {
         "lab": timing.lab.name,
         "criterion": criterion.name,
         "why_not": timing.error,
-        "margins": [margins(one, criterion.at_least) for one in timing.generations],
-        "effect_margins": [effect_margins(one) for one in timing.generations]
+        "margins": [margins(generation, criterion.at_least) for generation in timing.generations],
+        "effect_margins": [effect_margins(generation) for generation in timing.generations]
         if criterion.rule == "speedup"
         else None,
         "forecast": None,
     }
-    if found is not None:
-        level, words = forecast_in_words(timing, found)
-        data["forecast"] = asdict(found) | {
+    if forecast is not None:
+        level, words = forecast_in_words(timing, forecast)
+        data["forecast"] = asdict(forecast) | {
             "generation_s": timing.generation_s,
-            "verdict_s": found.generations * timing.generation_s,
+            "verdict_s": forecast.generations * timing.generation_s,
             "level": level,
             "means": words,
         }
@@ -160,11 +160,13 @@ def noise_json(noise: Noise) -> dict[str, Any]:
                 "generations": [
                     {
                         "seconds": seconds,
-                        "n": one.n,
-                        "elapsed_s": {role: list(times) for role, times in one.elapsed_s.items()},
-                        "difference": difference(one),
+                        "n": generation.n,
+                        "elapsed_s": {
+                            role: list(times) for role, times in generation.elapsed_s.items()
+                        },
+                        "difference": difference(generation),
                     }
-                    for one, seconds in zip(timing.generations, timing.seconds, strict=True)
+                    for generation, seconds in zip(timing.generations, timing.seconds, strict=True)
                 ],
             }
             for timing in noise.timings

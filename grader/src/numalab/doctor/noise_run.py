@@ -83,8 +83,8 @@ class TimedHere:
         )
         of_effect = criterion.rule == "speedup"
         return forecast(
-            [margins(one, criterion.at_least) for one in self.generations],
-            [effect_margins(one) for one in self.generations] if of_effect else None,
+            [margins(generation, criterion.at_least) for generation in self.generations],
+            [effect_margins(generation) for generation in self.generations] if of_effect else None,
             CAREFUL,
             most,
         )
@@ -109,7 +109,8 @@ class Noise:
     @property
     def differences(self) -> list[float]:
         """Of all pairs of processes of the same program."""
-        return [difference(one) for timing in self.timings for one in timing.generations]
+        generations = (generation for timing in self.timings for generation in timing.generations)
+        return [difference(generation) for generation in generations]
 
 
 def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: StepReport) -> Session:
@@ -122,14 +123,14 @@ def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: StepRepor
 
 def _why_not(session: Session, criterion: Criterion) -> str:
     """Why a criterion is not gradable here."""
-    found = judge.judge(session.lab, session.evidence).criteria
-    return next(one.why for one in found if one.name == criterion.name).rstrip(".")
+    criteria = judge.judge(session.lab, session.evidence).criteria
+    return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
 
 def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     """What of a lab can be timed on this node."""
     lab, evidence = session.lab, session.evidence
-    gates = {one.name: one for one in judge.judge(lab, evidence).criteria}
+    gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
     here: list[TimedHere] = []
     for timed in needs.timings(lab):
         criteria = needs.gradable_timing(lab, evidence, timed)
@@ -157,12 +158,12 @@ def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
     if evidence is None:
         timing.error = _why_not(timing.session, timing.criteria[0])
         return
-    one = evidence.of(GENERATION)[-1]
-    if not one.ok:
-        bad = next(role for role, part in one.roles.items() if not part.outcome.ok)
+    generation = evidence.of(GENERATION)[-1]
+    if not generation.ok:
+        bad = next(role for role, part in generation.roles.items() if not part.outcome.ok)
         timing.error = f"the kit's {bad} did not come to its end"
     else:
-        timing.generations.append(one)
+        timing.generations.append(generation)
         timing.seconds.append(time.monotonic() - start)
 
 

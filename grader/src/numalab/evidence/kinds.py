@@ -174,12 +174,12 @@ def _generation(data: Json) -> Generation:
 
 
 def _race(data: Json) -> Race:
-    found = data.get("race")
+    race = data.get("race")
     return Race(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
-        found=found is not None,
-        accesses=tuple(found["accesses"]) if found else (),
+        found=race is not None,
+        accesses=tuple(race["accesses"]) if race else (),
     )
 
 

@@ -29,17 +29,17 @@ class WorkShare:
 def work_share(run: Placement) -> WorkShare:
     """Of one look at a team; threads that never started count as idle."""
     threads = run.cpu_time
-    longest_s = sum(one.longest_s for one in threads)
+    longest_s = sum(thread.longest_s for thread in threads)
     idle = max(0, run.team - len(threads))
 
     def of_longest(spent_s: float) -> float:
         return spent_s / longest_s if longest_s > 0 else 0.0
 
     return WorkShare(
-        of_thread=tuple(of_longest(one.cpu_s) for one in threads) + (0.0,) * idle,
-        share=of_longest(sum(one.cpu_s for one in threads) / run.team),
-        most_share=of_longest(sum(one.busy_s for one in threads) / run.team),
-        busiest=max(range(len(threads)), key=[one.longest_s for one in threads].__getitem__),
+        of_thread=tuple(of_longest(thread.cpu_s) for thread in threads) + (0.0,) * idle,
+        share=of_longest(sum(thread.cpu_s for thread in threads) / run.team),
+        most_share=of_longest(sum(thread.busy_s for thread in threads) / run.team),
+        busiest=max(range(len(threads)), key=[thread.longest_s for thread in threads].__getitem__),
     )
 
 

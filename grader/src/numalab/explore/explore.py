@@ -121,12 +121,12 @@ def rounds_of_samples(
             left = f", about {left_s:.0f} s left"
         progress(f"measuring, round {number + 1} of {len(order)}{left}")
         for place_in_round, index in enumerate(this_round):
-            one = configurations[index]
+            configuration = configurations[index]
             began_s = time.monotonic() - started
-            output = run_program(program, one.arguments, surroundings | one.environment)
-            yield Sample(
-                index, number, place_in_round, round(began_s, 6), parse_record(output, one.key)
-            )
+            environment = surroundings | configuration.environment
+            output = run_program(program, configuration.arguments, environment)
+            record = parse_record(output, configuration.key)
+            yield Sample(index, number, place_in_round, round(began_s, 6), record)
 
 
 def explore(

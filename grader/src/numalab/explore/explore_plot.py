@@ -76,11 +76,11 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
             ratio: list[Interval] = []
             for place, threads in enumerate(counts):
                 key = {"threads": threads, "chunk": chunk}
-                one = found.times_s(schedule=schedule, **key)
-                if one:
+                times_s = found.times_s(schedule=schedule, **key)
+                if times_s:
                     xs.append(place + step)
-                    ms.append(median_interval([1e3 * s for s in one.values()]))
-                against = compare(one, found.times_s(schedule=what.schedules[0], **key))
+                    ms.append(median_interval([1e3 * s for s in times_s.values()]))
+                against = compare(times_s, found.times_s(schedule=what.schedules[0], **key))
                 if against and index:
                     ratio_xs.append(place + step)
                     ratio.append(against.ratio)

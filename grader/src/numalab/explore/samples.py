@@ -180,14 +180,14 @@ def read_found(data: Json) -> Found:
 
 def _explored(made: Sequence[Configuration], rounds: int) -> Schedules | TableSizes:
     """What was run, from the configurations that it became."""
-    first = made[0]
+    first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
-        sizes = sorted({int(one.key["table_bytes"]) for one in made})
+        sizes = sorted({int(key["table_bytes"]) for key in keys})
         growth = sizes[1] // sizes[0] if len(sizes) > 1 else 2
         return TableSizes(sizes[0], sizes[-1], growth, int(first.arguments[2]), rounds)
     return Schedules(
-        schedules=tuple(dict.fromkeys(str(one.key["schedule"]) for one in made)),
-        chunks=tuple(dict.fromkeys(int(one.key["chunk"]) for one in made)),
+        schedules=tuple(dict.fromkeys(str(key["schedule"]) for key in keys)),
+        chunks=tuple(dict.fromkeys(int(key["chunk"]) for key in keys)),
         environment={},
         n=int(first.arguments[0]),
         rounds=rounds,

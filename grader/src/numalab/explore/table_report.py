@@ -61,7 +61,7 @@ def sizes_found(found: Found, what: TableSizes) -> list[Size]:
     made = []
     for table_bytes in what.sizes:
         huge_records = found.records(table_bytes=table_bytes, pages="huge")
-        one = Size(
+        size = Size(
             table_bytes,
             _per_update_ns(found, table_bytes, "small"),
             _per_update_ns(found, table_bytes, "huge"),
@@ -71,8 +71,8 @@ def sizes_found(found: Found, what: TableSizes) -> list[Size]:
                 found.times_s(table_bytes=table_bytes, pages="huge"),
             ),
         )
-        if one.small or one.huge:
-            made.append(one)
+        if size.small or size.huge:
+            made.append(size)
     return made
 
 
@@ -129,7 +129,7 @@ def table_sentences(found: Found, what: TableSizes) -> list[str]:
     missing = mode_sentence(found.node["huge_page_mode"])
     if missing:
         return [*sentences, missing]
-    poor = [one for one in sizes if one.share is not None and one.share < ENOUGH_SHARE]
+    poor = [size for size in sizes if size.share is not None and size.share < ENOUGH_SHARE]
     if poor:
         sentences.append(
             f"Not all tables got huge pages ({', '.join(bytes_words(o.table_bytes) for o in poor)}"
@@ -145,9 +145,9 @@ def late_parting(sizes: Sequence[Size], reach: Reach) -> str | None:
     """Why the two may part far above what small pages reach, or not at all; None where they part
     near it, or where tables or rounds are too few to tell. reach: of small pages."""
     compared = [
-        one.table_bytes
-        for one in sizes
-        if one.ratio is not None and one.ratio.survives != "too_few_rounds"
+        size.table_bytes
+        for size in sizes
+        if size.ratio is not None and size.ratio.survives != "too_few_rounds"
     ]
     far_bytes = FAR * reach.reach_bytes
     if max(compared, default=0) <= far_bytes:
@@ -165,7 +165,7 @@ def late_parting(sizes: Sequence[Size], reach: Reach) -> str | None:
 
 
 def _parting_sentence(sizes: Sequence[Size], small: str, huge: str) -> str:
-    compared = [(one, one.ratio) for one in sizes if one.ratio is not None]
+    compared = [(size, size.ratio) for size in sizes if size.ratio is not None]
     if not compared:
         return "No size has been measured on both kinds of pages yet."
     if all(comparison.survives == "too_few_rounds" for _, comparison in compared):

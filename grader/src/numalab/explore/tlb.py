@@ -40,8 +40,8 @@ def tlb_reach(about: Json, page_bytes: int) -> Reach | None:
         if kind not in (_INTEL_DATA, _INTEL_UNIFIED, _INTEL_LOAD, _INTEL_STORE):
             continue
         if b >> _INTEL_PAGE_BITS[page_bytes] & 1:
-            found = (level, (b >> 16) * c)
-            best = found if best is None else max(best, found)
+            entry = (level, (b >> 16) * c)
+            best = entry if best is None else max(best, entry)
     if best is not None and best[1] > 0:
         return Reach(page_bytes, best[1])
     registers = about.get("cpuid_80000006", [])

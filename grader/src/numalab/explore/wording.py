@@ -53,18 +53,18 @@ def chunk_words(chunk: int) -> str:
 def interval_note(rounds: Sequence[int]) -> str:
     """How far the intervals in a table can be trusted. rounds: of each configuration."""
     fewest, most = min(rounds), max(rounds)
-    found = median_interval([0.0] * fewest).coverage
+    coverage = median_interval([0.0] * fewest).coverage
     spread = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     samples = count(fewest, "sample") if fewest == most else f"{spread} samples"
     if fewest == 1:
         return f"From {samples} each: where there is one, there is no interval."
     words = f"Median of {samples} each, in brackets"
-    if found < 0.95:
+    if coverage < 0.95:
         return (
             f"{words} the smallest and the largest: they hold the true median between them "
-            f"with {100 * found:.3g} %, no more (6 rounds reach 95 %)."
+            f"with {100 * coverage:.3g} %, no more (6 rounds reach 95 %)."
         )
-    return f"{words} a {100 * found:.3g} % interval for it (order statistics)."
+    return f"{words} a {100 * coverage:.3g} % interval for it (order statistics)."
 
 
 def disturbance(found: Found) -> list[str]:

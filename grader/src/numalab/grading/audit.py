@@ -44,10 +44,10 @@ def prove(
 ) -> tuple[Json, list[Proof]]:
     """Returns this node's description, and a proof for each lab, variant and language. Raises
     Interrupted, UserError and KitError."""
-    there = build_own_programs(kit, labs, is_chosen, listener)
+    built = build_own_programs(kit, labs, is_chosen, listener)
     node: Json = {}
     proofs = []
-    for lab in there:
+    for lab in built:
         for variant in ("handout", "solution"):
             for chosen in chosen_languages(lab, language):
                 request = Request(

@@ -20,135 +20,135 @@ from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
 
 
-def _content(wanted: HandedFile, text: str) -> dict[str, str]:
+def _content(file: HandedFile, text: str) -> dict[str, str]:
     """The variables of a placement file; none of the others, which are only looked at. Raises
     BadPlacement, BadPolicy and BadPrediction."""
-    if wanted.kind == "placement":
-        return placement.read_placement(text, wanted.variables)
-    if wanted.kind == "launch":
-        parse_policy(text, wanted.name)
+    if file.kind == "placement":
+        return placement.read_placement(text, file.variables)
+    if file.kind == "launch":
+        parse_policy(text, file.name)
     else:
         read_prediction(text)
     return {}
 
 
-def complaint_of(wanted: HandedFile, text: str) -> str | None:
+def complaint_of(file: HandedFile, text: str) -> str | None:
     """Why a file of this text can't be used."""
     try:
-        _content(wanted, text)
+        _content(file, text)
     except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
-        return _complaint(wanted, error)
+        return _complaint(file, error)
     return None
 
 
-def _complaint(wanted: HandedFile, error: Exception) -> str:
+def _complaint(file: HandedFile, error: Exception) -> str:
     complaint = f"{error}" + ("" if str(error).endswith("?") else ".")
-    if complaint.startswith(wanted.name):
+    if complaint.startswith(file.name):
         return complaint
-    separator = "," if wanted.kind == "placement" else ":"
-    return f"{wanted.name}{separator} {complaint}"
+    separator = "," if file.kind == "placement" else ":"
+    return f"{file.name}{separator} {complaint}"
 
 
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
-    for wanted in session.lab.files:
-        path = session.folder / wanted.name
+    for file in session.lab.files:
+        path = session.folder / file.name
         complaint, variables, text = None, {}, ""
         try:
             text = path.read_text("utf-8-sig")  # some editors put a mark before it
-            variables = _content(wanted, text)
+            variables = _content(file, text)
         except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
-            complaint = _complaint(wanted, error)
+            complaint = _complaint(file, error)
         except FileNotFoundError:
-            complaint = f"{wanted.name} was not handed in: there is no {path}."
+            complaint = f"{file.name} was not handed in: there is no {path}."
         except (OSError, UnicodeDecodeError):
-            complaint = f"{wanted.name} can't be read as text."
+            complaint = f"{file.name} can't be read as text."
         session.data["handed_in"].append(
             {
-                "file": wanted.name,
+                "file": file.name,
                 "complaint": complaint,
                 "variables": variables,
-                "text": "" if wanted.kind == "placement" else text,
+                "text": "" if file.kind == "placement" else text,
             }
         )
 
 
-def _solution_variables(session: Session, wanted: HandedFile) -> dict[str, str]:
+def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
     """Of the kit's own file. Raises KitError."""
-    path = session.kit.solution_folder(session.lab.name) / wanted.name
+    path = session.kit.solution_folder(session.lab.name) / file.name
     try:
-        return placement.read_placement(path.read_text("utf-8"), wanted.variables)
+        return placement.read_placement(path.read_text("utf-8"), file.variables)
     except (OSError, placement.BadPlacement) as error:
         raise KitError(f"the kit's own {path} can't be used: {error}") from error
 
 
-def _runtimes_of(session: Session, wanted: HandedFile) -> dict[str, Path]:
+def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
     """The solution's program on each runtime that there is."""
     default = session.program(SOLUTION)
     own: str = session.data["build"].get("openmp_runtime", "libomp")
-    found = {own: default}
+    programs = {own: default}
     if own != "libgomp" and session.data["build"].get("c_compiler", "").startswith("GNU"):
-        found["libgomp"] = session.program(SOLUTION, "-libgomp")
-    return {runtime: found[runtime] for runtime in wanted.runtimes if runtime in found}
+        programs["libgomp"] = session.program(SOLUTION, "-libgomp")
+    return {runtime: programs[runtime] for runtime in file.runtimes if runtime in programs}
 
 
-def _bind(session: Session, role: str, wanted: HandedFile, variables: dict[str, str]) -> None:
-    threads = thread_goals.team_of(wanted.goal, session.node)
-    part = session.lab.part_of(wanted)
+def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, str]) -> None:
+    threads = thread_goals.team_of(file.goal, session.node)
+    part = session.lab.part_of(file)
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = monitor.common_options(part, threads, "quick", limit_s)
     environment = monitor.worker_environment(
         session.lab, threads, passive=True, placement=variables
     )
-    for runtime, program in _runtimes_of(session, wanted).items():
+    for runtime, program in _runtimes_of(session, file).items():
         whole = [*monitor.worker_option(role, program), *options]
-        session.run(BINDING, whole, environment, file=wanted.name, runtime=runtime)
+        session.run(BINDING, whole, environment, file=file.name, runtime=runtime)
 
 
 def gather_placements(session: Session) -> None:
     """Where the kit's program puts its threads and ranks under each file."""
-    wanted = [one for one in session.lab.files if one.kind != "prediction"]
-    if not wanted:
+    files = [file for file in session.lab.files if file.kind != "prediction"]
+    if not files:
         return
-    programs = {p.name for one in wanted for p in _runtimes_of(session, one).values()}
+    programs = {program.name for file in files for program in _runtimes_of(session, file).values()}
     with session.spending("build"):
         build_kit(session.kit, sorted(programs | {session.program(SOLUTION).name}))
-    files = {one["file"]: one for one in session.data["handed_in"]}
+    complaints = {text["file"]: text["complaint"] for text in session.data["handed_in"]}
     with session.spending("evidence"):
         what = "ranks" if session.lab.mpi else "threads"
         session.progress(f"looking where {what} go{session.there}")
-        for one in wanted:
-            if files[one.name]["complaint"] is None:
-                _place(session, SUBMISSION, one)
+        for file in files:
+            if complaints[file.name] is None:
+                _place(session, SUBMISSION, file)
         missed = needs.files_to_compare(session.lab, session.evidence)
-        for one in wanted:
-            if one.name in missed:
-                _place(session, SOLUTION, one)
+        for file in files:
+            if file.name in missed:
+                _place(session, SOLUTION, file)
 
 
-def _place(session: Session, role: str, wanted: HandedFile) -> None:
+def _place(session: Session, role: str, file: HandedFile) -> None:
     """Under the student's file, or the solution's. On a virtual node once for both languages,
     since only the kit's program is run."""
-    given = [one for one in session.data["handed_in"] if one["file"] == wanted.name]
+    given = [handed for handed in session.data["handed_in"] if handed["file"] == file.name]
     whose = json.dumps(given) if role == SUBMISSION else ""
-    name = f"{session.lab.name} {role} {wanted.name} {whose}"
+    name = f"{session.lab.name} {role} {file.name} {whose}"
     if name in session.controls:
         session.data["runs"] += session.controls[name]
         return
     before = len(session.data["runs"])
-    _look_where_it_goes(session, role, wanted)
+    _look_where_it_goes(session, role, file)
     if session.machine is not None:
         session.controls[name] = session.data["runs"][before:]
 
 
-def _look_where_it_goes(session: Session, role: str, wanted: HandedFile) -> None:
-    if wanted.kind == "launch":
-        mpi_runs.launch_ranks(session, role, wanted)
+def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
+    if file.kind == "launch":
+        mpi_runs.launch_ranks(session, role, file)
     elif role == SOLUTION:
-        _bind(session, role, wanted, _solution_variables(session, wanted))
+        _bind(session, role, file, _solution_variables(session, file))
     else:
-        files = {one["file"]: one["variables"] for one in session.data["handed_in"]}
-        _bind(session, role, wanted, files[wanted.name])
+        files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
+        _bind(session, role, file, files[file.name])
 
 
 def timed_environments(session: Session) -> dict[str, dict[str, str]]:
@@ -157,7 +157,7 @@ def timed_environments(session: Session) -> dict[str, dict[str, str]]:
     timed = session.lab.timed_placements
     if timed is None:
         return {}
-    files = {one["file"]: one["variables"] for one in session.data["handed_in"]}
+    files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
     fast = _solution_variables(session, timed.fast)
     return {
         HANDOUT: _solution_variables(session, timed.slow),

@@ -13,12 +13,12 @@ def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str
     """The kernel and the files beside it, as far as they are still the handout's, byte for
     byte."""
     pristine = kit.pristine_folder(lab.name)
-    found = []
-    for file in (KERNEL_FILES[language], *(wanted.name for wanted in lab.files)):
+    unchanged = []
+    for file in (KERNEL_FILES[language], *(file.name for file in lab.files)):
         with contextlib.suppress(OSError):
             if (folder / file).read_bytes() == (pristine / file).read_bytes():
-                found.append(file)
-    return found
+                unchanged.append(file)
+    return unchanged
 
 
 def is_pristine(
@@ -27,7 +27,7 @@ def is_pristine(
     """Whether the kernel is still the handout; with_placements: and the placement files, which
     both languages share."""
     unchanged = unchanged_files(kit, lab, language, folder)
-    files = [wanted.name for wanted in lab.files] if with_placements else []
+    files = [file.name for file in lab.files] if with_placements else []
     return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 

@@ -13,7 +13,7 @@ from numalab.harness import monitor
 from numalab.judging import needs
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
-from numalab.labs.launch import BadPolicy, Plan
+from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.machines.topology import topology_of_node, without_own
 
 # Of one job; the monitor has room for no more ranks.
@@ -21,28 +21,28 @@ MOST_RANKS = 256
 MOST_THREADS = 16_384
 
 
-def plan_on(node: Json, text: str, name: str) -> Plan:
+def plan_on(node: Json, text: str, name: str) -> RankPlan:
     """What a launch file means on a node. Raises BadPolicy, with the file's name."""
     policy = launch.parse_policy(text, name)
     try:
-        found = launch.plan(policy, topology_of_node(node))
+        plan = launch.plan(policy, topology_of_node(node))
     except BadPolicy as error:
         raise BadPolicy(f"{name}: {error}") from error
-    ranks = len(found.ranks)
-    if ranks > MOST_RANKS or ranks * found.threads > MOST_THREADS:
+    ranks = len(plan.ranks)
+    if ranks > MOST_RANKS or ranks * plan.threads > MOST_THREADS:
         raise BadPolicy(
-            f"{name}: that is a job of {ranks:,} ranks with {found.threads:,} threads each on this "
+            f"{name}: that is a job of {ranks:,} ranks with {plan.threads:,} threads each on this "
             f"node; the kit starts at most {MOST_RANKS} ranks, and {MOST_THREADS:,} threads in all"
         )
-    return found
+    return plan
 
 
-def _read(session: Session, role: str, wanted: HandedFile) -> str:
+def _read(session: Session, role: str, file: HandedFile) -> str:
     """The text of the student's file, or of the solution's. Raises KitError."""
     if role == SUBMISSION:
-        found = (one for one in session.data["handed_in"] if one["file"] == wanted.name)
-        return str(next(found)["text"])
-    path = session.kit.solution_folder(session.lab.name) / wanted.name
+        texts = (handed for handed in session.data["handed_in"] if handed["file"] == file.name)
+        return str(next(texts)["text"])
+    path = session.kit.solution_folder(session.lab.name) / file.name
     try:
         return path.read_text("utf-8")
     except OSError as error:
@@ -61,7 +61,7 @@ def _refuse(session: Session, role: str, part: str | None, name: str, why: str) 
 
 
 def _run(
-    session: Session, kind: Kind[Any], role: str, part: str | None, plan: Plan, **facts: Any
+    session: Session, kind: Kind[Any], role: str, part: str | None, plan: RankPlan, **facts: Any
 ) -> None:
     """The kit's program, launched so."""
     limit_s = session.effort.phase_limit_s * session.place.slowness
@@ -76,47 +76,47 @@ def _run(
     session.run(kind, options, environment, **facts)
 
 
-def launch_ranks(session: Session, role: str, wanted: HandedFile) -> None:
+def launch_ranks(session: Session, role: str, file: HandedFile) -> None:
     """Where the ranks go under a file."""
-    part = session.lab.part_of(wanted)
+    part = session.lab.part_of(file)
     try:
-        plan = plan_on(session.node, _read(session, role, wanted), wanted.name)
+        plan = plan_on(session.node, _read(session, role, file), file.name)
     except BadPolicy as error:
-        _refuse(session, role, part, wanted.name, str(error))
+        _refuse(session, role, part, file.name, str(error))
         return
-    _run(session, RANKS, role, part, plan, file=wanted.name, refused=None)
+    _run(session, RANKS, role, part, plan, file=file.name, refused=None)
 
 
-def _can_be_timed(plan: Plan) -> bool:
+def _can_be_timed(plan: RankPlan) -> bool:
     """Two ranks that are bound, with a core for each."""
     cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
     return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
 
 
-def _ping_pongs(session: Session, part: str | None) -> dict[str | None, Plan]:
+def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan]:
     """Where two ranks are timed: by the student's launch files, or where one is of no use
     by the kit's launch."""
     assert session.lab.launch is not None
-    complaints = {one["file"]: one["complaint"] for one in session.data["handed_in"]}
-    found: dict[str | None, Plan] = {}
-    for wanted in session.lab.files:
-        if wanted.kind != "launch" or session.lab.part_of(wanted) != part:
+    complaints = {handed["file"]: handed["complaint"] for handed in session.data["handed_in"]}
+    plans: dict[str | None, RankPlan] = {}
+    for file in session.lab.files:
+        if file.kind != "launch" or session.lab.part_of(file) != part:
             continue
         name, plan = None, None
-        if complaints[wanted.name] is None:
+        if complaints[file.name] is None:
             try:
-                plan = plan_on(session.node, _read(session, SUBMISSION, wanted), wanted.name)
-                name = wanted.name
+                plan = plan_on(session.node, _read(session, SUBMISSION, file), file.name)
+                name = file.name
             except BadPolicy:
                 pass  # told where ranks go
         if plan is None or not _can_be_timed(plan):
             name = None
             plan = kits_plan(session)
-        found.setdefault(name, plan)
-    return found or {None: kits_plan(session)}
+        plans.setdefault(name, plan)
+    return plans or {None: kits_plan(session)}
 
 
-def kits_plan(session: Session) -> Plan:
+def kits_plan(session: Session) -> RankPlan:
     """The launch of the lab's own. Raises BadPolicy."""
     assert session.lab.launch is not None
     return launch.plan(session.lab.launch, topology_of_node(session.node))
@@ -133,12 +133,12 @@ def time_messages(session: Session) -> None:
                 _run(session, LATENCY, SUBMISSION, part, plan, file=name)
 
 
-def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, Plan] | None:
+def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, RankPlan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""
     assert timed.slow is not None
-    wanted = session.lab.launch_of(timed.part)
+    file = session.lab.launch_of(timed.part)
     path = session.kit.lab_folder(session.lab.name) / timed.slow
     try:
         slow = path.read_text("utf-8")
@@ -146,8 +146,8 @@ def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, Plan] | No
         raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
     files = {
         HANDOUT: (timed.slow, slow),
-        SOLUTION: (wanted.name, _read(session, SOLUTION, wanted)),
-        SUBMISSION: (wanted.name, _read(session, SUBMISSION, wanted)),
+        SOLUTION: (file.name, _read(session, SOLUTION, file)),
+        SUBMISSION: (file.name, _read(session, SUBMISSION, file)),
     }
     plans = {}
     for role, (name, text) in files.items():

@@ -117,9 +117,9 @@ def build_own_programs(
             progress("building the kit, for the first time")
             configure(kit)
             build_kit(kit, ["describe_node"])
-    there = labs_with_mpi(kit, labs, is_chosen, listener.on_note)
-    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in there)])
-    return there
+    built = labs_with_mpi(kit, labs, is_chosen, listener.on_note)
+    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in built)])
+    return built
 
 
 def labs_with_mpi(
@@ -127,14 +127,14 @@ def labs_with_mpi(
 ) -> list[Lab]:
     """The labs, without those on MPI where the kit was configured without. Raises UserError
     if is_chosen and one of them is left out."""
-    there = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
-    missing = [lab.name for lab in labs if lab not in there]
+    able = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
+    missing = [lab.name for lab in labs if lab not in able]
     if missing:
         told = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."
         if is_chosen:
             raise UserError(told)
         note(f"numalab: {told}")
-    return there
+    return able
 
 
 def chosen_languages(lab: Lab, choice: str) -> list[str]:
@@ -201,11 +201,11 @@ def grade_kernel(
     if machines is None:
         return Sessions(session, [], verdict, False)
     try:
-        verdict, there = grade_elsewhere(session, machines, places)
+        verdict, sessions = grade_elsewhere(session, machines, places)
     except Interrupted as error:
-        verdict, there = error.args
-        return Sessions(session, there, verdict, True)
-    return Sessions(session, there, verdict, False)
+        verdict, sessions = error.args
+        return Sessions(session, sessions, verdict, True)
+    return Sessions(session, sessions, verdict, False)
 
 
 def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:

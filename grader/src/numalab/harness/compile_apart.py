@@ -106,7 +106,7 @@ def _limit() -> None:
         resource.setrlimit(what, (value, value))
 
 
-def take(private: Path, wanted: Path) -> None:
+def take(private: Path, destination: Path) -> None:
     """Moves what was written to its place, if it is a plain file."""
     try:
         file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -116,12 +116,12 @@ def take(private: Path, wanted: Path) -> None:
         mode = os.fstat(source.fileno()).st_mode
         if not stat.S_ISREG(mode):
             return
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        partial = wanted.with_name(f".partial-{wanted.name}")
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        partial = destination.with_name(f".partial-{destination.name}")
         with partial.open("wb") as target:
             shutil.copyfileobj(source, target)
         partial.chmod(stat.S_IMODE(mode))
-        partial.replace(wanted)
+        partial.replace(destination)
 
 
 def _say(path: Path, stream: int) -> None:

@@ -147,12 +147,12 @@ def interface_complaint(
 ) -> str | None:
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
-    wanted = prototypes(contract.read_text(encoding="utf-8"))
-    found = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox))
+    contracted = prototypes(contract.read_text(encoding="utf-8"))
+    given = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox))
     for function in lab.functions:
-        if function not in wanted or function not in found:
+        if function not in contracted or function not in given:
             continue  # a missing name is the linker's to tell
-        ours, theirs = wanted[function], found[function]
+        ours, theirs = contracted[function], given[function]
         if len(ours) != len(theirs):
             return (
                 f"{function} takes {len(theirs)} arguments, the contract ({lab.contract}) has "

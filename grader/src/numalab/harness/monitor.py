@@ -19,7 +19,7 @@ from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.labs.launch import Plan, binding_words
+from numalab.labs.launch import RankPlan, binding_words
 
 # What would let the caller's surroundings into a measurement. Slurm's variables stay: MPICH's
 # launcher needs some of them in a job, and is told itself where ranks go.
@@ -243,7 +243,7 @@ def set_options(role: str, variables: Mapping[str, str]) -> list[str]:
     return [word for key, value in variables.items() for word in ("--set", f"{role}:{key}={value}")]
 
 
-def launch_options(role: str, plan: Plan) -> list[str]:
+def launch_options(role: str, plan: RankPlan) -> list[str]:
     """How many ranks a role's job has, and where mpiexec puts them."""
     words = (word for group in binding_words(plan) for word in group)
     return [

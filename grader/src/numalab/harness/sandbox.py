@@ -1,5 +1,5 @@
 """The sandbox that strangers' code runs in: bubblewrap, what is seen inside, and whether it
-works here. The monitor starts workers in it (common/monitor/sandbox.c), and compilers run in one
+works here. The monitor starts workers in it (common/monitor/processes/sandbox.c), and compilers run in one
 too (compile_apart.py)."""
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from numalab.files import read_text
 from numalab.kit import Kit
 
 Level = Literal["bubblewrap", "none"]
@@ -150,6 +151,9 @@ def find_sandbox(kit: Kit) -> Sandbox | Unable:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return Unable("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
+    missing = read_text(kit.confine_missing)
+    if missing is not None:
+        return Unable(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
     roots = other_roots(programs, dict(os.environ), kit.root.resolve())
     found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))

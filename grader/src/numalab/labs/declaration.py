@@ -148,15 +148,15 @@ class Lab:
     def launch_of(self, part: str | None) -> HandedFile:
         """The launch that is handed in for a part, and that the kit's slow ones are compared
         with. Raises KitError where there is not one."""
-        found = {
+        files = {
             c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
         }
-        if len(found) != 1:
+        if len(files) != 1:
             raise KitError(
                 f"{self.name}: a criterion with a slow launch needs one launch file that is "
-                f"handed in for {part}, and there are {len(found)}"
+                f"handed in for {part}, and there are {len(files)}"
             )
-        return found.pop()
+        return files.pop()
 
     @property
     def max_points(self) -> int:

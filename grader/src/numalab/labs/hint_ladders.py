@@ -63,11 +63,11 @@ def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
     ladders: dict[str, Ladder] = {}
     for part in parts:
         heading, _, hints = part.partition("\n")
-        found = _HEADING.match(heading)
-        if found is None:
+        match = _HEADING.match(heading)
+        if match is None:
             raise BadHints(f"`{heading}` is not of the form `# TOPIC: CRITERION, CRITERION`")
-        topic = found["topic"]
-        ladder = _ladder(topic, re.split(r" *, *", found["helped"] or topic), hints)
+        topic = match["topic"]
+        ladder = _ladder(topic, re.split(r" *, *", match["helped"] or topic), hints)
         unknown = [name for name in ladder.criteria if name not in criteria]
         if unknown:
             raise BadHints(f"{topic} is for {unknown[0]}, and the lab has no such criterion")
@@ -75,7 +75,10 @@ def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
             raise BadHints(f"there are two ladders for {topic}")
         ladders[topic] = ladder
     helped_with = {
-        name for one in ladders.values() for name in one.criteria if one.helps_with_all_of(name)
+        name
+        for ladder in ladders.values()
+        for name in ladder.criteria
+        if ladder.helps_with_all_of(name)
     }
     left = [name for name in criteria if name not in helped_with]
     if left:

@@ -56,12 +56,12 @@ def ladders_for(lab: Lab, criterion: str | None, array: str = "") -> list[Ladder
     wrong results begin, empty: not known; one that is on this array goes before all others."""
     if criterion is None:
         return list(lab.hints)
-    helping = [one for one in lab.hints if criterion in one.criteria]
-    on_array = [one for one in helping if (criterion, array) in one.only]
-    on_all = [one for one in helping if one.helps_with_all_of(criterion)]
+    helping = [ladder for ladder in lab.hints if criterion in ladder.criteria]
+    on_array = [ladder for ladder in helping if (criterion, array) in ladder.only]
+    on_all = [ladder for ladder in helping if ladder.helps_with_all_of(criterion)]
     if array:
         return on_array or on_all
-    return [*on_all, *(one for one in helping if one not in on_all)]
+    return [*on_all, *(ladder for ladder in helping if ladder not in on_all)]
 
 
 def ladder_for(
@@ -69,8 +69,9 @@ def ladder_for(
 ) -> Ladder | None:
     """Of those the first that has more to say; where none has, the first. None: there is
     none."""
-    found = ladders_for(lab, criterion, array)
-    return next((one for one in found if _has_more(one, seen)), next(iter(found), None))
+    ladders = ladders_for(lab, criterion, array)
+    unread = (ladder for ladder in ladders if _has_more(ladder, seen))
+    return next(unread, next(iter(ladders), None))
 
 
 def topics_of(lab: Lab) -> tuple[str, ...]:
@@ -83,11 +84,11 @@ def find_ladder(
 ) -> Ladder:
     """By the topic's name, a file's or a criterion's. arrays: in which wrong results begin, by
     criterion. Raises UserError."""
-    wanted = topic.rstrip("/").rsplit("/", 1)[-1]
-    stem = wanted.split(".")[0]
+    name = topic.rstrip("/").rsplit("/", 1)[-1]
+    stem = name.split(".")[0]
     topics = topics_of(lab)
     for ladder in lab.hints:
-        if ladder.topic in (wanted, stem):
+        if ladder.topic in (name, stem):
             return ladder
     helped = ladder_for(lab, stem, arrays.get(stem, ""), seen)
     if helped is not None:
@@ -118,5 +119,5 @@ def hint_command(
 def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, array: str = "") -> bool:
     """Whether all hints that help with a criterion were seen, so that another call shows the
     strongest again."""
-    found = ladders_for(lab, criterion, array)
-    return bool(found) and not any(_has_more(one, seen) for one in found)
+    ladders = ladders_for(lab, criterion, array)
+    return bool(ladders) and not any(_has_more(ladder, seen) for ladder in ladders)

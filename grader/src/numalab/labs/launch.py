@@ -172,8 +172,8 @@ def _unit(table: Table, key: str, units: Sequence[str], name: str = "") -> str:
 def _refusal(value: str, key: str, units: Sequence[str]) -> str:
     names = ", ".join(units)
     plain = re.sub(r"[\s-]+", "_", value.strip().lower())
-    one = plain if plain in _SYNONYMS or plain in units else plain.removesuffix("s")
-    meant = _SYNONYMS.get(one, one)
+    word = plain if plain in _SYNONYMS or plain in units else plain.removesuffix("s")
+    meant = _SYNONYMS.get(word, word)
     if meant == "node":
         return f"a NUMA node is numa_node here, and the whole node machine. It can be: {names}"
     if meant == "machine" and key == "bind_to":
@@ -190,7 +190,7 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RankPlan:
     """A policy on one node. ranks: the PUs that each rank may use, in the topology's order.
     threads: of each rank. places: OMP_PLACES of each
     rank, or None where its threads are not pinned, since they would meet those of another
@@ -216,7 +216,7 @@ class Plan:
         return count | {"OMP_PLACES": self.places, "OMP_PROC_BIND": "spread"}
 
 
-def plan(policy: Policy, topology: Topology) -> Plan:
+def plan(policy: Policy, topology: Topology) -> RankPlan:
     """Lays a policy over a node. Raises BadPolicy where it can't be meant there."""
     count = policy.ranks
     if isinstance(count, OnePer):
@@ -244,7 +244,7 @@ def plan(policy: Policy, topology: Topology) -> Plan:
             f"{_many(count, 'rank')} of {_many(threads, 'thread')} take turns on "
             f"{_many(len(topology.pus), 'PU')}; waiting ranks will slow the others down."
         )
-    return Plan(policy, topology, ranks, threads, places, tuple(notes))
+    return RankPlan(policy, topology, ranks, threads, places, tuple(notes))
 
 
 def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
@@ -278,8 +278,8 @@ def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
     """Of each rank; ranks that share a unit share its cores or PUs equally."""
-    wanted = policy.threads
-    if isinstance(wanted, OpenMPsDefault):
+    asked = policy.threads
+    if isinstance(asked, OpenMPsDefault):
         sizes = {len(pus) for pus in ranks}
         if len(sizes) > 1:
             raise BadPolicy(
@@ -288,34 +288,34 @@ def _threads(
             )
         return sizes.pop()
     what = f"a {_WORDS[policy.bind_to][0]}" if policy.bind_to != "none" else "the machine"
-    if isinstance(wanted, int):
+    if isinstance(asked, int):
         for pus, count in sharing.items():
-            if policy.bind_to != "none" and count * wanted > len(pus):
+            if policy.bind_to != "none" and count * asked > len(pus):
                 raise BadPolicy(
-                    f"{_many(count, 'rank')} of {_many(wanted, 'thread')} can't be bound to {what} "
+                    f"{_many(count, 'rank')} of {_many(asked, 'thread')} can't be bound to {what} "
                     f"of {_many(len(pus), 'PU')}. Take fewer threads or fewer ranks, or bind them "
                     'to a larger unit; with bind_to = "none" they take turns'
                 )
-        return wanted
-    one, several = _WORDS[wanted.unit]
-    found: dict[int, int] = {}  # threads of a rank: for how many ranks
+        return asked
+    singular, plural = _WORDS[asked.unit]
+    ranks_with: dict[int, int] = {}  # threads of a rank: for how many ranks
     for pus, count in sharing.items():
-        size = _cores(pus, topology) if wanted.unit == "core" else len(pus)
+        size = _cores(pus, topology) if asked.unit == "core" else len(pus)
         if size % count:
-            there = f"{size} {one if size == 1 else several}"
+            offered = f"{size} {singular if size == 1 else plural}"
             raise BadPolicy(
-                f"{_many(count, 'rank')} share {what} of {there}, and {there} can't be shared out "
-                f"equally. {_divisors(size)}, or write threads as a number"
+                f"{_many(count, 'rank')} share {what} of {offered}, and {offered} can't be shared "
+                f"out equally. {_divisors(size)}, or write threads as a number"
             )
-        found[size // count] = found.get(size // count, 0) + count
-    if len(found) > 1:
-        listed = " and ".join(f"{ranks} with {each}" for each, ranks in sorted(found.items()))
+        ranks_with[size // count] = ranks_with.get(size // count, 0) + count
+    if len(ranks_with) > 1:
+        listed = " and ".join(f"{ranks} with {each}" for each, ranks in sorted(ranks_with.items()))
         raise BadPolicy(
-            f"threads = one per {one} gives ranks unequal numbers of threads ({listed}), and a "
-            "launcher starts all ranks alike. Take a number of ranks that fills all units of "
+            f"threads = one per {singular} gives ranks unequal numbers of threads ({listed}), and "
+            "a launcher starts all ranks alike. Take a number of ranks that fills all units of "
             "bind_to equally, or write threads as a number"
         )
-    return next(iter(found))
+    return next(iter(ranks_with))
 
 
 def _divisors(size: int) -> str:
@@ -324,8 +324,8 @@ def _divisors(size: int) -> str:
 
 
 def _cores(pus: Pus, topology: Topology) -> int:
-    wanted = set(pus)
-    return len({pu.core for pu in topology.pus if pu.number in wanted})
+    mine = set(pus)
+    return len({pu.core for pu in topology.pus if pu.number in mine})
 
 
 # ---- command lines -------------------------------------------------------------------
@@ -370,7 +370,7 @@ _HYDRA_UNITS = {
 }  # fmt: skip
 
 
-def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
+def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
     """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
     policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
     if not plan.is_bound:
@@ -384,13 +384,13 @@ def binding_words(plan: Plan) -> tuple[tuple[str, ...], ...]:
     return (("-bind-to", "user:" + ",".join(lists)),)
 
 
-def with_mpiexec(plan: Plan, program: Sequence[str]) -> Command:
+def with_mpiexec(plan: RankPlan, program: Sequence[str]) -> Command:
     """For MPICH's mpiexec."""
     count = ("-n", str(len(plan.ranks)))
     return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
 
 
-def with_srun(plan: Plan, program: Sequence[str]) -> Command:
+def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
     """For Slurm's srun, in a job that has the whole node. README.md of the grader has the
     reasons for each option."""
     count, pus = len(plan.ranks), len(plan.topology.pus)
@@ -414,7 +414,7 @@ LAUNCHERS = {"mpiexec": with_mpiexec, "srun": with_srun}
 LISTED_RANKS = 8
 
 
-def summary(plan: Plan) -> list[str]:
+def summary(plan: RankPlan) -> list[str]:
     """What a plan is, a line each: the ranks with their PUs, the first few of them."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "

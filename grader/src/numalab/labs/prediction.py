@@ -42,10 +42,10 @@ def read_prediction(text: str) -> str:
 def predict(formula: str, latency_us: float, bandwidth_mb_s: float) -> float:
     """Its value in microseconds, above 0. Raises BadPrediction."""
     values = dict(zip(NAMES, (latency_us, bandwidth_mb_s), strict=True))
-    found = _evaluated(_parsed(formula), values)
-    if not 0 < found < math.inf:
-        raise BadPrediction(f"`{formula}` is {found:.3g} us here; a message takes a time above 0")
-    return found
+    time_us = _evaluated(_parsed(formula), values)
+    if not 0 < time_us < math.inf:
+        raise BadPrediction(f"`{formula}` is {time_us:.3g} us here; a message takes a time above 0")
+    return time_us
 
 
 def _parsed(formula: str) -> ast.expr:

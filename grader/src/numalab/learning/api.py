@@ -11,24 +11,15 @@ and is no student's result is an error of numalab.errors, with a sentence.
 
 from __future__ import annotations
 
-import difflib
-import io
-import json
-import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
-
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of, wrapped
-from numalab.evidence import read_record
-from numalab.evidence.kinds import LATENCY, RANKS
-from numalab.evidence.record import Evidence, Json
-from numalab.files import write_json
+from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
+from numalab.evidence.record import Json
 from numalab.grading.graded import GradedKernel
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
@@ -36,19 +27,16 @@ from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import effort_for
-from numalab.judging.judge import judge
-from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
-from numalab.kit import Kit, find_kit
-from numalab.labs import declaration
-from numalab.labs.declaration import KERNEL_FILES, HandedFile, Lab, choose_labs, load_labs
-from numalab.machines.gallery import find_machine, published_latencies
+from numalab.judging.verdict import Verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
+from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
+from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
-from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
-from numalab.virtual.plan import Wish
+from numalab.virtual.plan import GuestOptions
 from numalab.words import StepReport, listed
 
 if TYPE_CHECKING:
@@ -57,12 +45,6 @@ if TYPE_CHECKING:
 
 Size = Literal["quick", "default", "published"]
 Source = str | Path | None
-Found = TypeVar("Found")
-
-
-def open_kit() -> Kit:
-    """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
-    return find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
 def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
@@ -75,216 +57,6 @@ def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
 
 def _silent(step: str) -> None:
     del step
-
-
-# ---- what was seen -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Run:
-    """What came of a kernel. seen: places and their evidence, this node first; where: the place
-    that was asked for; verdict: of the criteria that were looked at. records: the evidence as
-    it is stored; is_recorded: it comes from a file of the kit's, and from another day."""
-
-    kit: Kit = field(repr=False)
-    lab: Lab = field(repr=False)
-    label: str
-    where: str
-    seen: tuple[tuple[str, Evidence], ...] = field(repr=False)
-    verdict: Verdict = field(repr=False)
-    records: tuple[Json, ...] = field(repr=False)
-    is_recorded: bool = False
-
-    @property
-    def evidence(self) -> Evidence:
-        """Of the place that was asked for, or of this node where nothing was run there."""
-        return dict(self.seen).get(self.where, self.here)
-
-    @property
-    def here(self) -> Evidence:
-        """Of this node, on which times are taken."""
-        return self.seen[0][1]
-
-    @property
-    def is_built(self) -> bool:
-        return self.evidence.build.status == "ok"
-
-    @property
-    def compiler_output(self) -> str:
-        """What the compiler and the linker said, errors or warnings."""
-        build = self.evidence.build
-        return "\n".join(text for text in (build.message, build.output) if text)
-
-    def criterion(self, name: str) -> CriterionVerdict:
-        """What is said of a criterion, at the place that was asked for if it was judged there.
-        Raises UserError."""
-        found = [one for one in self.verdict.criteria if one.name == name]
-        if not found:
-            names = [one.name for one in self.verdict.criteria]
-            raise UserError(
-                f"nothing was judged by the name {name}{_near(name, names)}. There is: "
-                f"{', '.join(dict.fromkeys(names))}"
-            )
-        return next((one for one in found if one.where == self.where), found[0])
-
-    def value(self, name: str) -> float | None:
-        """What was measured for a criterion, in its unit."""
-        return self.criterion(name).value
-
-    # ---- figures
-
-    def _labelled(self, others: Sequence[Run]) -> list[tuple[str, Evidence]]:
-        return [(one.label, one.evidence) for one in (self, *others)]
-
-    def _drawn(self, draw: Callable[[], Found]) -> Found:
-        """Where there is nothing to draw, the reason may be the build, or what the kernel does."""
-        try:
-            return draw()
-        except NothingToDraw as error:
-            failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
-            if self.is_built and not failed:
-                raise
-            why = failed[0] if self.is_built else self.compiler_output
-            raise NothingToDraw(f"{why}\nSo {error}.") from None
-
-    def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
-        """Who wrote each page first, and who uses it; on this node where nothing was traced at
-        the place that was asked for."""
-        from numalab.reports.figures import touch_figure
-
-        def draw() -> Figure:
-            seen = self._labelled(beside)
-            try:
-                return touch_figure(seen, arrays=arrays)
-            except NothingToDraw:
-                return touch_figure([(self.label, self.here)], arrays=arrays)
-
-        return self._drawn(draw)
-
-    def threads(self, *beside: Run, file: str | None = None) -> Figure:
-        """Where the kernel's threads may run; file: threads or ranks under a file that is
-        handed in."""
-        from numalab.reports.figures import sittings, thread_figure
-
-        if file is not None:
-            check_file(self.lab, file)
-        found = [
-            sitting
-            for label, evidence in self._labelled(beside)
-            for sitting in sittings(label, evidence, file)
-        ]
-        if not found and file is not None:
-            said = [one.complaint for one in self.evidence.handed_in if one.file == file]
-            jobs = [job.refused for job in self.evidence.of(RANKS) if job.file == file]
-            why = next((text for text in (*said, *jobs) if text), "nothing was run under it")
-            raise NothingToDraw(f"{file}: {why}")
-        return self._drawn(lambda: thread_figure(found))
-
-    def work(self, *beside: Run, part: str | None = None) -> Figure:
-        """CPU time of each thread. part: one of the lab's kernels only."""
-        from numalab.reports.figures import work_figure
-
-        parts = None if part is None else [part]
-        return self._drawn(lambda: work_figure(self._labelled(beside), parts=parts))
-
-    def timing(self, criterion: str | None = None) -> Figure:
-        """The generations of a criterion, of the first that was timed if none is named, and the
-        interval of their median."""
-        from numalab.reports.figures import timing_figure
-
-        accounts = timing_accounts(self.lab, self.verdict, self.here)
-        names = [account.criterion.name for account in accounts]
-        if not names:
-            said = [c.why for c in self.verdict.criteria if c.kind == "timing"]
-            why = said[0] if said else "lab.run(..., times=True) takes times."
-            raise NothingToDraw(f"nothing was timed: {why}")
-        if criterion is not None and criterion not in names:
-            raise UserError(
-                f"{criterion} was not timed{_near(criterion, names)}. Timed were: "
-                f"{', '.join(names)}"
-            )
-        chosen = names.index(criterion) if criterion is not None else 0
-        return timing_figure(accounts[chosen])
-
-    def messages(self) -> Figure:
-        """What messages took over their sizes; once 64 KiB are predicted, beside what was
-        published for hydra."""
-        from numalab.reports.figures import latency_figure
-
-        wanted = [c.name for c in self.lab.criteria if c.rule in LATENCY.rules]
-        passed = any(c.name in wanted and c.status == "pass" for c in self.verdict.criteria)
-        published = published_latencies(self.kit)
-        return latency_figure(self.here, published, is_predicted=passed)
-
-    def memory(self) -> Figure:
-        """What the large table takes, and how much of it sits on huge pages."""
-        from numalab.reports.figures import memory_figure
-
-        return self._drawn(lambda: memory_figure(self.here))
-
-    def topology(self) -> Figure:
-        """The node on which it was run."""
-        from numalab.reports.figures import topology_figure
-
-        return topology_figure(self.evidence.node)
-
-    # ---- words
-
-    @property
-    def summary(self) -> str:
-        """In a few lines what was seen and what the compiler said."""
-        shown = [c for c in self.verdict.criteria if self.is_recorded is False or c.where != "here"]
-        verdict = replace(self.verdict, criteria=tuple(shown))
-        title = (
-            f"{self.lab.name}  {declaration.LANGUAGE_NAMES[self.verdict.language]}  {self.label}"
-        )
-        return _printed(
-            lambda console: report.show_run(console, title, verdict, self.evidence.build)
-        )
-
-    def __str__(self) -> str:
-        return self.summary
-
-    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
-        del cycle
-        printer.text(str(self))  # type: ignore[attr-defined]
-
-    def save(self, path: str | Path) -> Path:
-        """Writes the evidence of the place that was asked for, as load_run reads it back."""
-        path = Path(path)
-        record = self.records[[where for where, _ in self.seen].index(self.where)]
-        try:
-            write_json(path, record, indent=None)
-        except OSError as error:
-            raise UserError(f"{path} can't be written: {reason_of(error)}") from error
-        return path
-
-
-@dataclass(frozen=True)
-class Graded(Run):
-    """A run with times and points; report: what ./numalab grade shows of it."""
-
-    report: str = field(default="", repr=False)
-
-    @property
-    def status(self) -> str:
-        return self.verdict.status
-
-    def __str__(self) -> str:
-        return self.report
-
-
-def load_run(path: Path, label: str, kit: Kit | None = None) -> Run:
-    """A stored record. Raises KitError where it is none."""
-    kit = kit or open_kit()
-    evidence = read_record.load(path, kit.root / "common" / "schema" / "evidence.schema.json")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    lab = load_labs(kit.root)[evidence.lab]
-    where = record["machine"]["name"] if record["machine"] else "here"
-    verdict = judge(lab, evidence)
-    verdict = of_machine(verdict, where) if evidence.is_virtual else verdict
-    return Run(kit, lab, label, where, ((where, evidence),), verdict, (record,), True)
 
 
 @dataclass(frozen=True)
@@ -366,12 +138,12 @@ class OpenLab:
         where the virtual node can't be booted, recorded() takes its place. Raises UserError,
         KitError, and Interrupted with the run so far.
         """
-        found = self._measure(language, source, files, size, times, self._parts(parts))
-        if found.not_booted is None:
-            return self._run_of(found, label, with_times=times)
+        measured = self._measure(language, source, files, size, times, self._parts(parts))
+        if measured.not_booted is None:
+            return self._run_of(measured, label, with_times=times)
         if not or_recorded:
-            raise KitError(found.not_booted)
-        self.progress(f"not booted: {found.not_booted}")
+            raise KitError(measured.not_booted)
+        self.progress(f"not booted: {measured.not_booted}")
         return self.recorded()
 
     def recorded(self) -> Run:
@@ -380,9 +152,9 @@ class OpenLab:
         name = "" if self.machine is None else self.machine.name
         path = self.recorded_path(name)
         if not path.is_file():
-            there = [one.stem for one in sorted(path.parent.glob("*.json"))]
+            names = [record.stem for record in sorted(path.parent.glob("*.json"))]
             raise UserError(
-                f"{self.name} has no record of '{name}'. There is: {', '.join(there) or 'none'}"
+                f"{self.name} has no record of '{name}'. There is: {', '.join(names) or 'none'}"
             )
         return load_run(path, f"the handout, recorded on virtual {name}", self.kit)
 
@@ -397,10 +169,10 @@ class OpenLab:
     ) -> Graded:
         """As run, with times, points and feedback, and kept as ./numalab grade keeps it: one
         that stays open goes on the next time. Without on() this node is graded alone."""
-        found = self._measure(language, source, files, size, True)
-        found.sessions.keep()
-        run = self._run_of(found, label, with_times=True)
-        return Graded(**vars(run), report=self._report(found))
+        measured = self._measure(language, source, files, size, True)
+        measured.sessions.keep()
+        run = self._run_of(measured, label, with_times=True)
+        return Graded(**vars(run), report=self._report(measured))
 
     # ---- inside
 
@@ -409,7 +181,7 @@ class OpenLab:
         known = self.declared.languages
         if language not in known:
             raise UserError(
-                f"there is no language '{language}'{_near(language, known)}. {self.name} has "
+                f"there is no language '{language}'{near(language, known)}. {self.name} has "
                 f"{' and '.join(known)}"
             )
         return language
@@ -419,8 +191,8 @@ class OpenLab:
         known = [part for part in self.declared.kernel_parts if part is not None]
         for part in parts:
             if part not in known:
-                there = f"It has {', '.join(known)}" if known else "It has one only"
-                raise UserError(f"{self.name} has no kernel '{part}'{_near(part, known)}. {there}")
+                has = f"It has {', '.join(known)}" if known else "It has one only"
+                raise UserError(f"{self.name} has no kernel '{part}'{near(part, known)}. {has}")
         return tuple(parts)
 
     def _node(self) -> Json:
@@ -453,12 +225,11 @@ class OpenLab:
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-            for name in (kernel, *(one.name for one in self.declared.files)):
-                there = folder / name
+            for name in (kernel, *(file.name for file in self.declared.files)):
                 if name in given:
                     (Path(scratch) / name).write_text(given[name], encoding="utf-8")
-                elif there.is_file():
-                    (Path(scratch) / name).write_bytes(there.read_bytes())
+                elif (folder / name).is_file():
+                    (Path(scratch) / name).write_bytes((folder / name).read_bytes())
             yield Path(scratch)
 
     def _measure(
@@ -487,7 +258,7 @@ class OpenLab:
                 timing_refused=refusal("notebook") if on_login_node() else None,
             )  # fmt: skip
             machines = None if self.machine is None else [self.machine]
-            with VirtualPlaces(self.kit, Wish()) as places:
+            with VirtualPlaces(self.kit, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
             kernel = replace(graded_kernel(self.kit, sessions), again="grade again", hints_seen={})
         missed = [
@@ -495,14 +266,14 @@ class OpenLab:
             for c in kernel.verdict.criteria
             if c.where != "here" and c.status == "error" and not sessions.elsewhere
         ]
-        found = _Measured(sessions, kernel, missed[0] if missed else None)
+        measured = _Measured(sessions, kernel, missed[0] if missed else None)
         if sessions.interrupted:
-            raise Interrupted(self._run_of(found, "interrupted", with_times=times))
-        return found
+            raise Interrupted(self._run_of(measured, "interrupted", with_times=times))
+        return measured
 
-    def _run_of(self, found: _Measured, label: str, *, with_times: bool) -> Run:
-        kernel, seen = found.kernel, found.sessions.seen
-        parts = found.sessions.here.parts
+    def _run_of(self, measured: _Measured, label: str, *, with_times: bool) -> Run:
+        kernel, sessions = measured.kernel, measured.sessions.seen
+        parts = measured.sessions.here.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
         own = {c.name for c in self.declared.criteria if all_run or c.part in parts}
         shown = [
@@ -510,14 +281,14 @@ class OpenLab:
             for c in kernel.verdict.criteria
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
-        records = tuple(session.data for _, session in seen)
-        where = seen[1][0] if seen[1:] else "here"
+        records = tuple(session.data for _, session in sessions)
+        where = sessions[1][0] if sessions[1:] else "here"
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(self.kit, self.declared, label, where, tuple(kernel.seen), judged, records)
 
-    def _report(self, found: _Measured) -> str:
-        shown = _printed(lambda console: report.show_verdict(console, found.kernel))
-        more = found.not_booted or self._shown_elsewhere(found.kernel.verdict)
+    def _report(self, measured: _Measured) -> str:
+        shown = printed(lambda console: report.show_verdict(console, measured.kernel))
+        more = measured.not_booted or self._shown_elsewhere(measured.kernel.verdict)
         return f"{shown}\n{more}" if more else shown
 
     def _shown_elsewhere(self, verdict: Verdict) -> str:
@@ -530,8 +301,8 @@ class OpenLab:
         command = f"./numalab grade {self.declared.number}"
         if self.folder != self.kit.lab_folder(self.name):
             place, root = self.folder.parent, self.kit.root
-            found = place.relative_to(root) if place.is_relative_to(root) else place
-            command += f" --submission {found}"
+            shown = place.relative_to(root) if place.is_relative_to(root) else place
+            command += f" --submission {shown}"
         return wrapped(
             f"Not gradable on this node: {listed(missing)}. Virtual nodes show it: {command} in a "
             f'terminal, or lab.on("{self.declared.machines[0]}").grade(...) on one of them.'
@@ -542,44 +313,8 @@ class OpenLab:
         return self.kit.lab_folder(self.name) / "recorded" / f"{machine}.json"
 
 
-# ---- helpers -----------------------------------------------------------------------
-
-
-def _near(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
-
-
-def check_file(lab: Lab, name: str) -> HandedFile:
-    """The file of this name that is handed in beside the kernel. Raises UserError."""
-    names = [one.name for one in lab.files]
-    if name not in names:
-        there = f"It has {', '.join(names)}" if names else "It has none"
-        raise UserError(
-            f"{lab.name} has no file '{name}' beside the kernel{_near(name, names)}. {there}"
-        )
-    return lab.files[names.index(name)]
-
-
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise UserError(f"{path} can't be read: {reason_of(error)}") from error
-
-
-def _printed(show: Callable[[Console], None]) -> str:
-    """What is shown at a terminal of 80 columns, without colours."""
-    output = io.StringIO()
-    show(
-        Console(
-            file=output,
-            width=WIDTH,
-            highlight=False,
-            soft_wrap=False,
-            no_color=True,
-            force_terminal=False,
-            force_jupyter=False,
-        )
-    )
-    return output.getvalue().strip("\n")

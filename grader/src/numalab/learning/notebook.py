@@ -28,7 +28,7 @@ from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reas
 from numalab.files import write_whole
 from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
-from numalab.learning.api import Graded, OpenLab, Run, Size, Source, check_file, open_lab
+from numalab.learning.api import OpenLab, Size, Source, open_lab
 from numalab.learning.predictions import (
     Value,
     compared,
@@ -38,6 +38,7 @@ from numalab.learning.predictions import (
     words,
 )
 from numalab.learning.questions import find_question
+from numalab.learning.run import Graded, Run, check_file
 from numalab.terminal import WIDTH
 
 LINE = 72  # columns of the progress line
@@ -114,10 +115,10 @@ class NotebookLab(OpenLab):
 
     def question(self, name: str, answer: str = "") -> None:
         """Asks, and checks the answer if there is one. Raises UserError."""
-        found = find_question(self.kit, self.name, name)
-        print(found.asked())
+        question = find_question(self.kit, self.name, name)
+        print(question.asked())
         if answer.strip():
-            print(f"\n{found.checked(answer)}")
+            print(f"\n{question.checked(answer)}")
         else:
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
 
@@ -145,10 +146,10 @@ class NotebookLab(OpenLab):
     def start(self) -> None:
         """Puts the handout's files where there are none yet."""
         texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
-        for one in self.declared.files:
+        for file in self.declared.files:
             for folder in (self.kit.pristine_folder(self.name), self.kit.lab_folder(self.name)):
-                if (folder / one.name).is_file():
-                    texts.setdefault(one.name, (folder / one.name).read_text(encoding="utf-8"))
+                if (folder / file.name).is_file():
+                    texts.setdefault(file.name, (folder / file.name).read_text(encoding="utf-8"))
         for name, text in texts.items():
             if not (self.folder / name).exists():
                 self.write(name, text)
@@ -188,9 +189,9 @@ def _kernel(
         raise UserError(f"--into {into}: that is no name for a variable")
     opened = open_notebook(lab)
     opened.check_language(language)
-    wanted = cell.names.get("language", language)
-    if wanted != language:
-        print(f'Left out: language is "{wanted}", and this cell is in {language}.')
+    chosen = cell.names.get("language", language)
+    if chosen != language:
+        print(f'Left out: language is "{chosen}", and this cell is in {language}.')
         return None
     path = opened.write(KERNEL_FILES[language], cell.text)
     run = (opened.on(on) if on else opened).run(language, times=times)
@@ -212,9 +213,9 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
       %%labfile 02_affinity omp_spread.env
     """
     opened = open_notebook(lab)
-    wanted = check_file(opened.declared, name)
+    file = check_file(opened.declared, name)
     path = opened.write(name, cell.text)
-    complaint = complaint_of(wanted, cell.text)
+    complaint = complaint_of(file, cell.text)
     if complaint is not None:
         print(textwrap.fill(f"It can't be used yet: {complaint}", WIDTH))
     print(_handing_in(opened, path))
@@ -277,8 +278,8 @@ def _show_error(
     del trace, tb_offset
     text = str(error)
     if isinstance(error, Interrupted):
-        found = next((f"\n{one}" for one in error.args if isinstance(one, Run)), "")
-        text = f"interrupted; what was seen until then is below.{found}"
+        run = next((f"\n{value}" for value in error.args if isinstance(value, Run)), "")
+        text = f"interrupted; what was seen until then is below.{run}"
     lines = [f"numalab: {text}"]
     shell._showtraceback(kind, error, lines)
     return lines

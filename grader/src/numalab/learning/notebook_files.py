@@ -39,13 +39,13 @@ def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
         yield "its format is not 4.5"
     if notebook.get("metadata") != METADATA:
         yield f"its metadata is {notebook.get('metadata')}"
-    seen: set[str] = set()
+    names: set[str] = set()
     for number, cell in enumerate(notebook["cells"], start=1):
         name = str(cell.get("id", ""))
         where = f"cell {number} ({name or 'no id'})"
-        if not _CELL_ID.fullmatch(name) or name in seen:
+        if not _CELL_ID.fullmatch(name) or name in names:
             yield f"{where}: the id is missing, ill-formed or there twice"
-        seen.add(name)
+        names.add(name)
         if cell.get("metadata") != {}:
             yield f"{where}: it has metadata"
         if cell["cell_type"] == "code" and (cell["outputs"] or cell["execution_count"]):

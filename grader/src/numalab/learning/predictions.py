@@ -43,8 +43,10 @@ def read_published(folder: Path) -> dict[str, Published]:
     if not path.is_file():
         return {}
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {name: Published(float(one["value"]), one["says"]) for name, one in found.items()}
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: Published(float(table["value"]), table["says"]) for name, table in tables.items()
+        }
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise KitError(f"{path} can't be read: {error}") from error
 
@@ -55,9 +57,9 @@ def read_predictions(folder: Path) -> dict[str, Prediction]:
     if not isinstance(data, dict):
         return {}
     return {
-        name: Prediction(one["first"], one["last"])
-        for name, one in data.items()
-        if isinstance(one, dict) and one.keys() >= {"first", "last"}
+        name: Prediction(values["first"], values["last"])
+        for name, values in data.items()
+        if isinstance(values, dict) and values.keys() >= {"first", "last"}
     }
 
 
@@ -74,7 +76,7 @@ def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[s
         kept[name] = Prediction(kept[name].first if name in kept else value, value)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        data = {name: {"first": one.first, "last": one.last} for name, one in kept.items()}
+        data = {name: {"first": said.first, "last": said.last} for name, said in kept.items()}
         write_json(folder / FILE, data)
     except OSError as error:
         raise KitError(f"the predictions can't be kept: {reason_of(error)}") from error
@@ -92,11 +94,11 @@ def words(name: str) -> str:
     return " ".join(_UNITS.get(word, word) for word in name.split("_"))
 
 
-def _said(one: Prediction | None) -> str:
-    if one is None:
+def _said(prediction: Prediction | None) -> str:
+    if prediction is None:
         return "-"
-    changed = f" (then {_shown(one.last)})" if one.last != one.first else ""
-    return _shown(one.first) + changed
+    first, last = prediction.first, prediction.last
+    return _shown(first) + (f" (then {_shown(last)})" if last != first else "")
 
 
 def compared(
@@ -108,14 +110,14 @@ def compared(
     published, as soon as it is predicted."""
     rows = [("", "predicted", "measured")]
     rows += [(words(name), _said(kept.get(name)), _shown(v)) for name, v in measured.items()]
-    for name, one in published.items():
-        value = f"{_shown(one.value)}, published" if name in kept else "predict it first"
+    for name, figure in published.items():
+        value = f"{_shown(figure.value)}, published" if name in kept else "predict it first"
         rows.append((words(name), _said(kept.get(name)), value))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     lines = [
         f"{name:<{widths[0]}}  {said:<{widths[1]}}  {value}".rstrip() for name, said, value in rows
     ]
-    for name, one in published.items():
+    for name, figure in published.items():
         if name in kept:
-            lines += ["", *textwrap.wrap(one.says, WIDTH)]
+            lines += ["", *textwrap.wrap(figure.says, WIDTH)]
     return "\n".join(lines)

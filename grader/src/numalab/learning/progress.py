@@ -41,9 +41,9 @@ class Result:
     wrong_arrays: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
-    def having(self, *wanted: Status) -> list[str]:
+    def having(self, *statuses: Status) -> list[str]:
         """The criteria of these statuses, in the lab's order."""
-        return [name for name, status in self.statuses.items() if status in wanted]
+        return [name for name, status in self.statuses.items() if status in statuses]
 
     @property
     def is_done(self) -> bool:
@@ -200,8 +200,8 @@ def _names(data: Any) -> dict[str, str]:
 
 
 def _table(data: Any, key: str) -> dict[str, Any]:
-    found = data.get(key)
-    return found if isinstance(found, dict) else {}
+    table = data.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def is_damaged(store: Path) -> bool:
@@ -228,9 +228,9 @@ def load_progress(store: Path) -> LearnerProgress:
         if isinstance(names, list)
     }
     arrays = {
-        lab: _names(found)
-        for lab, found in _table(data, "wrong_arrays").items()
-        if isinstance(found, dict)
+        lab: _names(array_of)
+        for lab, array_of in _table(data, "wrong_arrays").items()
+        if isinstance(array_of, dict)
     }
     return LearnerProgress(best, failed, arrays)
 
@@ -303,11 +303,11 @@ class Task:
 
 def best_language(results: Mapping[str, Result]) -> str | None:
     """The language in which a lab has come furthest."""
-    found: str | None = None
+    best: str | None = None
     for language, result in results.items():
-        if found is None or result.is_better_than(results[found]):
-            found = language
-    return found
+        if best is None or result.is_better_than(results[best]):
+            best = language
+    return best
 
 
 def is_done(results: Mapping[str, Result]) -> bool:
@@ -315,10 +315,10 @@ def is_done(results: Mapping[str, Result]) -> bool:
     return any(result.is_done for result in results.values())
 
 
-def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
+def _task(lab: Lab, results: Mapping[str, Result], hints: Levels) -> Task:
     language = best_language(results)
     if language is None:
-        do = "go on with" if seen else "begin: read"
+        do = "go on with" if hints else "begin: read"
         return Task(
             lab.name, None, None, f"{do} labs/{lab.name}/README.md",
             ((f"./numalab grade {lab.number} --quick", "grades what you were given"),),
@@ -334,12 +334,12 @@ def _task(lab: Lab, results: Mapping[str, Result], seen: Levels) -> Task:
         )
         return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
     array = result.wrong_arrays.get(failed[0], "")
-    hint = hint_command(lab, failed[0], array, seen)
+    hint = hint_command(lab, failed[0], array, hints)
     watch = f"./numalab watch {lab.number} --lang {language}"
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
     what = f"mend {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"mend {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if is_exhausted(lab, failed[0], seen, array):
+    if is_exhausted(lab, failed[0], hints, array):
         why = f"cat solutions/{lab.name}/README.md"
         commands.insert(0, (why, "all hints on it are read; this explains the solution"))
     elif hint is not None:
@@ -361,10 +361,14 @@ def next_task(
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:
         return None
-    seen = hints or {}
+    hints = hints or {}
+
+    def last_worked_on(lab: Lab, results: Mapping[str, Result]) -> tuple[str, bool]:
+        return _worked_on(results), lab.name in hints
+
     # Of none that is begun the first, since max takes that of equal ones.
-    lab, results = max(left, key=lambda one: (_worked_on(one[1]), one[0].name in seen))
-    return _task(lab, results, seen.get(lab.name, NONE_SEEN))
+    lab, results = max(left, key=lambda lab_and_results: last_worked_on(*lab_and_results))
+    return _task(lab, results, hints.get(lab.name, NONE_SEEN))
 
 
 def _worked_on(results: Mapping[str, Result]) -> str:

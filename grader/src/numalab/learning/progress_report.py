@@ -27,8 +27,8 @@ Hints = Mapping[str, Levels]  # by lab
 
 def hints_seen(lab: Lab, hints: Hints) -> int:
     """Over all of the lab's ladders."""
-    seen = hints.get(lab.name, {})
-    return sum(min(seen.get(one.topic, 0), len(one.levels)) for one in lab.hints)
+    levels = hints.get(lab.name, {})
+    return sum(min(levels.get(ladder.topic, 0), len(ladder.levels)) for ladder in lab.hints)
 
 
 def _hints_there_are(lab: Lab) -> int:
@@ -55,17 +55,18 @@ def _day(result: Result) -> str:
 
 def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -> None:
     label = lab.name
-    seen = str(hints_seen(lab, hints) or "")
+    shown_hints = str(hints_seen(lab, hints) or "")
     if not results:
-        state = "begun, not graded" if seen else "not begun"
-        table.add_row(label, "", "", "", seen, Text(state, style="dim"))
+        state = "begun, not graded" if shown_hints else "not begun"
+        table.add_row(label, "", "", "", shown_hints, Text(state, style="dim"))
     for language, result in results.items():
         state, style = _state(result)
         points = f"{result.points} of {result.gradable_points}"
         table.add_row(
-            label, LANGUAGE_NAMES[language], points, _day(result), seen, Text(state, style=style)
-        )
-        label = seen = ""
+            label, LANGUAGE_NAMES[language], points, _day(result), shown_hints,
+            Text(state, style=style),
+        )  # fmt: skip
+        label = shown_hints = ""
 
 
 def show_progress(
@@ -80,8 +81,8 @@ def show_progress(
     for lab in labs:
         _rows(table, lab, results[lab.name], hints)
     console.print(table)
-    done = sum(is_done(found) for found in results.values())
-    best = [found[best_language(found) or ""] for found in results.values() if found]
+    done = sum(map(is_done, results.values()))
+    best = [of_lab[best_language(of_lab) or ""] for of_lab in results.values() if of_lab]
     points = sum(result.points for result in best)
     gradable = sum(result.gradable_points for result in best)
     console.print()

@@ -65,13 +65,13 @@ def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
     answers = _table(path)
     if list(asked) != list(answers):
         raise KitError(f"{path}: it answers {list(answers)}, and what is asked is {list(asked)}")
-    found = {}
-    for name, one in asked.items():
-        answer = answers[name]
-        if list(answer["says"]) != list(one["choices"]) or answer["right"] not in one["choices"]:
+    questions = {}
+    for name, question in asked.items():
+        answer, choices = answers[name], question["choices"]
+        if list(answer["says"]) != list(choices) or answer["right"] not in choices:
             raise KitError(f"{path}: {name}: its choices are not those of the question")
-        found[name] = Question(name, one["text"], one["choices"], answer["right"], answer["says"])
-    return found
+        questions[name] = Question(name, question["text"], choices, answer["right"], answer["says"])
+    return questions
 
 
 def find_question(kit: Kit, lab: str, name: str) -> Question:

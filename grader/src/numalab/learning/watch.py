@@ -36,10 +36,10 @@ Marks = Mapping[Path, Mark | None]
 def _mark(path: Path) -> Mark | None:
     try:
         content = path.read_bytes()
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return Mark(found.st_size, found.st_mtime_ns, hashlib.sha256(content).hexdigest())
+    return Mark(status.st_size, status.st_mtime_ns, hashlib.sha256(content).hexdigest())
 
 
 def look(paths: Iterable[Path]) -> Marks:
@@ -48,11 +48,12 @@ def look(paths: Iterable[Path]) -> Marks:
 
 def changed(before: Marks, now: Marks) -> list[Path]:
     """The files with another content."""
-    return [
-        path
-        for path, mark in now.items()
-        if (mark and mark.digest) != (one.digest if (one := before.get(path)) else None)
-    ]
+
+    def digest(marks: Marks, path: Path) -> str | None:
+        mark = marks.get(path)
+        return mark.digest if mark else None
+
+    return [path for path in now if digest(before, path) != digest(now, path)]
 
 
 def next_change(
@@ -61,14 +62,14 @@ def next_change(
     """Waits until files differ from those that were graded, and for a moment no more from
     themselves. pause: waits so many seconds, and tells whether to stop waiting: then None."""
     while not pause(POLL_S):
-        seen = look()
-        while changed(graded, seen):
+        marks = look()
+        while changed(graded, marks):
             if pause(SETTLE_S):
                 return None
             again = look()
-            if again == seen:
-                return seen
-            seen = again
+            if again == marks:
+                return marks
+            marks = again
     return None
 
 

@@ -1,15 +1,14 @@
-"""Pictures of machines: for a terminal, and as SVG. Pure functions."""
+"""Machines as text: boxes for a terminal, and a description. Pure functions."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from html import escape
 
 from rich.text import Text
 
-from numalab.machines.machine import LOCAL_DISTANCE, Core, Machine, Matrix, NumaNode
-from numalab.palette import THREAD_COLOURS, thinned
+from numalab.machines.machine import Core, Machine, NumaNode
+from numalab.palette import THREAD_COLOURS
 from numalab.pu_lists import format_pus
 
 MAX_COLUMNS = 4  # packages side by side
@@ -201,28 +200,7 @@ def distance_table(machine: Machine) -> list[str]:
     return lines
 
 
-# ---- as SVG ------------------------------------------------------------------------
-
-CELL_W, CELL_H, GAP, PAD, LABEL_H = 38, 24, 4, 10, 22
-TITLE_H = 58
-PAGE_W = 1080
-FONT = "font-family='Helvetica, Arial, sans-serif'"
-
-
-def _near_square(count: int) -> int:
-    """Columns for so many boxes, so that the rows are full."""
-    return next(n for n in range(1, count + 1) if count % n == 0 and n * n >= count)
-
-
-def _text(x: float, y: float, words: str, size: int = 13, more: str = "") -> str:
-    return f"<text x='{x:g}' y='{y:g}' font-size='{size}'{more}>{escape(words)}</text>"
-
-
-def _box(x: float, y: float, w: float, h: float, fill: str, edge: str, thick: float = 1) -> str:
-    return (
-        f"<rect x='{x:g}' y='{y:g}' width='{w:g}' height='{h:g}' rx='4' fill='{fill}' "
-        f"stroke='{edge}' stroke-width='{thick:g}'/>"
-    )
+# ---- in words ----------------------------------------------------------------------
 
 
 def node_label(node: NumaNode) -> str:
@@ -231,99 +209,7 @@ def node_label(node: NumaNode) -> str:
     return f"NUMA node {node.number}{memory}"
 
 
-class _Drawing:
-    """Sizes that all NUMA nodes and packages of a machine share, and their drawing."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.core_h = CELL_H * machine.threads_per_core
-        per_group = machine.cores_per_node // machine.groups_per_node
-        self.core_columns = _near_square(per_group)
-        core_rows = per_group // self.core_columns
-        self.group_columns = _near_square(machine.groups_per_node)
-        group_rows = machine.groups_per_node // self.group_columns
-        self.group_w = self.core_columns * (CELL_W + GAP) - GAP + 2 * PAD
-        self.group_h = core_rows * (self.core_h + GAP) - GAP + LABEL_H + PAD
-        groups_w = self.group_columns * (self.group_w + PAD) - PAD
-        label = max(len(node_label(node)) for node in machine.numa_nodes)
-        self.node_w = max(groups_w, label * 9.4) + 2 * PAD  # bold, on the wide side
-        self.node_h = LABEL_H + group_rows * (self.group_h + PAD) + PAD
-        most = max(len(machine.nodes_of(package)) for package in range(machine.packages))
-        self.node_columns = min(2, most)
-        node_rows = -(-most // self.node_columns)
-        self.package_w = self.node_columns * (self.node_w + PAD) + PAD
-        self.package_h = LABEL_H + node_rows * (self.node_h + PAD) + PAD
-
-    def core(self, core: Core, x: float, y: float, colour: str) -> list[str]:
-        parts = [_box(x, y, CELL_W, self.core_h, thinned(colour, 0.35), "#333333")]
-        for thread, pu in enumerate(core.pus):
-            top = y + thread * CELL_H
-            if thread:
-                parts.append(
-                    f"<path d='M{x:g} {top:g}h{CELL_W}' stroke='#333333' stroke-dasharray='3 2'/>"
-                )
-            parts.append(_text(x + CELL_W / 2, top + 17, str(pu), 13, " text-anchor='middle'"))
-        return parts
-
-    def node(self, node: NumaNode, x: float, y: float) -> list[str]:
-        colour = _colour(node.number)
-        parts = [
-            _box(x, y, self.node_w, self.node_h, "#ffffff", colour, 3),
-            _text(x + PAD, y + 18, node_label(node), 14, " font-weight='bold'"),
-        ]
-        if not node.core_groups:
-            parts.append(_text(x + PAD, y + LABEL_H + 18, "memory only"))
-        for index, group in enumerate(node.core_groups):
-            row, column = divmod(index, self.group_columns)
-            left = x + PAD + column * (self.group_w + PAD)
-            top = y + LABEL_H + PAD / 2 + row * (self.group_h + PAD)
-            parts.append(_box(left, top, self.group_w, self.group_h, "#eeeeee", "#999999"))
-            parts.append(_text(left + PAD, top + 15, "L3", 12))
-            for number, core in enumerate(group):
-                down, right = divmod(number, self.core_columns)
-                parts += self.core(
-                    core,
-                    left + PAD + right * (CELL_W + GAP),
-                    top + LABEL_H + down * (self.core_h + GAP),
-                    colour,
-                )
-        return parts
-
-    def package(self, number: int, x: float, y: float) -> list[str]:
-        parts = [
-            _box(x, y, self.package_w, self.package_h, "#f7f7f7", "#333333", 1.5),
-            _text(x + PAD, y + 17, f"Package {number}", 14),
-        ]
-        for index, node in enumerate(self.machine.nodes_of(number)):
-            row, column = divmod(index, self.node_columns)
-            parts += self.node(
-                node,
-                x + PAD + column * (self.node_w + PAD),
-                y + LABEL_H + PAD / 2 + row * (self.node_h + PAD),
-            )
-        return parts
-
-
-def _matrix(distances: Matrix, x: float, y: float) -> list[str]:
-    """The distances as a table; the farther, the darker, and every number is written."""
-    farthest = max(max(row) for row in distances)
-    span = max(1, farthest - LOCAL_DISTANCE)
-    parts = []
-    for i, row in enumerate(distances):
-        middle = " text-anchor='middle' font-weight='bold'"
-        parts.append(_text(x + (i + 1.5) * CELL_W, y + 17, str(i), 13, middle))
-        parts.append(_text(x + CELL_W / 2, y + (i + 1) * CELL_H + 17, str(i), 13, middle))
-        for j, distance in enumerate(row):
-            left, top = x + (j + 1) * CELL_W, y + (i + 1) * CELL_H
-            shade = thinned("#56B4E9", 0.9 * (distance - LOCAL_DISTANCE) / span)
-            parts.append(_box(left, top, CELL_W, CELL_H, shade, "#999999", 0.5))
-            parts.append(
-                _text(left + CELL_W / 2, top + 17, str(distance), 13, " text-anchor='middle'")
-            )
-    return parts
-
-
-def _description(machine: Machine) -> str:
+def description(machine: Machine) -> str:
     """What the picture shows, for those who can't see it."""
     sentences = [f"{summary(machine)}."]
     for node in machine.numa_nodes:
@@ -334,43 +220,3 @@ def _description(machine: Machine) -> str:
         cores = f"PUs by core, {groups}" if groups else "memory only"
         sentences.append(f"{node_label(node)}, in package {node.package}: {cores}.")
     return " ".join(sentences)
-
-
-def svg(machine: Machine) -> str:
-    """The machine as a picture file that needs nothing from elsewhere."""
-    drawing = _Drawing(machine)
-    step_x, step_y = drawing.package_w + PAD, drawing.package_h + PAD
-    most = min(machine.packages, max(1, int((PAGE_W - PAD) // step_x)))
-    rows = -(-machine.packages // most)
-    across = -(-machine.packages // rows)  # as even as the rows can be
-    title = heading(machine)
-    parts = []
-    for number in range(machine.packages):
-        row, column = divmod(number, across)
-        parts += drawing.package(number, PAD + column * step_x, TITLE_H + row * step_y)
-    below = TITLE_H + rows * step_y + PAD
-    nodes = len(machine.numa_nodes)
-    if machine.distances is None:
-        parts.append(_text(PAD, below + 14, "Distances: not given in the source."))
-        height = below + 30
-        matrix_w = 300
-    else:
-        parts.append(_text(PAD, below + 14, "Distances (ACPI SLIT, 10 is local)", 14))
-        parts += _matrix(machine.distances, PAD, below + 22)
-        height = below + 22 + (nodes + 1) * CELL_H + PAD
-        matrix_w = max(300, (nodes + 1) * CELL_W + 2 * PAD)
-    subtitle = f"{summary(machine)}. Source: {machine.source}"
-    # Units a letter at these sizes, on the wide side.
-    words_w = 2 * PAD + max(len(title) * 10.8, len(subtitle) * 7.4)
-    width = round(max(PAD + across * step_x, matrix_w, words_w))
-    head = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height:g}' "
-        f"viewBox='0 0 {width} {height:g}' role='img' aria-labelledby='title desc' {FONT} "
-        "fill='#000000'>",
-        f"<title id='title'>{escape(title)}</title>",
-        f"<desc id='desc'>{escape(_description(machine))}</desc>",
-        f"<rect width='{width}' height='{height:g}' fill='#ffffff'/>",
-        _text(PAD, 24, title, 17, " font-weight='bold'"),
-        _text(PAD, 46, subtitle),
-    ]
-    return "\n".join([*head, *parts, "</svg>", ""])

@@ -1,5 +1,5 @@
-"""A figure as an SVG that can stand in a page: with a name for those who can't see it, no
-script, no link, and ids that are the page's only ones of their kind."""
+"""A figure as an SVG with a name for those who can't see it, no script and no link: one that can
+stand in a page, with ids that are the page's only ones of their kind, or a file of its own."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def _made_own(element: ElementTree.Element, prefix: str) -> None:
             element.set(key, re.sub(r"url\(#", f"url(#{prefix}", value))
 
 
-def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """name: an id that nothing else in the page begins with. title, description: what is
-    read out. The same figure gives the same text."""
+def _named(figure: Figure, name: str, title: str, description: str) -> ElementTree.Element:
     import matplotlib
 
     file = io.BytesIO()
@@ -53,16 +51,33 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     _made_own(root, f"{name}-")
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
-    root.set("class", "figure")
-    width_px = figure.get_figwidth() * _CSS_PX_PER_IN
-    root.set(
-        "style",
-        f"width: {width_px:.0f}px; max-width: 100%; min-width: {LEAST_SCALE * width_px:.0f}px",
-    )
     root.set("role", "img")
     root.set("aria-labelledby", f"{name}-title {name}-desc")
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
         child = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
         child.text = text
         root.insert(position, child)
+    return root
+
+
+def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """name: an id that nothing else in the page begins with. title, description: what is
+    read out. The same figure gives the same text."""
+    root = _named(figure, name, title, description)
+    root.set("class", "figure")
+    width_px = figure.get_figwidth() * _CSS_PX_PER_IN
+    root.set(
+        "style",
+        f"width: {width_px:.0f}px; max-width: 100%; min-width: {LEAST_SCALE * width_px:.0f}px",
+    )
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def svg_file(figure: Figure, title: str, description: str) -> str:
+    """The text of a picture file that needs nothing from elsewhere. title, description: as
+    inline_svg's."""
+    root = _named(figure, "picture", title, description)
+    root.set("xmlns", "http://www.w3.org/2000/svg")
+    for key, length_in in zip(("width", "height"), figure.get_size_inches(), strict=True):
+        root.set(key, f"{length_in * _CSS_PX_PER_IN:g}")
+    return ElementTree.tostring(root, encoding="unicode") + "\n"

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-Place = tuple[str | int, ...]  # as in the values: ("numa_node", 1, "pus") or ("distances", 0)
+KeyPath = tuple[str | int, ...]  # as in the values: ("numa_node", 1, "pus") or ("distances", 0)
 
 _GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY_PART = re.compile(r"""[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*""")
@@ -20,7 +20,7 @@ _STRING = re.compile(
 _PLAIN = re.compile(r"[^,\]}#\n]+")  # a number, a truth value or a time
 
 
-def lines_of(text: str) -> dict[Place, int]:
+def lines_of(text: str) -> dict[KeyPath, int]:
     """The line, from 1 on, of each table, key and element of a valid TOML text; of a key that is
     mentioned several times, such as labs in [labs.a] and [labs.b], the first."""
     return _Walk(text).lines
@@ -31,12 +31,12 @@ class _Walk:
         self._text = text
         self._at = 0
         self._counted_to, self._line = 0, 1
-        self._lengths: dict[Place, int] = {}  # of arrays of tables, so far
-        self.lines: dict[Place, int] = {(): 1}
+        self._lengths: dict[KeyPath, int] = {}  # of arrays of tables, so far
+        self.lines: dict[KeyPath, int] = {(): 1}
         self._document()
 
     def _document(self) -> None:
-        table: Place = ()
+        table: KeyPath = ()
         for _ in self._things():
             if self._takes("[["):
                 table = self._header("]]", is_array=True)
@@ -53,10 +53,10 @@ class _Walk:
                 return
             yield
 
-    def _header(self, end: str, is_array: bool) -> Place:
+    def _header(self, end: str, is_array: bool) -> KeyPath:
         *outer, last = self._key()
         self._takes(end)
-        table: Place = ()
+        table: KeyPath = ()
         for part in outer:
             table = self._newest((*table, part))
         table = (*table, last)
@@ -68,12 +68,12 @@ class _Walk:
         self._note((*table, index))
         return (*table, index)
 
-    def _newest(self, table: Place) -> Place:
+    def _newest(self, table: KeyPath) -> KeyPath:
         """The table itself, or the last one of an array of tables."""
         self._note(table)
         return (*table, self._lengths[table] - 1) if table in self._lengths else table
 
-    def _assignment(self, table: Place) -> None:
+    def _assignment(self, table: KeyPath) -> None:
         for part in self._key():
             table = (*table, part)
             self._note(table)
@@ -90,7 +90,7 @@ class _Walk:
                 break
         return parts
 
-    def _value(self, place: Place) -> None:
+    def _value(self, place: KeyPath) -> None:
         self._skip(_GAP)
         self._note(place)
         if self._takes("["):
@@ -124,7 +124,7 @@ class _Walk:
         self._at = match.end()
         return True
 
-    def _note(self, place: Place) -> None:
+    def _note(self, place: KeyPath) -> None:
         self._line += self._text.count("\n", self._counted_to, self._at)
         self._counted_to = self._at
         self.lines.setdefault(place, self._line)

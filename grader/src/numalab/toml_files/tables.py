@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from numalab.errors import reason_of
-from numalab.toml_files.lines import Place, lines_of
+from numalab.toml_files.lines import KeyPath, lines_of
 
 MakeError = Callable[[str], Exception]
 LONGEST_VALUE = 60  # characters of a wrong value that are told
@@ -57,10 +57,10 @@ class TomlFile:
         self.top_keys: Collection[str] = ()
 
     @cached_property
-    def _lines(self) -> Mapping[Place, int]:
+    def _lines(self) -> Mapping[KeyPath, int]:
         return lines_of(self.text.replace("\r\n", "\n"))
 
-    def line(self, place: Place) -> int:
+    def line(self, place: KeyPath) -> int:
         """The line of a place, or of what surrounds it."""
         while place not in self._lines:
             place = place[:-1]
@@ -75,7 +75,11 @@ class Table:
     """A table whose keys are all known. values: as tomllib gives them."""
 
     def __init__(
-        self, file: TomlFile, place: Place, values: Mapping[str, Any], keys: Collection[str] | None
+        self,
+        file: TomlFile,
+        place: KeyPath,
+        values: Mapping[str, Any],
+        keys: Collection[str] | None,
     ) -> None:
         """keys: those that it may have; None: any. Raises the file's error."""
         self.file, self.place, self.values = file, place, values

@@ -153,12 +153,12 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return ready is not None
 
     def _compare_numbering(self, said: str) -> None:
-        found = {}
+        numbered = {}
         for text in said.splitlines():
             node, _, pus = text.partition(":")
-            found[int(node)] = set(kernel_pus(pus))
-        wanted = {node.number: set(node.pus) for node in self.plan.machine.numa_nodes}
-        if found != wanted:
+            numbered[int(node)] = set(kernel_pus(pus))
+        described = {node.number: set(node.pus) for node in self.plan.machine.numa_nodes}
+        if numbered != described:
             raise self.failure(
                 f"Linux in the guest does not number the PUs as {self.name} does (NUMA node: PUs "
                 f"{said.split()}); the kernel {self.plan.kernel.version} may lack "

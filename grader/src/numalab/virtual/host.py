@@ -69,12 +69,12 @@ def examine(probe: Path, cache: Path) -> Host:
         done = subprocess.run(
             [probe], capture_output=True, text=True, check=False, timeout=PROBE_LIMIT_S
         )
-        found = json.loads(done.stdout)
+        probed = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
     except (OSError, json.JSONDecodeError) as error:
         raise KitError(f"the host can't be examined with {probe}: {error}") from error
     partial = kept.with_name(f".host-{os.getpid()}.json")
-    partial.write_text(json.dumps(now | found) + "\n")
+    partial.write_text(json.dumps(now | probed) + "\n")
     partial.replace(kept)
-    return Host(found["tsc_khz"], found["kvm"], found["why"])
+    return Host(probed["tsc_khz"], probed["kvm"], probed["why"])

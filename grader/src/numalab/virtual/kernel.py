@@ -121,8 +121,8 @@ def module_name(path: str) -> str:
 
 def dependencies(module: bytes) -> tuple[str, ...]:
     """The modules that this one says it needs."""
-    found = re.search(rb"(?:^|\0)depends=([\w,\-]*)\0", module)
-    names = found.group(1).decode().split(",") if found else []
+    match = re.search(rb"(?:^|\0)depends=([\w,\-]*)\0", module)
+    names = match.group(1).decode().split(",") if match else []
     return tuple(name.replace("-", "_") for name in names if name)
 
 

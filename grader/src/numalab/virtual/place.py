@@ -16,7 +16,7 @@ from numalab.machines.machine import Machine
 from numalab.virtual.guest import Guest, boot, find_qemu
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.plan import (
-    Wish,
+    GuestOptions,
     build_programs,
     is_under,
     library_folders,
@@ -101,8 +101,8 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
     The caller holds the build folder's lock.
     """
 
-    def __init__(self, kit: Kit, wish: Wish) -> None:
-        self._kit, self._wish = kit, wish
+    def __init__(self, kit: Kit, options: GuestOptions) -> None:
+        self._kit, self._options = kit, options
         self._places: dict[str, VirtualPlace] = {}
         self._trouble: dict[str, UserError | KitError] = {}
         self._is_fresh: set[str] = set()  # to be booted without a snapshot
@@ -162,7 +162,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
                 if not is_under(folder, [*toolchain, *(share.path for share in shares)]):
                     shares.append(Share(folder))
         build_programs(self._kit)
-        plan, store = make_plan(self._kit, machine, shares, self._wish, progress)
+        plan, store = make_plan(self._kit, machine, shares, self._options, progress)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:
             return VirtualPlace(self._kit, machine, guest)

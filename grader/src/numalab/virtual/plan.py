@@ -32,7 +32,7 @@ LEAST_CORES_PER_NODE = 2  # so that a node is more than one core
 
 
 @dataclass(frozen=True)
-class Wish:
+class GuestOptions:
     """What a user asks for beside the machine's name; None is left to the host."""
 
     cores_per_node: int | None = None
@@ -43,12 +43,14 @@ class Wish:
     use_snapshot: bool = True
 
 
-def scale(machine: Machine, wish: Wish, host_cores: int, accelerator: qemu.Accelerator) -> Machine:
+def scale(
+    machine: Machine, options: GuestOptions, host_cores: int, accelerator: qemu.Accelerator
+) -> Machine:
     """As much of the machine as the host can carry, or as was asked for."""
-    if wish.full:
+    if options.full:
         return machine
-    if wish.cores_per_node is not None:
-        return machine.scaled(wish.cores_per_node)
+    if options.cores_per_node is not None:
+        return machine.scaled(options.cores_per_node)
     pus = PUS_PER_CORE[accelerator] * host_cores
     cores = pus // (len(machine.nodes_with_cores) * machine.threads_per_core)
     return machine.scaled(max(LEAST_CORES_PER_NODE, cores))
@@ -61,24 +63,26 @@ def free_memory_mib() -> int:
     return 0
 
 
-def node_memory_mib(machine: Machine, wish: Wish, free_mib: int) -> int:
+def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
     """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
     nodes = len(machine.numa_nodes)
     most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
-    wanted = wish.node_memory_mib or NODE_MEMORY_MIB
-    if wish.node_memory_mib is None:
+    asked_mib = options.node_memory_mib or NODE_MEMORY_MIB
+    if options.node_memory_mib is None:
         # In steps, since a snapshot fits one size only.
-        wanted = min(wanted, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
-    elif wanted < LEAST_NODE_MEMORY_MIB:
-        raise UserError(f"--node-memory {wanted}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more")
-    if wanted > most or wanted < LEAST_NODE_MEMORY_MIB:
+        asked_mib = min(asked_mib, most // MEMORY_STEP_MIB * MEMORY_STEP_MIB)
+    elif asked_mib < LEAST_NODE_MEMORY_MIB:
+        raise UserError(
+            f"--node-memory {asked_mib}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more"
+        )
+    if asked_mib > most or asked_mib < LEAST_NODE_MEMORY_MIB:
         raise UserError(
             f"{machine.name} with {count(nodes, 'NUMA node')} needs "
-            f"{nodes * max(wanted, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
+            f"{nodes * max(asked_mib, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
             f"{MOST_MEMORY_SHARE:.0%} of the {free_mib} MiB that are free on this host. End "
             "other programs, or take a machine with fewer NUMA nodes (./numalab machine list)."
         )
-    return wanted
+    return asked_mib
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
@@ -128,13 +132,13 @@ def toolchain_folders() -> list[Path]:
 def library_folders(program: Path) -> set[Path]:
     """Folders of the libraries that a program is linked to."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    found = set()
+    folders = set()
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")
         if after:
             path = Path("/" + after.split(" (")[0])
-            found |= {path.parent, path.resolve().parent}
-    return found
+            folders |= {path.parent, path.resolve().parent}
+    return folders
 
 
 def is_home_or_above(path: Path) -> bool:
@@ -175,28 +179,29 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def make_plan(
-    kit: Kit, machine: Machine, shares: Sequence[Share], wish: Wish, progress: StepReport
+    kit: Kit, machine: Machine, shares: Sequence[Share], options: GuestOptions, progress: StepReport
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. Raises UserError and KitError with what to do, before
     anything is started."""
     find_qemu()
     cache = host.cache_folder()
-    kernel = find_kernel(cache / "kernels", wish.guest_kernel, progress)
-    found = host.examine(kit.probe_host, cache)
-    accelerator: qemu.Accelerator = "kvm" if found.kvm else "tcg"
-    scaled = scale(machine, wish, len(os.sched_getaffinity(0)), accelerator)
-    memory_mib = node_memory_mib(scaled, wish, free_memory_mib())
+    kernel = find_kernel(cache / "kernels", options.guest_kernel, progress)
+    abilities = host.examine(kit.probe_host, cache)
+    accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
+    scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator)
+    memory_mib = node_memory_mib(scaled, options, free_memory_mib())
     plan = GuestPlan(
         machine=scaled,
         node_memory_mib=memory_mib,
         accelerator=accelerator,
         kernel=kernel,
         init=kit.guest_init.read_bytes(),
-        tsc_khz=found.tsc_khz,
+        tsc_khz=abilities.tsc_khz,
         shares=combine([*(Share(path) for path in toolchain_folders()), *shares]),
-        boot_limit_s=wish.boot_limit_s or 60.0 + 2.0 * scaled.pus,
+        boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus,
     )
     # Under KVM a boot takes about as long as reading a snapshot.
-    store = snapshots.Store(cache / "snapshots") if wish.use_snapshot and not found.kvm else None
+    keeps = options.use_snapshot and not abilities.kvm
+    store = snapshots.Store(cache / "snapshots") if keeps else None
     return plan, store

@@ -40,7 +40,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ApicLayout:
     sockets: int
     dies: int
     cores: int  # of a die
@@ -72,9 +72,9 @@ def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
     return [tuple(core for node in nodes for core in node.cores)]
 
 
-def shape_of(machine: Machine) -> Shape:
+def apic_layout(machine: Machine) -> ApicLayout:
     dies = _dies(machine, 0)
-    return Shape(machine.packages, len(dies), len(dies[0]), machine.threads_per_core)
+    return ApicLayout(machine.packages, len(dies), len(dies[0]), machine.threads_per_core)
 
 
 def positions(machine: Machine) -> dict[int, Position]:
@@ -90,7 +90,7 @@ def positions(machine: Machine) -> dict[int, Position]:
 
 def apic_ids(machine: Machine) -> list[int]:
     """In the order of Linux's PU numbers."""
-    shape, at = shape_of(machine), positions(machine)
+    shape, at = apic_layout(machine), positions(machine)
     return [shape.apic_id(at[pu]) for pu in range(machine.pus)]
 
 
@@ -155,7 +155,7 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
             "-numa", f"node,nodeid={node.number},memdev={memory}",
         ]  # fmt: skip
     at = positions(machine)
-    has_dies = shape_of(machine).dies > 1  # QEMU refuses a die's number where there is one
+    has_dies = apic_layout(machine).dies > 1  # QEMU refuses a die's number where there is one
     for node in machine.numa_nodes:
         for pu in node.pus:
             p = at[pu]
@@ -184,7 +184,7 @@ def command_line(
     snapshot: int | None = None,
 ) -> list[str]:
     """snapshot: descriptor of a stored state to go on from, instead of booting."""
-    shape = shape_of(machine)
+    shape = apic_layout(machine)
     command = [
         qemu,
         "-name", machine.name,

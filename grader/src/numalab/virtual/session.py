@@ -83,21 +83,21 @@ def results_folder(path: Path) -> Path:
 def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]) -> str:
     """What to tell of a command that the guest could not start."""
     visible = [share.path for share in shares]
-    seen = f"It sees {', '.join(map(str, visible))}"
-    found = shutil.which(command, path=os.environ.get("PATH"))
-    here = Path(command) if "/" in command else Path(found) if found else None
+    sees = f"It sees {', '.join(map(str, visible))}"
+    program = shutil.which(command, path=os.environ.get("PATH"))
+    here = Path(command) if "/" in command else Path(program) if program else None
     if here is None:
         return f"there is no command {command}, neither here nor in the virtual node"
     path = folder / here
     if not path.exists():
         return f"there is no program {command}, neither here nor in the virtual node"
     real = path.resolve()
-    for one in (path, real):
-        if not is_under(one, visible):
+    for place in (path, real):
+        if not is_under(place, visible):
             link = f" (a link to {real})" if real != path else ""
             return (
                 f"{path}{link} is there on this host, but the virtual node does not see it. "
-                f"{seen}; more with --share DIR."
+                f"{sees}; more with --share DIR."
             )
     if reason == errno.EACCES:
         return f"{path} may not be executed: chmod +x it, or name what runs it"
@@ -105,7 +105,7 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
         return f"{path} is no program: does its first line lack #! and an interpreter?"
     return (
         f"{path} can't be started in the virtual node ({os.strerror(reason)}): its interpreter "
-        f"or loader is not visible there. {seen}; more with --share DIR."
+        f"or loader is not visible there. {sees}; more with --share DIR."
     )
 
 

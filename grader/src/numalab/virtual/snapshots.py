@@ -70,13 +70,13 @@ class Store:
 
     def _tidy(self, keep: str) -> None:
         """Drops the oldest beyond the limit; the one just written stays if it can."""
-        found = []
+        files = []
         for path in self.folder.glob("*.state"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                found.append((path != self._path(keep), -status.st_mtime, status.st_size, path))
+                files.append((path != self._path(keep), -status.st_mtime, status.st_size, path))
         total = 0
-        for _, _, size, path in sorted(found, key=lambda entry: entry[:2]):
+        for _, _, size, path in sorted(files, key=lambda entry: entry[:2]):
             total += size
             if total > self.most_bytes:
                 path.unlink(missing_ok=True)

@@ -1,0 +1,282 @@
+"""What came of a kernel, as a value in Python: what was seen of it, in words and as figures."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.console import Console
+
+from numalab.errors import NothingToDraw, UserError, reason_of
+from numalab.evidence import read_record
+from numalab.evidence.kinds import LATENCY, RANKS
+from numalab.evidence.record import Evidence, Json
+from numalab.files import write_json
+from numalab.judging.judge import judge
+from numalab.judging.timing_account import timing_accounts
+from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
+from numalab.kit import Kit, find_kit
+from numalab.labs import declaration
+from numalab.labs.declaration import HandedFile, Lab, load_labs
+from numalab.machines.gallery import published_latencies
+from numalab.reports import report
+from numalab.terminal import WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Drawn = TypeVar("Drawn")
+
+
+def open_kit() -> Kit:
+    """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
+    return find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a kernel. seen: places and their evidence, this node first; where: the place
+    that was asked for; verdict: of the criteria that were looked at. records: the evidence as
+    it is stored; is_recorded: it comes from a file of the kit's, and from another day."""
+
+    kit: Kit = field(repr=False)
+    lab: Lab = field(repr=False)
+    label: str
+    where: str
+    seen: tuple[tuple[str, Evidence], ...] = field(repr=False)
+    verdict: Verdict = field(repr=False)
+    records: tuple[Json, ...] = field(repr=False)
+    is_recorded: bool = False
+
+    @property
+    def evidence(self) -> Evidence:
+        """Of the place that was asked for, or of this node where nothing was run there."""
+        return dict(self.seen).get(self.where, self.here)
+
+    @property
+    def here(self) -> Evidence:
+        """Of this node, on which times are taken."""
+        return self.seen[0][1]
+
+    @property
+    def is_built(self) -> bool:
+        return self.evidence.build.status == "ok"
+
+    @property
+    def compiler_output(self) -> str:
+        """What the compiler and the linker said, errors or warnings."""
+        build = self.evidence.build
+        return "\n".join(text for text in (build.message, build.output) if text)
+
+    def criterion(self, name: str) -> CriterionVerdict:
+        """What is said of a criterion, at the place that was asked for if it was judged there.
+        Raises UserError."""
+        verdicts = [verdict for verdict in self.verdict.criteria if verdict.name == name]
+        if not verdicts:
+            names = [verdict.name for verdict in self.verdict.criteria]
+            raise UserError(
+                f"nothing was judged by the name {name}{near(name, names)}. There is: "
+                f"{', '.join(dict.fromkeys(names))}"
+            )
+        own = (verdict for verdict in verdicts if verdict.where == self.where)
+        return next(own, verdicts[0])
+
+    def value(self, name: str) -> float | None:
+        """What was measured for a criterion, in its unit."""
+        return self.criterion(name).value
+
+    # ---- figures
+
+    def _labelled(self, others: Sequence[Run]) -> list[tuple[str, Evidence]]:
+        return [(run.label, run.evidence) for run in (self, *others)]
+
+    def _drawn(self, draw: Callable[[], Drawn]) -> Drawn:
+        """Where there is nothing to draw, the reason may be the build, or what the kernel does."""
+        try:
+            return draw()
+        except NothingToDraw as error:
+            failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
+            if self.is_built and not failed:
+                raise
+            why = failed[0] if self.is_built else self.compiler_output
+            raise NothingToDraw(f"{why}\nSo {error}.") from None
+
+    def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
+        """Who wrote each page first, and who uses it; on this node where nothing was traced at
+        the place that was asked for."""
+        from numalab.reports.figures import touch_figure
+
+        def draw() -> Figure:
+            try:
+                return touch_figure(self._labelled(beside), arrays=arrays)
+            except NothingToDraw:
+                return touch_figure([(self.label, self.here)], arrays=arrays)
+
+        return self._drawn(draw)
+
+    def threads(self, *beside: Run, file: str | None = None) -> Figure:
+        """Where the kernel's threads may run; file: threads or ranks under a file that is
+        handed in."""
+        from numalab.reports.figures import sittings, thread_figure
+
+        if file is not None:
+            check_file(self.lab, file)
+        sat = [
+            sitting
+            for label, evidence in self._labelled(beside)
+            for sitting in sittings(label, evidence, file)
+        ]
+        if not sat and file is not None:
+            said = [handed.complaint for handed in self.evidence.handed_in if handed.file == file]
+            jobs = [job.refused for job in self.evidence.of(RANKS) if job.file == file]
+            why = next((text for text in (*said, *jobs) if text), "nothing was run under it")
+            raise NothingToDraw(f"{file}: {why}")
+        return self._drawn(lambda: thread_figure(sat))
+
+    def work(self, *beside: Run, part: str | None = None) -> Figure:
+        """CPU time of each thread. part: one of the lab's kernels only."""
+        from numalab.reports.figures import work_figure
+
+        parts = None if part is None else [part]
+        return self._drawn(lambda: work_figure(self._labelled(beside), parts=parts))
+
+    def timing(self, criterion: str | None = None) -> Figure:
+        """The generations of a criterion, of the first that was timed if none is named, and the
+        interval of their median."""
+        from numalab.reports.figures import timing_figure
+
+        accounts = timing_accounts(self.lab, self.verdict, self.here)
+        names = [account.criterion.name for account in accounts]
+        if not names:
+            said = [c.why for c in self.verdict.criteria if c.kind == "timing"]
+            why = said[0] if said else "lab.run(..., times=True) takes times."
+            raise NothingToDraw(f"nothing was timed: {why}")
+        if criterion is not None and criterion not in names:
+            raise UserError(
+                f"{criterion} was not timed{near(criterion, names)}. Timed were: {', '.join(names)}"
+            )
+        chosen = names.index(criterion) if criterion is not None else 0
+        return timing_figure(accounts[chosen])
+
+    def messages(self) -> Figure:
+        """What messages took over their sizes; once 64 KiB are predicted, beside what was
+        published for hydra."""
+        from numalab.reports.figures import latency_figure
+
+        predicted = [c.name for c in self.lab.criteria if c.rule in LATENCY.rules]
+        passed = any(c.name in predicted and c.status == "pass" for c in self.verdict.criteria)
+        published = published_latencies(self.kit)
+        return latency_figure(self.here, published, is_predicted=passed)
+
+    def memory(self) -> Figure:
+        """What the large table takes, and how much of it sits on huge pages."""
+        from numalab.reports.figures import memory_figure
+
+        return self._drawn(lambda: memory_figure(self.here))
+
+    def topology(self) -> Figure:
+        """The node on which it was run."""
+        from numalab.reports.figures import topology_figure
+
+        return topology_figure(self.evidence.node)
+
+    # ---- words
+
+    @property
+    def summary(self) -> str:
+        """In a few lines what was seen and what the compiler said."""
+        shown = [c for c in self.verdict.criteria if self.is_recorded is False or c.where != "here"]
+        verdict = replace(self.verdict, criteria=tuple(shown))
+        title = (
+            f"{self.lab.name}  {declaration.LANGUAGE_NAMES[self.verdict.language]}  {self.label}"
+        )
+        return printed(
+            lambda console: report.show_run(console, title, verdict, self.evidence.build)
+        )
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        """How a cell shows it."""
+        del cycle
+        printer.text(str(self))  # type: ignore[attr-defined]
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the evidence of the place that was asked for, as load_run reads it back."""
+        path = Path(path)
+        record = self.records[[where for where, _ in self.seen].index(self.where)]
+        try:
+            write_json(path, record, indent=None)
+        except OSError as error:
+            raise UserError(f"{path} can't be written: {reason_of(error)}") from error
+        return path
+
+
+@dataclass(frozen=True)
+class Graded(Run):
+    """A run with times and points; report: what ./numalab grade shows of it."""
+
+    report: str = field(default="", repr=False)
+
+    @property
+    def status(self) -> str:
+        return self.verdict.status
+
+    def __str__(self) -> str:
+        return self.report
+
+
+def load_run(path: Path, label: str, kit: Kit | None = None) -> Run:
+    """A stored record. Raises KitError where it is none."""
+    kit = kit or open_kit()
+    evidence = read_record.load(path, kit.root / "common" / "schema" / "evidence.schema.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    lab = load_labs(kit.root)[evidence.lab]
+    where = record["machine"]["name"] if record["machine"] else "here"
+    verdict = judge(lab, evidence)
+    verdict = of_machine(verdict, where) if evidence.is_virtual else verdict
+    return Run(kit, lab, label, where, ((where, evidence),), verdict, (record,), True)
+
+
+# ---- helpers -----------------------------------------------------------------------
+
+
+def near(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def check_file(lab: Lab, name: str) -> HandedFile:
+    """The file of this name that is handed in beside the kernel. Raises UserError."""
+    names = [file.name for file in lab.files]
+    if name not in names:
+        has = f"It has {', '.join(names)}" if names else "It has none"
+        raise UserError(
+            f"{lab.name} has no file '{name}' beside the kernel{near(name, names)}. {has}"
+        )
+    return lab.files[names.index(name)]
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What is shown at a terminal of 80 columns, without colours."""
+    output = io.StringIO()
+    show(
+        Console(
+            file=output,
+            width=WIDTH,
+            highlight=False,
+            soft_wrap=False,
+            no_color=True,
+            force_terminal=False,
+            force_jupyter=False,
+        )
+    )
+    return output.getvalue().strip("\n")
