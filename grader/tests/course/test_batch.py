@@ -96,7 +96,9 @@ def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
         assert sum(made) == count and min(made) > 0 and max(made) <= per_job
 
 
-PLACE = slurm.Place("/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'")
+PLACE = slurm.SlurmNodePlace(
+    "/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'"
+)
 
 
 @pytest.mark.parametrize(
@@ -555,7 +557,7 @@ class Script:
     """An engine whose jobs do what a function says: it is called with each run's number from 0
     and each chunk, and returns what is seen of it, having written what it writes."""
 
-    name: runs.Engine = "slurm"
+    name: runs.EngineName = "slurm"
 
     def __init__(self, course: CourseFolder, play: object, known: bool = True) -> None:
         self.course, self.play, self.known = course, play, known
