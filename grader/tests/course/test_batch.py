@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -551,6 +551,9 @@ class Told:
 
     def states(self) -> Mapping[tuple[Item, int], AttemptState]:
         return {}
+
+    def reopened(self) -> Collection[tuple[Item, int]]:
+        return ()
 
 
 class Script:
