@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from support import invented
 from support.commands import numalab_command
+from support.invented import SOME_CAUSE
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
 
 from numalab.commands.root import cli
@@ -23,7 +24,7 @@ from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.verdict import CriterionVerdict, with_machine
+from numalab.judging.verdict import CriterionVerdict, Warned, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report
@@ -213,9 +214,12 @@ def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
 
 
 def test_a_report_tells_a_runtimes_warning_once() -> None:
-    said = "libomp said: OMP: Warning #192: no such domain.  Using cores instead"
+    said = "OMP: Warning #192: no such domain.  Using cores instead"
+    warnings = (Warned("libomp", said),)
     found = [
-        CriterionVerdict(name, "evidence", status, f"{why} {said}.", 1, 1, where=where)
+        CriterionVerdict(
+            name, "evidence", status, SOME_CAUSE[status], why, 1, 1, where=where, warnings=warnings
+        )
         for name, status, why, where in (
             ("omp_spread", "pass", "2 threads.", "hydra"),
             ("omp_spread", "pass", "2 threads.", "nebula"),
@@ -225,7 +229,7 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
     ]  # fmt: skip
     told = [row.criterion.why for row in report.criterion_rows(found)]
     assert told == [
-        f"2 threads. {said}.",
+        f"2 threads. libomp said: {said}.",
         "4 threads share 1 PU. libomp said the same.",
         "2 threads on one package. libomp said the same.",
     ]

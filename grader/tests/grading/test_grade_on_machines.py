@@ -223,7 +223,7 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
     assert sessions == []
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
-    assert all(c.status == "inconclusive" and c.is_interrupted for c in there)
+    assert all(c.status == "inconclusive" and c.cause == "interrupted" for c in there)
     assert set(here.criteria) - set(verdict.criteria) == {
         c for c in here.criteria if c.name == "local_pages"
     }, "what was graded stays"
@@ -247,7 +247,9 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
     right = replace(
         here,
         criteria=tuple(
-            verdict_on(c, "pass" if c is placed else "not_gradable", "Right.")
+            verdict_on(c, "pass", "reached", "Right.")
+            if c is placed
+            else verdict_on(c, "not_gradable", "not_run_there", "Not there.")
             for c in hybrid.criteria
         ),
     )

@@ -464,7 +464,7 @@ def test_who_is_cut_is_told_how_many_times_slower(first_touch: Lab) -> None:
     record = invented.evidence(ONE, times=times)
     for run in record["runs"]:
         if run["kind"] == "generation":
-            run["samples"][-1] |= {"cut": True}
+            invented.cut_off(run, 0.1)
     why = criterion(judged(first_touch, record), "efficiency").why
     assert why.startswith("More than ") and " times slower than the solution (median)" in why
     assert "0.80 times its speed is asked for" in why and "ess than" not in why
@@ -520,9 +520,7 @@ def test_what_was_cut_counts_as_having_taken_that_long(first_touch: Lab) -> None
     record = invented.evidence(ONE, times=times_of(*[20.0] * 12))
     for run in record["runs"][-11:]:
         assert run["kind"] == "generation"
-        last = next(s for s in run["samples"] if s["role"] == "submission")
-        last |= {"cut": True, "elapsed_s": 2.0}
-        run["samples"] = [s for s in run["samples"] if s["role"] != "submission"] + [last]
+        invented.cut_off(run, 2.0)
     found = criterion(judged(first_touch, record), "efficiency")
     assert found.status == "fail"
     assert found.value == pytest.approx(0.1, rel=0.1)

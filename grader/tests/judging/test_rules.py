@@ -11,10 +11,11 @@ from support import invented
 
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
+from numalab.judging import explain
 from numalab.judging import judge as judging
 from numalab.judging.judge import judge
 from numalab.judging.soundness import sound_parts
-from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
 from numalab.reports.report import memory_caption
 
@@ -607,7 +608,7 @@ def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> Non
     said = {"status": "ok", "printed_bytes": 50, "printed": "OMP: Warning #42: bad value\n"}
     found = judged(affinity, handed_in(binding("spread.env", "libomp", 0, 2, outcome=said)))
     assert found["spread"].status == "fail"
-    assert found["spread"].why.endswith(" libomp said: OMP: Warning #42: bad value.")
+    assert found["spread"].warnings == (Warned("libomp", "OMP: Warning #42: bad value"),)
 
 
 def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affinity: Lab) -> None:
@@ -624,12 +625,12 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
     ]
     found = judged(affinity, handed_in(*runs))["spread"]
     assert found.status == "pass"
-    assert found.why.endswith(
+    assert explain.warning_words(found.warnings) == (
         " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
         "libgomp said: Invalid value for environment variable OMP_PLACES."
     )
     silent = handed_in(binding("spread.env", "libomp", 0, 1), binding("close.env", "libomp", 0, 2))
-    assert "said" not in judged(affinity, silent)["spread"].why
+    assert judged(affinity, silent)["spread"].warnings == ()
 
 
 def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:

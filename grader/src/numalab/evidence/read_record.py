@@ -260,6 +260,10 @@ def _latency(data: Json) -> Latency:
     )
 
 
+# What earlier records said in the place of `interrupted`.
+_INTERRUPTED = "Interrupted before it was decided."
+
+
 def parse(data: Json) -> Evidence:
     """Reads a session's record. Raises KitError for another version of the format."""
     if data.get("schema") != SCHEMA_VERSION:
@@ -285,7 +289,7 @@ def parse(data: Json) -> Evidence:
         node=data["node"],
         is_virtual=data["machine"] is not None,
         timing_refused=data["timing_refused"],
-        timing_error=data["timing_error"],
+        timing_error=None if data["timing_error"] == _INTERRUPTED else data["timing_error"],
         build=Build(**data["build"]["kernel"]),
         checks=tuple(_check(run) for run in checks if not run.get("synchronous_sends")),
         synchronous_checks=tuple(_check(run) for run in checks if run.get("synchronous_sends")),
@@ -311,6 +315,7 @@ def parse(data: Json) -> Evidence:
         slow_launches=tuple(map(_launched, of("ranks", HANDOUT))),
         latencies=tuple(map(_latency, of("latency", SUBMISSION))),
         unchanged_files=frozenset(data.get("unchanged_files", ())),
+        interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
     )
 
 

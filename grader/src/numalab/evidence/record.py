@@ -372,6 +372,7 @@ class Evidence:
     slow_launches: tuple[Launched, ...]  # of the kit that can't be meant on the node
     latencies: tuple[Latency, ...]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
+    interrupted: bool = False  # before all was seen
 
     def of_parts(self, *parts: str | None) -> Evidence:
         """What belongs to some of the lab's kernels."""

@@ -102,9 +102,11 @@ def grade_elsewhere(
             if can_run:
                 there = _gather(session, machine, sound, programs, places)
                 sessions.append(there)
-                found = judge.of_sound_parts(lab, there.verdict(), sound, status, why)
+                found = judge.of_sound_parts(
+                    lab, there.verdict(), sound, status, "not_run_there", why
+                )
             else:
-                found = judge.without_looking(lab, session.evidence, status, why)
+                found = judge.without_looking(lab, session.evidence, status, "not_run_there", why)
         except (KeyboardInterrupt, Interrupted) as error:
             left = [one.name for one in chosen[number:]]
             undone = left_open(session, verdict, left, not machines, number == 0)
@@ -113,7 +115,7 @@ def grade_elsewhere(
             if not machines:
                 why = f"No virtual node could show it: {error}"
                 return _with_reason(verdict, missing, why), sessions
-            found = judge.without_looking(lab, session.evidence, "error", str(error))
+            found = judge.without_looking(lab, session.evidence, "error", "not_booted", str(error))
         verdict = with_machine(verdict, found, machine.name, None if machines else to_show)
     return verdict, sessions
 
@@ -147,8 +149,8 @@ def left_open(
     lab, evidence = session.lab, session.evidence
     bad = {part for part in lab.kernel_parts if not is_sound(evidence.of_parts(part))}
     parts = [part for part in lab.kernel_parts if part not in bad]
-    undone = judge.without_looking(lab, evidence, "inconclusive", NOT_GRADED)
-    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "")
+    undone = judge.without_looking(lab, evidence, "inconclusive", "interrupted", NOT_GRADED)
+    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
     on_all, numa_nodes = _on_all(lab), evidence.numa_nodes
     for number, name in enumerate(names):
         only = on_all

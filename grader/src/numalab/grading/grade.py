@@ -32,7 +32,7 @@ from numalab.harness.build import build_facts, build_kernel, build_kit
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.judging import judge, thread_goals
 from numalab.judging.effort import Effort
-from numalab.judging.verdict import NOT_DECIDED, Verdict
+from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import StepReport
@@ -461,7 +461,7 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
             if with_times:
                 session.take_times()
     except (KeyboardInterrupt, Interrupted) as error:
-        session.data["timing_error"] = NOT_DECIDED
+        session.data["interrupted"] = True
         raise Interrupted from error
     return session.verdict()
 

@@ -4,6 +4,7 @@ out. Pure functions; judge.py says which applies."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from numalab import words
 from numalab.evidence import touch
@@ -38,15 +39,22 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             value = float(max(wrong, 1))  # writing before an array is wrong, too
             array = found.first_wrong.array if found.first_wrong else ""
             return verdict_on(
-                criterion, "fail", why, value=value, unit="elements", wrong_array=array
+                criterion,
+                "fail",
+                "wrong_result",
+                why,
+                value=value,
+                unit="elements",
+                wrong_array=array,
             )
     if bad is not None:
         return unusable(criterion, bad, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.checks]):
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
+        "reached",
         "Every element is right, in every run and in odd sizes too.",
         value=0.0,
         unit="elements",
@@ -55,23 +63,29 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_error is not None:
-        return verdict_on(criterion, "not_gradable", evidence.race_error)
+        return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in evidence.races:
         if race.found:
-            return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
+            return verdict_on(
+                criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
+            )
     for race in evidence.races:
         if not race.outcome.ok:
             why = explain.outcome(race.outcome, evidence.language)
-            return verdict_on(criterion, "error", f"Looking for data races: {why}")
+            return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
     if unseen(lab, criterion, [race.part for race in evidence.races]):
         if first_bad(outcomes(evidence)) is not None:
             return verdict_on(
-                criterion, "fail", "Not looked for, since the kernel does not come to its end."
+                criterion,
+                "fail",
+                "not_right_yet",
+                "Not looked for, since the kernel does not come to its end.",
             )
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
+        "reached",
         "ThreadSanitizer saw no two threads touch the same element without an order, where "
         "one of them writes.",
         value=0.0,
@@ -88,6 +102,7 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     return verdict_on(
         criterion,
         "not_gradable",
+        "too_few_cores",
         "This node offers one core, so there is one thread and nothing to share out.",
     )
 
@@ -236,6 +251,7 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(
             criterion,
             "not_gradable",
+            "not_visible_here",
             "This system refuses move_pages, so nobody can see where pages live "
             "(a container's seccomp profile, most often).",
         )
@@ -289,6 +305,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return verdict_on(
         criterion,
         "inconclusive",
+        "too_noisy",
         f"{why}, {open_why}. Grade again when the node is quiet.",
         value=value,
         unit="share",
@@ -436,15 +453,17 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert wanted is not None
     text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
     if text is None:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     runs = [run for run in evidence.bindings if run.file == wanted.name]
     if not runs:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)
     if bad is not None:
         # The kit's own kernel ran, so what ended it is the runtime, or the kit.
         why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
-        return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
+        if bad.outcome.status == "exited":
+            return verdict_on(criterion, "fail", "exited", why)
+        return verdict_on(criterion, "error", "kit", why)
     found = [
         (run, thread_goals.reached(wanted.goal, run.threads, run.team, evidence.node))
         for run in runs
@@ -455,8 +474,8 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = _under_runtimes(worst, found)
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     blamed = [run for run, one in found if one == worst] if worst.misplaced else runs
-    why += explain.runtime_warnings(blamed)
-    return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+    verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+    return replace(verdict, warnings=explain.runtime_warnings(blamed))
 
 
 CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {

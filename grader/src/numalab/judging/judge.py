@@ -22,7 +22,7 @@ from numalab.judging.timing_rules import (
     needed_roles,
     timing_state,
 )
-from numalab.judging.verdict import CriterionVerdict, Status, Verdict, verdict_on
+from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan, read_policy
 from numalab.labs.rules import RULES_OF_RUN
@@ -99,19 +99,25 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
 def _gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in."""
     if criterion.kind == "timing":
-        refused = evidence.timing_refused or _no_launch(lab, criterion, evidence)
-        if refused is not None:
-            return verdict_on(criterion, "not_gradable", refused)
+        if evidence.timing_refused:
+            return verdict_on(criterion, "not_gradable", "times_refused", evidence.timing_refused)
+        no_launch = _no_launch(lab, criterion, evidence)
+        if no_launch is not None:
+            return verdict_on(criterion, "not_gradable", "no_launch_here", no_launch)
     mode = evidence.node.get("huge_page_mode") or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
         return verdict_on(
-            criterion, "not_gradable", explain.huge_page_mode(mode, criterion.needs_huge_page_mode)
+            criterion,
+            "not_gradable",
+            "huge_page_mode",
+            explain.huge_page_mode(mode, criterion.needs_huge_page_mode),
         )
     if evidence.numa_nodes >= criterion.needs_numa_nodes:
         return None
     return verdict_on(
         criterion,
         "not_gradable",
+        "too_few_numa_nodes",
         f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
         f"{criterion.needs_numa_nodes} or more.",
     )
@@ -124,7 +130,7 @@ def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         wanted = lab.launch_of(criterion.part)
     for text in evidence.handed_in:
         if wanted is not None and text.file == wanted.name and text.complaint is not None:
-            return verdict_on(criterion, "fail", text.complaint)
+            return verdict_on(criterion, "fail", "bad_file", text.complaint)
     return None
 
 
@@ -133,7 +139,7 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
     wanted = lab.launch_of(criterion.part).name
     for run in evidence.launches:
         if run.file == wanted and run.refused is not None:
-            return verdict_on(criterion, "fail", run.refused)
+            return verdict_on(criterion, "fail", "bad_file", run.refused)
     return None
 
 
@@ -145,7 +151,7 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     if gate is not None:
         return gate
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
-        return verdict_on(criterion, "fail", whole.build.message)
+        return verdict_on(criterion, "fail", "not_built", whole.build.message)
     evidence = evidence_for(lab, criterion, whole)
     if criterion.kind == "correctness":
         return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
@@ -167,9 +173,11 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
             return verdict_on(
                 criterion,
                 "not_gradable",
+                "solution_misses_it",
                 f"The kit's own solution misses it on this node just now: {own.why}",
                 value=verdict.value,
                 unit=verdict.unit,
+                warnings=own.warnings,
             )
     return verdict
 
@@ -218,25 +226,32 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
     )
 
 
-def without_looking(lab: Lab, evidence: Evidence, status: Status, why: str) -> Verdict:
+def without_looking(
+    lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
+) -> Verdict:
     """The verdict on a kernel that is not run at a place, for all that could be seen there."""
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=tuple(verdict_on(criterion, status, why) for criterion in lab.criteria),
+        criteria=tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria),
     )
 
 
 def of_sound_parts(
-    lab: Lab, found: Verdict, sound: Sequence[str | None], status: Status, why: str
+    lab: Lab,
+    found: Verdict,
+    sound: Sequence[str | None],
+    status: Status,
+    cause: Cause,
+    why: str,
 ) -> Verdict:
     """The verdict where only some kernels were run: the others' criteria get a status of
     their own, as do those that are about all kernels and lack one."""
     return replace(
         found,
         criteria=tuple(
-            verdict_on(criterion, status, why)
+            verdict_on(criterion, status, cause, why)
             if criterion.kind == "evidence"
             and is_of_kernel(lab, criterion)
             and unseen(lab, criterion, sound)

@@ -17,7 +17,7 @@ from numalab.evidence.record import (
     Trace,
 )
 from numalab.judging import explain
-from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, verdict_on
+from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
 EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
@@ -92,16 +92,39 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
 
 
+# By how a run ended that did not come to its end.
+CAUSE_OF_OUTCOME: dict[str, Cause] = {
+    "crashed": "crashed",
+    "exited": "exited",
+    "timed_out": "timed_out",
+    "out_of_memory": "out_of_memory",
+    "too_much_output": "over_limit",
+    "too_many_threads": "over_limit",
+    "no_array": "no_memory",
+    "array_gone": "no_memory",
+    "bad_protocol": "disturbed_monitor",
+    "cancelled": "interrupted",
+    "kit_error": "kit",
+}
+
+
+def cause_of(outcome: Outcome) -> Cause:
+    """Why a run did not come to its end."""
+    if explain.is_refused_call(outcome):
+        return "refused_call"
+    return CAUSE_OF_OUTCOME[outcome.status]
+
+
 def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
     node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
     why = explain.outcome(outcome, evidence.language) or ""
     if outcome.status == "cancelled":
-        return not_looked_at(criterion)
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     ours = outcome.status == "kit_error" or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
-    return verdict_on(criterion, "error" if ours else "fail", why)
+    return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
 
 
 def missing_runs(
@@ -112,13 +135,22 @@ def missing_runs(
     if bad is None and not runs:
         bad = first_bad(outcomes(evidence))
         if bad is None:
-            return not_looked_at(criterion)
+            return not_looked_at(criterion, evidence)
     return None if bad is None else unusable(criterion, bad, evidence)
 
 
-def not_looked_at(criterion: Criterion) -> CriterionVerdict:
-    """Open, as what a further grading may decide."""
-    return verdict_on(criterion, "inconclusive", NOT_GRADED)
+NOT_MEASURED = (
+    "Not measured: this grading has no run that decides it, and nothing that it saw says why. "
+    "Grade again; if it stays so, ./numalab doctor says what this node lacks."
+)
+
+
+def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Open, as what a further grading may decide: where nothing that was seen explains that the
+    run which decides it is missing."""
+    if evidence.interrupted:
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
+    return verdict_on(criterion, "inconclusive", "not_measured", NOT_MEASURED)
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
@@ -127,9 +159,14 @@ def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[
     return [part for part in wanted if part not in parts]
 
 
-def by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
-    """Passes or fails by the criterion's bounds; written so that NaN fails."""
+def by_value(
+    criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
+) -> CriterionVerdict:
+    """Passes or fails by the criterion's bounds; written so that NaN fails. missed: the cause
+    then."""
     passed = (criterion.at_least is None or value >= criterion.at_least) and (
         criterion.at_most is None or value <= criterion.at_most
     )
-    return verdict_on(criterion, "pass" if passed else "fail", why, value=value, unit=unit)
+    if passed:
+        return verdict_on(criterion, "pass", "reached", why, value=value, unit=unit)
+    return verdict_on(criterion, "fail", missed, why, value=value, unit=unit)

@@ -19,11 +19,18 @@ from numalab.judging.timing_rules import (
     needed_roles,
     timing_state,
 )
-from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, Verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab
 
 Stopped = Literal[
-    "decided", "not_gradable", "unstable", "undecided", "too_slow", "interrupted", "error"
+    "decided",
+    "not_gradable",
+    "unstable",
+    "undecided",
+    "too_slow",
+    "interrupted",
+    "error",
+    "cut_too_early",
 ]
 
 
@@ -53,14 +60,15 @@ class TimingAccount:
         return interval(self.state.margins, levels, self.state.cut)
 
     def to_json(self) -> dict[str, Any]:
-        """Lists have an entry for each generation; those of signs end with the decision."""
+        """Lists have an entry for each generation; those of signs end with the decision, and None
+        among them was cut too early to know."""
         state = self.state
         looks = state.looks
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
             "asked": self.asked,
-            "signs": [margin > 1 for margin in state.margins[: len(looks)]],
+            "signs": list(state.signs[: len(looks)]),
             "e_for": [look.e_for for look in looks],
             "e_against": [look.e_against for look in looks],
             "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
@@ -83,10 +91,12 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
-    if evidence.timing_error is not None and found.why == evidence.timing_error:
-        return "interrupted" if evidence.timing_error == NOT_DECIDED else "error"
+    if found.cause == "interrupted":
+        return "interrupted"
     if found.status == "error":
         return "error"
+    if found.cause == "cut_too_early":
+        return "cut_too_early"
     if any(map(timed_out, evidence.generations)):
         return "too_slow"
     if found.status == "not_gradable":

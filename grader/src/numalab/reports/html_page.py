@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
-from numalab.judging.verdict import Verdict
+from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES, Lab
 from numalab.reports import report, report_figures
@@ -136,16 +137,22 @@ def rows_of(verdict: Verdict) -> Iterator[Row]:
 
 def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     """What it means that some criteria were not graded."""
-    undone = dict.fromkeys(c.name for c in verdict.criteria if c.is_interrupted)
-    if undone:
-        yield f"Interrupted: {', '.join(undone)}: no points yet, and none lost. Grade again."
+    unseen_causes: dict[str, tuple[Cause, ...]] = {
+        "Interrupted": ("interrupted",),
+        "Not measured": ("not_measured", "cut_too_early"),
+    }
+    for word, causes in unseen_causes.items():
+        undone = dict.fromkeys(c.name for c in verdict.criteria if c.cause in causes)
+        if undone:
+            yield f"{word}: {', '.join(undone)}: no points yet, and none lost. Grade again."
+    told = set(chain(*unseen_causes.values()))
     for status, means in (
         ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
         ("not_gradable", "this node can't show it, which costs no points."),
         ("error", "not the student's fault, and it costs no points."),
     ):
         found = dict.fromkeys(
-            c.name for c in verdict.criteria if c.status == status and not c.is_interrupted
+            c.name for c in verdict.criteria if c.status == status and c.cause not in told
         )
         if found:
             status_words = words.first_upper(STATUS_WORDS[status])

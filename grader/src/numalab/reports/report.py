@@ -145,10 +145,11 @@ def bound_words(criterion: CriterionVerdict) -> str:
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
     """Criteria in order; those of several virtual nodes that got the same status together, and
     with this node's where the reason is the same."""
-    here = {(c.name, c.status, c.why) for c in criteria if c.where == "here"}
+    here = {(c.name, c.status, c.why, c.warnings) for c in criteria if c.where == "here"}
     groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
     for criterion in criteria:
-        is_as_here = (criterion.name, criterion.status, criterion.why) in here
+        told = (criterion.name, criterion.status, criterion.why, criterion.warnings)
+        is_as_here = told in here
         if criterion.where != "here" and is_as_here and _holds_anywhere(criterion):
             continue
         key = (criterion.name, criterion.status, is_as_here)
@@ -181,11 +182,15 @@ class CriterionRow:
 
 
 def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
-    """All criteria in order."""
+    """All criteria in order, each with its reason as it is printed: what runtimes said is at its
+    end, and only once where it is the same."""
     counted: set[str] = set()
     told: set[str] = set()
     for first, *others in _alike(criteria):
-        criterion = replace(first, why=explain.without_repeated_warnings(first.why, told))
+        criterion = replace(
+            first, why=first.why + explain.warning_words(first.warnings, told), warnings=()
+        )
+        told.update(warned.words for warned in first.warnings)
         status = over_all_places([c for c in criteria if c.name == criterion.name])
         points = (
             f"{criterion.points}/{criterion.max_points}"
