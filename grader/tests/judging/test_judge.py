@@ -360,6 +360,7 @@ def test_without_move_pages_residency_is_not_gradable(first_touch: Lab) -> None:
     run_of(record, "placement")["residency"] = None
     verdict = criterion(judged(first_touch, record), "local_pages")
     assert verdict.status == "not_gradable"
+    assert verdict.cause == "not_visible_here"
     assert "move_pages" in verdict.why
 
 
@@ -367,14 +368,16 @@ def test_a_solution_that_does_not_build_is_the_kits_error(first_touch: Lab) -> N
     record = invented.evidence(ONE)
     record["timing_error"] = "the kit's own solution can't be built"
     verdict = judged(first_touch, record)
-    assert criterion(verdict, "efficiency").status == "error"
+    found = criterion(verdict, "efficiency")
+    assert (found.status, found.cause) == ("error", "kit")
     assert not verdict.failed()
 
 
 def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     record = right()
     record["timing_refused"] = "A login node."
-    assert criterion(judged(first_touch, record), "efficiency").why == "A login node."
+    found = criterion(judged(first_touch, record), "efficiency")
+    assert (found.cause, found.why) == ("times_refused", "A login node.")
     assert timing_roles(first_touch, parse(record), Timed(None)) == ()
 
 
@@ -431,7 +434,7 @@ def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
     times = invented.steady(3, solution=0.2, control=0.2, submission=0.2)
     verdict = criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency")
     assert verdict.status == "inconclusive"
-    assert "Too few generations" in verdict.why
+    assert verdict.cause == "not_decided"
 
 
 def test_where_noise_hides_the_effect_no_ratio_is_asked_for(first_touch: Lab) -> None:

@@ -13,7 +13,7 @@ from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Outcome, Rank, Thread
-from numalab.grading import request
+from numalab.grading.request import labs_with_mpi
 from numalab.judging import explain, rank_goals, thread_goals
 from numalab.judging.judge import (
     Timed,
@@ -104,6 +104,7 @@ def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None
     found = judged(messages, record)
     assert found["correct"].status == "pass"
     assert found["deadlock_free"].status == "fail"
+    assert found["deadlock_free"].cause == "deadlock"
     assert "With synchronous sends" in found["deadlock_free"].why
     assert "In a job of 2 ranks no rank came out of ping_pong" in found["deadlock_free"].why
     assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
@@ -116,13 +117,14 @@ def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> No
     goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
     validate(goes_on, schema)
     assert "messages were still under way" in judged(messages, goes_on)["correct"].why
-    assert "Not looked for" in found["deadlock_free"].why
+    assert found["deadlock_free"].cause == "not_right_yet"
 
 
 def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
-    assert found.status == "fail" and found.why == "Not judged before the results are right."
+    assert (found.status, found.cause) == ("fail", "not_right_yet")
+    assert found.why == "Not judged before the results are right."
     few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
     silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
     found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
@@ -411,7 +413,7 @@ def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, sch
     record = session(refused, FAR, files=FILES)
     validate(record, schema)
     found = judged(messages, record)["near"]
-    assert (found.status, found.why) == ("fail", "near.toml: no.")
+    assert (found.status, found.cause, found.why) == ("fail", "bad_file", "near.toml: no.")
     assert files_to_compare(messages, parse(record)) == ("near.toml",)
     record["runs"].append(refused | {"role": "solution"})
     assert judged(messages, record)["near"].status == "not_gradable"
@@ -549,7 +551,7 @@ def test_a_curve_that_nobody_could_predict_decides_nothing(
     files = FILES | {"predict.toml": f"time_64_kib_us = {value}"}
     found = judged(messages, session(slower_64_kib(factor), files=files))["predicted"]
     assert found.status == status, found.why
-    assert ("do not fit together" in found.why) == (status == "inconclusive")
+    assert (found.cause == "too_noisy") == (status == "inconclusive")
 
 
 def test_where_no_message_can_be_timed(messages: Lab) -> None:
@@ -559,7 +561,8 @@ def test_where_no_message_can_be_timed(messages: Lab) -> None:
     one_core = session(files=FILES, node=invented.Machine(1, 1, 1, False).describe())
     for name in ("predicted", "efficiency"):
         found = judged(messages, one_core)[name]
-        assert found.status == "not_gradable" and "offers 1 core" in found.why
+        assert (found.status, found.cause) == ("not_gradable", "no_launch_here")
+        assert "offers 1 core" in found.why
     assert not needs_latency(messages, parse(one_core), "placement")
     assert needs_latency(messages, parse(session(files=FILES)), "placement")
     assert not needs_latency(messages, parse(session(files=FILES)), "ping_pong")
@@ -591,6 +594,7 @@ def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: 
     same = session(*generations(NEWCOMER, handout=0.23), files=LAUNCH)
     found = judged(hybrid, same)
     assert found["launch_speedup"].status == "not_gradable"
+    assert found["launch_speedup"].cause == "no_effect_here"
     assert "The kit's newcomer.toml is not 1.15 times slower" in found["launch_speedup"].why
     assert found["over_flat"].status == "inconclusive"  # not timed yet
 
@@ -603,13 +607,13 @@ def test_of_the_handouts_launch_no_instability_is_guessed(hybrid: Lab) -> None:
         for one in times
     ]
     own = judged(hybrid, session(*runs, files=LAUNCH, unchanged_files=["kernel.c"]))
-    assert own["launch_speedup"].why.startswith("Unstable, or just at the limit: ")
+    assert own["launch_speedup"].cause == "unstable"
     record = session(*runs, files=LAUNCH, unchanged_files=["launch.toml"])
     found = judged(hybrid, record)["launch_speedup"]
     assert found.status == "fail"
     assert found.why.startswith("This is still the handout's launch.toml: ")
     assert "times newcomer.toml's speed (median); 1.38 is asked for" in found.why
-    assert "nstable" not in found.why and "steady" not in found.why
+    assert found.cause == "too_slow" and "steady" not in found.why
 
 
 def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
@@ -768,19 +772,20 @@ def test_without_mpi_the_other_labs_are_graded(
     messages: Lab,
     first_touch: Lab,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     here = Kit(tmp_path)
     here.build.mkdir(parents=True)
     labs = [first_touch, messages]
     (here.build / "build.json").write_text('{"mpi": ""}')
-    assert request._with_mpi(here, labs, is_chosen=False) == [first_touch]
-    assert "31_messages: this build of the kit has no MPI" in capsys.readouterr().err
+    notes: list[str] = []
+    assert labs_with_mpi(here, labs, False, notes.append) == [first_touch]
+    assert len(notes) == 1 and "31_messages: this build of the kit has no MPI" in notes[0]
     with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
-        request._with_mpi(here, labs, is_chosen=True)
-    assert request._with_mpi(here, [first_touch], is_chosen=True) == [first_touch]
+        labs_with_mpi(here, labs, True, notes.append)
+    assert labs_with_mpi(here, [first_touch], True, notes.append) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
-    assert request._with_mpi(here, labs, is_chosen=True) == labs
+    assert labs_with_mpi(here, labs, True, notes.append) == labs
+    assert len(notes) == 1
 
 
 def test_every_goal_of_a_file_can_be_judged() -> None:

@@ -159,7 +159,7 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     found = judged(lab, session(*runs))
     assert found["correct"].status == "fail" and "e[3] is 2 after one" in found["correct"].why
     assert found["one_speedup"].status == "fail"
-    assert "not yet give the right results" in found["one_speedup"].why
+    assert found["one_speedup"].cause == "not_right_yet"
     assert found["two_speedup"].status == "pass"
     assert found["touched_where_used"].status == "pass"
     evidence = parse(session(*runs))
@@ -319,7 +319,8 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
 
 def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
     found = looked_at(lab, DISTURBED)
-    assert found.value == pytest.approx(0.75) and "other programs took cores" in found.why
+    assert found.value == pytest.approx(0.75) and found.cause == "too_noisy"
+    assert "other programs took cores" in found.why
     assert "fewer looks say so than it takes" in looked_at(lab, UNEVEN).why
 
 
@@ -335,7 +336,7 @@ def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
     assert judging.needs_control(lab, parse(record), "one")
     record["runs"] += 3 * [placed("one", 0.1, 0.25, role="solution")]
     found = judged(lab, record)["balanced"]
-    assert found.status == "not_gradable" and "own solution misses it" in found.why
+    assert (found.status, found.cause) == ("not_gradable", "solution_misses_it")
     assert not judging.needs_control(lab, parse(record), "one")
 
 
@@ -365,13 +366,15 @@ def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
     ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
              "printed": "FATAL: ThreadSanitizer: unexpected memory mapping"}  # fmt: skip
     found = judged(lab, session(*runs, race("one", outcome=ended), race("two")))["race_free"]
-    assert found.status == "error" and "unexpected memory mapping" in found.why
+    assert (found.status, found.cause) == ("error", "kit")
+    assert "unexpected memory mapping" in found.why
 
 
 def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "race"]
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
-    assert (found.status, found.why) == ("not_gradable", "There is no clang.")
+    assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
+    assert found.why == "There is no clang."
 
 
 # ---- memory ------------------------------------------------------------------------
@@ -601,7 +604,8 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
 
 def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:
     found = judged(affinity, handed_in(complaint="spread.env, line 1: no."))["spread"]
-    assert (found.status, found.why) == ("fail", "spread.env, line 1: no.")
+    assert (found.status, found.cause) == ("fail", "bad_file")
+    assert found.why == "spread.env, line 1: no."
 
 
 def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> None:
@@ -637,7 +641,7 @@ def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> No
     record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
     assert judging.files_to_compare(affinity, parse(record)) == ("spread.env",)
     record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
-    assert judged(affinity, record)["spread"].status == "not_gradable"
+    assert judged(affinity, record)["spread"].cause == "solution_misses_it"
     assert judging.files_to_compare(affinity, parse(record)) == ()
 
 
