@@ -62,12 +62,15 @@ class NumaNode:
 @dataclass(frozen=True)
 class Figure:
     """A published size, bandwidth or latency. values: one, or one for each of several
-    cases that `what` names in the same order."""
+    cases that `what` names in the same order. sizes_bytes: of the messages that the values
+    belong to, none for other figures; about: what such a series is called beside others."""
 
     what: str
     values: tuple[float, ...]
     unit: str
     source: str
+    about: str = ""
+    sizes_bytes: tuple[int, ...] = ()
 
 
 class PuPlace(NamedTuple):
@@ -315,6 +318,7 @@ class _File:
 
 NODE_KEYS = ("package", "memory_mb", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
+SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
 TOP_KEYS = ("name", "title", "source", "notes", "distances", "numa_node", *FIGURE_TABLES)
 
@@ -462,11 +466,31 @@ def _distances(file: _File, value: Any, nodes: int) -> Matrix:
     return tuple(tuple(row) for row in value)
 
 
+def _series(
+    file: _File, table: Mapping[str, Any], here: Place, count: int
+) -> tuple[str, tuple[int, ...]]:
+    """What a series of values is about, and the size that each belongs to."""
+    given = [key for key in SERIES_KEYS if key in table]
+    if not given:
+        return "", ()
+    if len(given) < len(SERIES_KEYS):
+        file.fail((*here, given[0]), f"write {' and '.join(SERIES_KEYS)}, or neither")
+    sizes = table["sizes_bytes"]
+    if not isinstance(sizes, list) or len(sizes) != count:
+        file.fail(
+            (*here, "sizes_bytes"),
+            f"'sizes_bytes' is {sizes!r}; write a list of {count} "
+            f"{'size' if count == 1 else 'sizes'}, one for each value",
+        )
+    whole = (file.whole(size, (*here, "sizes_bytes"), "sizes_bytes", 1) for size in sizes)
+    return file.string(table, here, "about"), tuple(whole)
+
+
 def _figures(file: _File, top: Mapping[str, Any], key: str) -> tuple[Figure, ...]:
     figures = []
     for index, table in enumerate(file.tables(top, key)):
         here: Place = (key, index)
-        file.check_keys(table, here, FIGURE_KEYS, FIGURE_KEYS)
+        file.check_keys(table, here, FIGURE_KEYS, (*FIGURE_KEYS, *SERIES_KEYS))
         given = table["value"]
         values = given if isinstance(given, list) else [given]
         for value in values:
@@ -478,7 +502,8 @@ def _figures(file: _File, top: Mapping[str, Any], key: str) -> tuple[Figure, ...
         if not values:
             file.fail((*here, "value"), "'value' is an empty list; write at least one number")
         what, unit, source = (file.string(table, here, name) for name in ("what", "unit", "source"))
-        figures.append(Figure(what, tuple(values), unit, source))
+        about, sizes_bytes = _series(file, table, here, len(values))
+        figures.append(Figure(what, tuple(values), unit, source, about, sizes_bytes))
     return tuple(figures)
 
 

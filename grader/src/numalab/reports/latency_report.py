@@ -108,26 +108,20 @@ def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
     return found
 
 
-def published_series(published: Sequence[Figure]) -> list[tuple[str, tuple[int, ...], Figure]]:
-    """What each is about and the sizes in bytes that its values are for; of figures whose
-    `what` ends with those sizes."""
-    series = []
-    for figure in published:
-        words = figure.what.split(", ")
-        sizes = words[-len(figure.values) :]
-        series.append((words[1], tuple(int(s.removesuffix(" bytes")) for s in sizes), figure))
-    return series
+def published_series(published: Sequence[Figure]) -> list[Figure]:
+    """Those that belong to sizes of messages."""
+    return [figure for figure in published if figure.sizes_bytes]
 
 
 def _published_lines(published: Sequence[Figure]) -> list[str]:
     lines: list[str] = []
-    for about, sizes, figure in published_series(published):
+    for figure in published_series(published):
         if not lines:
-            columns = "".join(f"{size:>6}" for size in sizes)
+            columns = "".join(f"{size:>6}" for size in figure.sizes_bytes)
             lines.append(f"Published for hydra ({figure.source}), {figure.unit}, sizes in bytes:")
             lines.append(f"{'':22}{columns}")
         values = "".join(f"{value:6.2f}" for value in figure.values)
-        lines.append(f"  {about:<20}{values}")
+        lines.append(f"  {figure.about:<20}{values}")
     if lines:
         lines.append("(One label of a size is lost in the print; it is read from the others.)")
     return lines

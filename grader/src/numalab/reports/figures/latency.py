@@ -72,10 +72,11 @@ def latency_figure(
         times, rates = figure.subplots(1, 1), None
     for index, run in enumerate(runs):
         _draw_run(times, rates, run, is_predicted, index)
-    for index, (about, sizes, one) in enumerate(series):
+    for index, published_times in enumerate(series):
         colour, marker = PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)]
-        times.plot(sizes, one.values, marker=marker, linestyle=":", color=colour,
-                   label=f"hydra, {about} ({one.source})")  # fmt: skip
+        times.plot(published_times.sizes_bytes, published_times.values, marker=marker,
+                   linestyle=":", color=colour,
+                   label=f"hydra, {published_times.about} ({published_times.source})")  # fmt: skip
     for axes, words in ((times, "one way [us]"), (rates, "bandwidth [MB/s]")):
         if axes is None:
             continue
