@@ -27,7 +27,7 @@ from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Warned, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.reports import report
+from numalab.reports import report, verdict_words
 from numalab.reports.launch_times import duration, launch_times
 
 Json = dict[str, Any]
@@ -128,7 +128,7 @@ def test_without_a_command_there_is_help_and_no_error(kit: Kit) -> None:
 def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
-    monkeypatch.setattr(report, "make_console", lambda to_stderr=False: terminal)
+    monkeypatch.setattr("numalab.commands.shared.make_console", lambda to_stderr=False: terminal)
     with progress_line("03_scheduling Fortran your kernel") as progress:
         progress("stream_update: timing, generation 5 of 5 or more, and more still")
     lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]
@@ -227,7 +227,7 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
             ("omp_close", "pass", "2 threads on one package.", "westmere-ex"),
         )
     ]  # fmt: skip
-    told = [row.criterion.why for row in report.criterion_rows(found)]
+    told = [row.criterion.why for row in verdict_words.criterion_rows(found)]
     assert told == [
         f"2 threads. libomp said: {said}.",
         "4 threads share 1 PU. libomp said the same.",
@@ -249,12 +249,12 @@ def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
     assert lines[legends[0]].endswith("rank; . nobody; + several; - as to its left")
 
 
-def on_two_machines(lab: Lab, here: Json, there: Json) -> list[report.CriterionRow]:
+def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.CriterionRow]:
     """The rows of what was seen here, and alike on hydra and on nebula."""
     verdict = judge(lab, parse(here))
     for where in ("hydra", "nebula"):
         verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
-    return list(report.criterion_rows(verdict.criteria))
+    return list(verdict_words.criterion_rows(verdict.criteria))
 
 
 def test_what_no_place_changes_is_told_once(messages: Lab) -> None:

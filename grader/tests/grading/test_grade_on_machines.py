@@ -31,7 +31,7 @@ from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.machine import find_machine
-from numalab.reports.report import criterion_rows
+from numalab.reports.verdict_words import criterion_rows
 from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish

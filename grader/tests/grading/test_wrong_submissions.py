@@ -27,7 +27,7 @@ from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.machines.machine import find_machine
-from numalab.reports.report import to_mend
+from numalab.reports.verdict_words import to_mend
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
 

@@ -33,7 +33,7 @@ from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.prediction import BadPrediction, predict, read_prediction
 from numalab.machines.machine import find_machine
 from numalab.reports.latency_report import latency_lines
-from numalab.reports.placement_pictures import legend, placement_pictures
+from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from numalab.judging.judge import judge
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
-from numalab.reports.report import memory_caption
+from numalab.reports.memory_table import memory_caption
 
 Json = dict[str, Any]
 ONE, TWO = invented.ONE_NODE, invented.TWO_NODES

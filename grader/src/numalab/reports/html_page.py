@@ -20,7 +20,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES, Lab
-from numalab.reports import report, report_figures
+from numalab.reports import memory_table, report_figures, verdict_words
 from numalab.reports.comparison import (
     TouchSight,
     seat_sights,
@@ -122,7 +122,7 @@ class _Person:
 
 
 def rows_of(verdict: Verdict) -> Iterator[Row]:
-    for row in report.criterion_rows(verdict.criteria):
+    for row in verdict_words.criterion_rows(verdict.criteria):
         one = row.criterion
         yield Row(
             one.name,
@@ -130,7 +130,7 @@ def rows_of(verdict: Verdict) -> Iterator[Row]:
             STATUS_WORDS[one.status],
             row.points,
             "" if one.where == "here" else f"on {one.where}",
-            report.bound_words(one),
+            verdict_words.bound_words(one),
             one.why + row.where_too,
         )
 
@@ -162,7 +162,7 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
 def _steps(graded: GradedKernel) -> Iterator[str]:
     """What to do next, as far as there is something to do."""
     verdict, evidence = graded.verdict, graded.seen[0][1]
-    step = report.next_step(graded)
+    step = verdict_words.next_step(graded)
     if step:
         yield step.replace("\n", " ")
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))
@@ -243,7 +243,7 @@ def _timings(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
 def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | None, str]:
     """The picture, and all figures as text."""
     evidence = graded.seen[0][1]
-    is_predicted = report.is_predicted(graded.lab, graded.verdict)
+    is_predicted = verdict_words.is_predicted(graded.lab, graded.verdict)
     lines = latency_lines(evidence, is_predicted, graded.published)
     if not lines:
         return None, ""
@@ -256,13 +256,13 @@ def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | Non
 
 
 def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Picture | None]:
-    columns = report.memory_columns(evidence)
+    columns = memory_table.memory_columns(evidence)
     if not columns:
         return None, None
     table = _Table(
-        report.memory_caption(evidence, columns),
+        memory_table.memory_caption(evidence, columns),
         ["Measured", *(head for head, _ in columns)],
-        [[label, *(value(one) for _, one in columns)] for label, value in report.MEMORY_ROWS],
+        [[label, *(value(one) for _, one in columns)] for label, value in memory_table.MEMORY_ROWS],
     )
     found = picture(
         "Memory of a table",
@@ -295,12 +295,12 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
         points=f"{verdict.points} of {gradable} points",
-        notes=report.points_notes(verdict, evidence.timing_refused is not None),
+        notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
         steps=list(_steps(graded)),
         compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
         compiler=build.output,
-        printed=report.printed_words(evidence),
+        printed=verdict_words.printed_words(evidence),
         pictures=list(_pictures(graded, picture)),
         timings=list(_timings(graded, picture)),
         latencies=latencies,

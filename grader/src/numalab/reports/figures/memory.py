@@ -10,7 +10,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, KernelTable
 from numalab.palette import BLUE, GREEN, THREAD_COLOURS
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
-from numalab.reports.report import memory_columns
+from numalab.reports.memory_table import memory_columns
 from numalab.words import amount, percent
 
 if TYPE_CHECKING:
