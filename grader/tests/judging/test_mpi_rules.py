@@ -25,7 +25,7 @@ from numalab.judging.judge import (
     timing_roles,
     timings,
 )
-from numalab.judging.rank_goals import reached
+from numalab.judging.rank_goals import reach_of_ranks
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
@@ -365,7 +365,7 @@ HYDRA_CORES = (each(*EVEN), each(*ODD))
 def test_goals_of_ranks(
     kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int, says: str
 ) -> None:
-    found = reached(goal, ranks_of(*ranks), team, node_of(kit, machine))
+    found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(kit, machine))
     assert found.misplaced == misplaced, found.why
     assert says in found.why
 
@@ -378,8 +378,8 @@ def test_siblings_of_a_core_are_one_place(kit: Kit) -> None:
             core.setdefault(entry["core"], []).append(entry["pu"])
     first, second, *_ = core.values()
     on_one = ranks_of([[first[0]]], [[first[1]]])
-    assert reached("near", on_one, 1, node).misplaced == 1
-    assert reached("near", ranks_of([[first[0]]], [[second[1]]]), 1, node).misplaced == 0
+    assert reach_of_ranks("near", on_one, 1, node).misplaced == 1
+    assert reach_of_ranks("near", ranks_of([[first[0]]], [[second[1]]]), 1, node).misplaced == 0
 
 
 NEAR = invented.launched("near.toml", "placement", invented.job([[0]], [[2]]))

@@ -30,7 +30,7 @@ def indexed(array: str, element: int, language: str) -> str:
     return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
 
 
-def size_words(n: int, unit: str) -> str:
+def problem_size(n: int, unit: str) -> str:
     """The size of a problem. unit: what n counts, empty: elements."""
     return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
 
@@ -65,29 +65,29 @@ def mismatch(first: Mismatch, language: str) -> str:
     return f"{where} is {found} {after}, it should be {expected}"
 
 
-def results(found: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
     """What is wrong with the results, or None. ranks: of the job, where there is one."""
-    if found.wrong:
-        assert found.first_wrong is not None
-        size = f" with {size_words(n, found.n_unit)}" if n is not None else ""
-        rank = found.first_wrong.rank
+    if results.wrong:
+        assert results.first_wrong is not None
+        size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
+        rank = results.first_wrong.rank
         place = ""
         if rank is not None:
             place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
-        remark = f" {found.first_wrong.remark}" if found.first_wrong.remark else ""
+        remark = f" {results.first_wrong.remark}" if results.first_wrong.remark else ""
         return (
-            f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
-            f"first{place}: {mismatch(found.first_wrong, language)}.{remark}"
+            f"{count(results.wrong, 'wrong element')} of {results.checked:,} checked{size}; the "
+            f"first{place}: {mismatch(results.first_wrong, language)}.{remark}"
         )
-    few = found.too_few_messages
+    few = results.too_few_messages
     if few is not None:
-        size = f" ({size_words(n, found.n_unit)})" if n is not None else ""
+        size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
             f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
             f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
         )
-    if found.wrote_before_array is not None:
-        name = found.wrote_before_array
+    if results.wrote_before_array is not None:
+        name = results.wrote_before_array
         return (
             f"The memory just before {name} was changed: something writes to "
             f"{indexed(name, -1, language)} or before."
@@ -95,9 +95,9 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
     return None
 
 
-def race(found: Race) -> str:
+def race(race: Race) -> str:
     """ThreadSanitizer knows the line, and no variable."""
-    lines = tuple(dict.fromkeys(found.accesses))
+    lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
     return (
@@ -166,7 +166,7 @@ def _who_erred(ended: Outcome) -> str:
 
 
 def _its_size(ended: Outcome) -> str:
-    return size_words(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
+    return problem_size(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
 
 
 def _size(ended: Outcome) -> str:

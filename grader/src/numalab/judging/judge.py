@@ -48,8 +48,8 @@ def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {_file_of(lab, criterion, whole.language)}
-    found = replace(_of_part(lab, whole, *parts), unchanged_files=unchanged)
-    return _of_timing(found, criterion.slow)
+    own = replace(_of_part(lab, whole, *parts), unchanged_files=unchanged)
+    return _of_timing(own, criterion.slow)
 
 
 def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
@@ -64,9 +64,9 @@ def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
 
 
 def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
-    found = whole.of_parts(*parts)
+    own = whole.of_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
-    return replace(found, build=_KITS_BUILD) if is_kits else found
+    return replace(own, build=_KITS_BUILD) if is_kits else own
 
 
 def _of_timing(evidence: Evidence, slow: str | None) -> Evidence:
@@ -79,9 +79,9 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     """Why the ranks of a timed job can't be launched here as the kit or its solution means
     it, or None."""
     if criterion.slow is not None:
-        wanted = lab.launch_of(criterion.part).name
+        file = lab.launch_of(criterion.part).name
         for run in (*evidence.slow_launches, *evidence.control_launches):
-            if run.refused is not None and run.file in (criterion.slow, wanted):
+            if run.refused is not None and run.file in (criterion.slow, file):
                 return f"The kit's launch has no meaning here: {run.refused}"
         return None
     if lab.launch is None:
@@ -125,20 +125,20 @@ def _gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdic
 
 def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """A file that can't be used fails on any node."""
-    wanted = criterion.file
+    file = criterion.file
     if criterion.slow is not None:
-        wanted = lab.launch_of(criterion.part)
+        file = lab.launch_of(criterion.part)
     for text in evidence.handed_in:
-        if wanted is not None and text.file == wanted.name and text.complaint is not None:
+        if file is not None and text.file == file.name and text.complaint is not None:
             return verdict_on(criterion, "fail", "bad_file", text.complaint)
     return None
 
 
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Nothing can be timed under a student's launch that can't be meant on the node."""
-    wanted = lab.launch_of(criterion.part).name
+    file = lab.launch_of(criterion.part).name
     for run in evidence.launches:
-        if run.file == wanted and run.refused is not None:
+        if run.file == file and run.refused is not None:
             return verdict_on(criterion, "fail", "bad_file", run.refused)
     return None
 
@@ -164,8 +164,8 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
     control = evidence.as_control()
-    wanted = criterion.file
-    is_tried = wanted is not None and wanted.name in evidence.control_files
+    file = criterion.file
+    is_tried = file is not None and file.name in evidence.control_files
     is_compared = bool(evidence_runs(control)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
@@ -183,17 +183,17 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
 
 
 def _slow_though_even(
-    lab: Lab, evidence: Evidence, found: Sequence[CriterionVerdict]
+    lab: Lab, evidence: Evidence, verdicts: Sequence[CriterionVerdict]
 ) -> tuple[CriterionVerdict, ...]:
     """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
     not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
     more the less work there is in one. With a data race in the loop that would be a guess: what
     threads share and write is slow, too; and the handout needs no reason."""
     if KERNEL_FILES[evidence.language] in evidence.unchanged_files:
-        return tuple(found)
+        return tuple(verdicts)
     even = {
         c.part
-        for c, verdict in zip(lab.criteria, found, strict=True)
+        for c, verdict in zip(lab.criteria, verdicts, strict=True)
         if c.rule == "balanced" and verdict.status == "pass"
     }
     raced = {race.part for race in evidence.races if race.found}
@@ -211,18 +211,18 @@ def _slow_though_even(
         replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
         if c.rule == "speedup" and c.part in even and verdict.status == "fail"
         else verdict
-        for c, verdict in zip(lab.criteria, found, strict=True)
+        for c, verdict in zip(lab.criteria, verdicts, strict=True)
     )
 
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
-    found = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
+    verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=_slow_though_even(lab, evidence, found),
+        criteria=_slow_though_even(lab, evidence, verdicts),
     )
 
 
@@ -240,7 +240,7 @@ def without_looking(
 
 def of_sound_parts(
     lab: Lab,
-    found: Verdict,
+    whole: Verdict,
     sound: Sequence[str | None],
     status: Status,
     cause: Cause,
@@ -249,14 +249,14 @@ def of_sound_parts(
     """The verdict where only some kernels were run: the others' criteria get a status of
     their own, as do those that are about all kernels and lack one."""
     return replace(
-        found,
+        whole,
         criteria=tuple(
             verdict_on(criterion, status, cause, why)
             if criterion.kind == "evidence"
             and is_of_kernel(lab, criterion)
             and unseen(lab, criterion, sound)
             else verdict
-            for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
+            for criterion, verdict in zip(lab.criteria, whole.criteria, strict=True)
         ),
     )
 

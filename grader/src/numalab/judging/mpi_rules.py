@@ -41,7 +41,10 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         )
     stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
     wrong = [
-        one.results for check in evidence.checks for one in check.checked if is_wrong(one.results)
+        checked.results
+        for check in evidence.checks
+        for checked in check.checked
+        if is_wrong(checked.results)
     ]
     if wrong and not stuck:
         why = "Not judged before the results are right"
@@ -50,14 +53,16 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         return verdict_on(criterion, "fail", "not_right_yet", f"{why}.")
     for check in evidence.synchronous_checks:
         if not check.outcome.ok:
-            found = unusable(criterion, check.outcome, evidence)
-            if found.status != "fail":
-                return found
+            ended = unusable(criterion, check.outcome, evidence)
+            if ended.status != "fail":
+                return ended
             why = f"{_SYNCHRONOUS}: {explain.outcome(check.outcome, evidence.language)}"
-            cause: Cause = "deadlock" if found.cause == "timed_out" else found.cause
+            cause: Cause = "deadlock" if ended.cause == "timed_out" else ended.cause
             return verdict_on(criterion, "fail", cause, why, value=1.0, unit="deadlocks")
-        for one in check.checked:
-            why_wrong = explain.results(one.results, one.n, evidence.language, one.ranks)
+        for checked in check.checked:
+            why_wrong = explain.results(
+                checked.results, checked.n, evidence.language, checked.ranks
+            )
             if why_wrong is not None:
                 why = (
                     f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
@@ -171,9 +176,9 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    wanted = criterion.file
-    assert wanted is not None
-    runs = [run for run in evidence.launches if run.file == wanted.name]
+    file = criterion.file
+    assert file is not None
+    runs = [run for run in evidence.launches if run.file == file.name]
     if not runs:
         return not_looked_at(criterion, evidence)
     run = runs[-1]
@@ -182,10 +187,10 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not run.outcome.ok:
         # The kit's own kernel ran, so what ended it is the launch, or the kit.
         ended = unusable(criterion, run.outcome, evidence)
-        why = f"The kit's program under {wanted.name}: {_ended(run.outcome, evidence)}"
+        why = f"The kit's program under {file.name}: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
-    found = rank_goals.reached(wanted.goal, run.ranks, run.team, evidence.node)
-    return by_value(criterion, float(found.misplaced), found.why, unit="ranks in the wrong place")
+    reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
+    return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
 
 
 def _ended(outcome: Outcome, evidence: Evidence) -> str:
@@ -213,9 +218,9 @@ def bandwidth_mb_s(run: Latency) -> float | None:
 
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the first run: that of the ranks that are near."""
-    wanted = criterion.file
-    assert wanted is not None and criterion.at_most is not None
-    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
+    file = criterion.file
+    assert file is not None and criterion.at_most is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None or not evidence.latencies:
         return not_looked_at(criterion, evidence)
     run = evidence.latencies[0]
@@ -230,7 +235,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     try:
         found_us = predict(read_prediction(text.text), small_us, peak_mb_s)
     except BadPrediction as error:
-        return verdict_on(criterion, "fail", "bad_file", f"{wanted.name}: {error}.")
+        return verdict_on(criterion, "fail", "bad_file", f"{file.name}: {error}.")
     off = max(found_us / measured_us, measured_us / found_us)
     modelled_us = small_us + PREDICTED_BYTES / peak_mb_s
     disagree = _disagreement(times, modelled_us, criterion.at_most)

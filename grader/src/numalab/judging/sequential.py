@@ -124,11 +124,11 @@ UNDECIDED = Decision("undecided", 0, 0, 1.0, 1.0)
 def looks(signs: Sequence[bool | None], thresholds: Thresholds) -> list[Decision]:
     """What is known after each sign, up to the first that decides. None: it can't be known."""
     count = wins = 0
-    found = []
+    decisions = []
     for sign in signs:
         if sign is None:
             count = wins = 0
-            found.append(UNDECIDED)
+            decisions.append(UNDECIDED)
             continue
         count += 1
         wins += sign
@@ -138,10 +138,10 @@ def looks(signs: Sequence[bool | None], thresholds: Thresholds) -> list[Decision
             status = "pass"
         elif e_against >= thresholds.to_fail:
             status = "fail"
-        found.append(Decision(status, count, wins, e_for, e_against))
+        decisions.append(Decision(status, count, wins, e_for, e_against))
         if status != "undecided":
             break
-    return found
+    return decisions
 
 
 def decide(signs: Sequence[bool | None], thresholds: Thresholds) -> Decision:

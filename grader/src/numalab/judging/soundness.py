@@ -57,8 +57,8 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
     """With n and the number of ranks, where they say something."""
     for check in evidence.checks:
-        for one in check.checked:
-            yield one.results, one.n, one.ranks
+        for checked in check.checked:
+            yield checked.results, checked.n, checked.ranks
     with_results: tuple[Trace | Placement | Memory, ...] = (
         *evidence.traces, *evidence.placements, *evidence.memories
     )  # fmt: skip
@@ -82,7 +82,7 @@ def is_sound(evidence: Evidence) -> bool:
     return (
         evidence.build.status == "ok"
         and first_bad(outcomes(evidence)) is None
-        and not any(is_wrong(found) for found, *_ in all_results(evidence))
+        and not any(is_wrong(results) for results, *_ in all_results(evidence))
     )
 
 
@@ -155,8 +155,8 @@ def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
     """The kernels that a criterion is about and that are not among parts."""
-    wanted = lab.kernel_parts if criterion.part is None else (criterion.part,)
-    return [part for part in wanted if part not in parts]
+    of_criterion = lab.kernel_parts if criterion.part is None else (criterion.part,)
+    return [part for part in of_criterion if part not in parts]
 
 
 def by_value(

@@ -90,18 +90,18 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
-    if found.cause == "interrupted":
+def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
+    if verdict.cause == "interrupted":
         return "interrupted"
-    if found.status == "error":
+    if verdict.status == "error":
         return "error"
-    if found.cause == "cut_too_early":
+    if verdict.cause == "cut_too_early":
         return "cut_too_early"
     if any(map(timed_out, evidence.generations)):
         return "too_slow"
-    if found.status == "not_gradable":
+    if verdict.status == "not_gradable":
         return "not_gradable"
-    if found.status == "inconclusive":
+    if verdict.status == "inconclusive":
         return "undecided"
     return "unstable" if state.claim.status == "undecided" else "decided"
 
@@ -109,14 +109,18 @@ def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) ->
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
     """Of the criteria that are decided by generations and were timed; evidence: of the place
     where times are taken. A kernel with wrong results has no times that mean anything."""
-    verdicts = {found.name: found for found in verdict.criteria if found.where == "here"}
+    verdicts = {
+        verdict_here.name: verdict_here
+        for verdict_here in verdict.criteria
+        if verdict_here.where == "here"
+    }
     accounts = []
     for criterion in lab.criteria:
         if criterion.rule not in TIMING_RULES or criterion.name not in verdicts:
             continue
-        found = verdicts[criterion.name]
+        verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
-        is_wrong = criterion.slow is None and found.status == "fail" and not is_sound(own)
+        is_wrong = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
         if not own.generations or is_wrong:
             continue
         state = timing_state(criterion, own)
@@ -124,7 +128,9 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_ratio(criterion, generations) if generations else None
-        accounts.append(TimingAccount(criterion, found, state, asked, _stopped(found, state, own)))
+        accounts.append(
+            TimingAccount(criterion, verdict_here, state, asked, _stopped(verdict_here, state, own))
+        )
     return accounts
 
 

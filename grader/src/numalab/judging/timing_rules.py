@@ -422,5 +422,5 @@ def _too_slow(generation: Generation) -> str:
     beside = f", where the solution takes {min(solution):.2g} s" if solution else ""
     return (
         f"Far too slow: {explain.one_of(detail['doing'])} took more than {detail['limit_s']:g} s "
-        f"({explain.size_words(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
+        f"({explain.problem_size(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
     )

@@ -180,9 +180,9 @@ class CriterionVerdict:
 
 
 def _worst(criteria: Sequence[CriterionVerdict]) -> Status:
-    found = {criterion.status for criterion in criteria}
+    statuses = {criterion.status for criterion in criteria}
     order: tuple[Status, ...] = ("fail", "error", "inconclusive")
-    return next((status for status in order if status in found), "pass")
+    return next((status for status in order if status in statuses), "pass")
 
 
 def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
@@ -207,10 +207,10 @@ class Verdict:
 
     def _by_name(self) -> list[list[CriterionVerdict]]:
         """A criterion that was graded in several places earns its points once."""
-        found: dict[str, list[CriterionVerdict]] = {}
+        by_name: dict[str, list[CriterionVerdict]] = {}
         for criterion in self.criteria:
-            found.setdefault(criterion.name, []).append(criterion)
-        return list(found.values())
+            by_name.setdefault(criterion.name, []).append(criterion)
+        return list(by_name.values())
 
     @property
     def points(self) -> int:
@@ -319,14 +319,14 @@ def verdict_on(
     )
 
 
-def of_machine(there: Verdict, where: str) -> Verdict:
+def of_machine(verdict: Verdict, where: str) -> Verdict:
     """What a virtual node can show. No times, and no results beyond those of the evidence
     runs: a wrong one counts, right ones are not enough to be called correct."""
     return replace(
-        there,
+        verdict,
         criteria=tuple(
             replace(c, where=where)
-            for c in there.criteria
+            for c in verdict.criteria
             if c.kind == "evidence" or (c.kind == "correctness" and c.status == "fail")
         ),
     )

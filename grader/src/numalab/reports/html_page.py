@@ -123,15 +123,15 @@ class _Person:
 
 def rows_of(verdict: Verdict) -> Iterator[Row]:
     for row in verdict_words.criterion_rows(verdict.criteria):
-        one = row.criterion
+        criterion = row.criterion
         yield Row(
-            one.name,
-            one.status,
-            STATUS_WORDS[one.status],
+            criterion.name,
+            criterion.status,
+            STATUS_WORDS[criterion.status],
             row.points,
-            "" if one.where == "here" else f"on {one.where}",
-            verdict_words.bound_words(one),
-            one.why + row.where_too,
+            "" if criterion.where == "here" else f"on {criterion.where}",
+            verdict_words.bound_words(criterion),
+            criterion.why + row.where_too,
         )
 
 
@@ -151,12 +151,12 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
         ("not_gradable", "this node can't show it, which costs no points."),
         ("error", "not the student's fault, and it costs no points."),
     ):
-        found = dict.fromkeys(
+        undone_names = dict.fromkeys(
             c.name for c in verdict.criteria if c.status == status and c.cause not in told
         )
-        if found:
+        if undone_names:
             status_words = words.first_upper(STATUS_WORDS[status])
-            yield f"{status_words}: {', '.join(found)}: {means}"
+            yield f"{status_words}: {', '.join(undone_names)}: {means}"
 
 
 def _steps(graded: GradedKernel) -> Iterator[str]:

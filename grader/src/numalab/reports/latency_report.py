@@ -97,15 +97,15 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
 
 
 def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
-    found = []
+    notes = []
     if any(run.file is None for run in runs):
-        found.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")
+        notes.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")
     packages = {pu["package"] for pu in evidence.node["pu_list"]}
     if len(packages) == 1 and any(run.file == "far.toml" for run in runs):
-        found.append("This node has one package, so far is no farther than near.")
+        notes.append("This node has one package, so far is no farther than near.")
     elif len(packages) == 1:
-        found.append("This node has one package, so nothing is far.")
-    return found
+        notes.append("This node has one package, so nothing is far.")
+    return notes
 
 
 def published_series(published: Sequence[Figure]) -> list[Figure]:

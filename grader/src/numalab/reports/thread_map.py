@@ -81,16 +81,16 @@ class _Seats:
         return max(sum(map(len, cores)) for _, cores in self.rows)
 
     def lines(self, columns: int) -> list[Text]:
-        found = []
+        lines = []
         for label, cores in self.rows:
             line = Text(label)
             for core in cores:
                 if len(line) + len(core) > columns:
-                    found.append(line)
+                    lines.append(line)
                     line = Text(" " * len(label))
                 line.append_text(core)
-            found.append(line)
-        return found + self.below
+            lines.append(line)
+        return lines + self.below
 
 
 def _seats(node: Json, threads: Sequence[Thread], style: Style, named: Named) -> _Seats:

@@ -145,10 +145,10 @@ def _decided(account: TimingAccount, evidence: Evidence) -> str:
 
 def _shows(account: TimingAccount) -> str:
     assert account.state.gradable is not None
-    found = account.state.gradable
+    gradable = account.state.gradable
     return (
-        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {found.wins} of "
-        f"{count(found.signs, 'generation')}"
+        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {gradable.wins} of "
+        f"{count(gradable.signs, 'generation')}"
     )
 
 

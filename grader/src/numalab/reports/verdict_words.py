@@ -102,7 +102,7 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
             points = ""  # graded in several places, it counts once
         else:
             counted.add(criterion.name)
-        yield CriterionRow(criterion, tuple(one.where for one in others), points)
+        yield CriterionRow(criterion, tuple(other.where for other in others), points)
 
 
 def points_notes(verdict: Verdict, is_untimed: bool) -> str:
@@ -151,7 +151,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
-        kinds = sorted({one.file.rpartition(".")[2] for one in evidence.handed_in})
+        kinds = sorted({text_file.file.rpartition(".")[2] for text_file in evidence.handed_in})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok":
@@ -186,5 +186,5 @@ def printed_words(evidence: Evidence) -> str | None:
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
     """Whether what is to be predicted has been, and may be shown."""
-    wanted = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
-    return any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
+    names = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+    return any(c.name in names and c.status == "pass" for c in verdict.criteria)

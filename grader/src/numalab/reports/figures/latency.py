@@ -15,7 +15,7 @@ from numalab.explore.explore_report import size_words
 from numalab.labs.prediction import PREDICTED_BYTES
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
-from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
+from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.latency_report import published_series, run_name
 
 if TYPE_CHECKING:
@@ -36,17 +36,19 @@ def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
 
 
 def _draw_run(times: Axes, rates: Axes, run: Latency, is_predicted: bool, style: int) -> None:
-    found = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
+    times_us = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
     colour, marker = STYLES[style % len(STYLES)]
-    sizes = list(found)
+    sizes = list(times_us)
     spread = [
         (min(run.one_way_us[size]), max(run.one_way_us[size])) for size in sizes
     ]  # of all samples
     times.fill_between(sizes, [low for low, _ in spread], [high for _, high in spread],
                        color=colour, alpha=0.2, linewidth=0)  # fmt: skip
     name = run_name(run)
-    times.plot(sizes, list(found.values()), marker=marker, color=colour, markersize=5, label=name)
-    rates.plot(sizes, [size / us for size, us in found.items()], marker=marker, color=colour,
+    times.plot(
+        sizes, list(times_us.values()), marker=marker, color=colour, markersize=5, label=name
+    )
+    rates.plot(sizes, [size / us for size, us in times_us.items()], marker=marker, color=colour,
                markersize=5)  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def latency_figure(
     hidden = runs and not is_predicted and any(PREDICTED_BYTES in run.one_way_us for run in runs)
     title = "A message one way"
     if runs:
-        title += f", median and all samples, {place_words(evidence)}"
+        title += f", median and all samples, {node_words(evidence)}"
     if hidden:
         title += "\n(64 KiB is left out: predict it)"
     figure.suptitle(title, fontsize=14)
