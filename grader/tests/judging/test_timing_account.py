@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import GENERATION
+
 import json
 
 import pytest
@@ -22,14 +24,14 @@ def test_the_json_gains_a_key_and_loses_none(first_touch: Lab, case: str) -> Non
     before = verdict.to_json()
     after = with_timing(before, timing_accounts(first_touch, verdict, evidence))
     json.dumps(after, allow_nan=False)
-    is_timed = bool(evidence.generations)
+    is_timed = bool(evidence.of(GENERATION))
     for old, new in zip(before["criteria"], after["criteria"], strict=True):
         timing = new.pop("timing", None)
         assert new == old
         assert (timing is not None) == (is_timed and old["kind"] == "timing")
         if timing is None:
             continue
-        assert len(timing["margins"]) == len(timing["cut"]) == len(evidence.generations)
+        assert len(timing["margins"]) == len(timing["cut"]) == len(evidence.of(GENERATION))
         assert len(timing["signs"]) == len(timing["e_for"]) == len(timing["e_against"])
         if timing["stopped_because"] == "decided":
             passed = old["status"] == "pass"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import CHECK, TRACE
+
 import re
 import subprocess
 import sys
@@ -112,8 +114,8 @@ def test_files_beside_the_kernel_can_be_replaced(kit: Kit) -> None:
 def test_one_of_several_kernels_can_be_run_alone(kit: Kit) -> None:
     lab = open_lab("03", kit)
     run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
-    assert {one.part for one in run.evidence.traces} == {"stream_update"}
-    assert {one.part for one in run.evidence.checks} == {"stream_update"}
+    assert {one.part for one in run.evidence.of(TRACE)} == {"stream_update"}
+    assert {one.part for one in run.evidence.of(CHECK)} == {"stream_update"}
     assert [c.name for c in run.verdict.criteria] == ["touched_where_used"]
     with pytest.raises(UserError, match="did you mean stream_update"):
         lab.run("c", parts=["stream_updat"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import LATENCY
+
 import re
 import shutil
 import subprocess
@@ -139,8 +141,8 @@ def test_magny_cours_pairs(gallery: dict[str, Machine]) -> None:
 
 
 def test_figures(gallery: dict[str, Machine]) -> None:
-    assert gallery["westmere-ep"].latencies[0].values == (90, 140)
-    near, far = gallery["hydra"].latencies
+    assert gallery["westmere-ep"].of(LATENCY)[0].values == (90, 140)
+    near, far = gallery["hydra"].of(LATENCY)
     assert (near.values[4], near.values[5], far.values[4], far.values[5]) == (
         0.41, 0.56, 0.65, 1.01,
     )  # fmt: skip

@@ -3,6 +3,8 @@ out. Pure functions; judge.py says which applies."""
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import BINDING, CHECK, LOCATE, MEMORY, PLACEMENT, RACE, TRACE
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -49,7 +51,7 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             )
     if bad is not None:
         return unusable(criterion, bad, evidence)
-    if unseen(lab, criterion, [check.part for check in evidence.checks]):
+    if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
         return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
@@ -64,16 +66,16 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
-    for race in evidence.races:
+    for race in evidence.of(RACE):
         if race.found:
             return verdict_on(
                 criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
             )
-    for race in evidence.races:
+    for race in evidence.of(RACE):
         if not race.outcome.ok:
             why = explain.outcome(race.outcome, evidence.language)
             return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
-    if unseen(lab, criterion, [race.part for race in evidence.races]):
+    if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
         if first_bad(outcomes(evidence)) is not None:
             return verdict_on(
                 criterion,
@@ -108,7 +110,7 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.traces
+    traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
@@ -141,7 +143,7 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.traces
+    traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
         return missing
@@ -168,7 +170,7 @@ def _ways_to_share(evidence: Evidence) -> str:
     one user of a page, so that they can't be told apart. If each thread ran all of it, they
     would write the same elements, which a search for races finds."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
-    if evidence.races and all(race.outcome.ok and not race.found for race in evidence.races):
+    if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
         return ways
     clause = {"c": "for", "fortran": "do"}[evidence.language]
     return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
@@ -241,7 +243,7 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
 
 
 def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces, placements = evidence.traces, evidence.placements
+    traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(
         criterion, evidence, placements
     )
@@ -286,13 +288,13 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     time, and no thread of it works longer than another one works and is kept from its core
     together. So a look speaks against a kernel only if one does."""
     missing = _needs_team(criterion, evidence) or missing_runs(
-        criterion, evidence, evidence.placements
+        criterion, evidence, evidence.of(PLACEMENT)
     )
     if missing:
         return missing
     assert criterion.at_least is not None
     least = criterion.at_least
-    look, is_decided = judged_look(evidence.placements, least)
+    look, is_decided = judged_look(evidence.of(PLACEMENT), least)
     value = look.share
     average = f"the average thread works {words.percent(value)} of its time"
     why = f"Thread {look.busiest} works longest; {average}"
@@ -340,10 +342,10 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
 
 
 def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    tables = evidence.memories[-1].tables
+    tables = evidence.of(MEMORY)[-1].tables
     worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
     share = worst.huge_bytes / worst.bytes
     part = words.first_upper(words.percent(share))
@@ -359,10 +361,10 @@ def _huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    table = evidence.memories[-1].tables[-1]
+    table = evidence.of(MEMORY)[-1].tables[-1]
     resident_bytes = table.resident_during_bytes - table.resident_before_bytes
     asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
     why = f"A table of {asked} takes {taken} of memory."
@@ -381,10 +383,10 @@ def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) ->
 
 
 def _released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.memories)
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
-    table = evidence.memories[-1].tables[-1]
+    table = evidence.of(MEMORY)[-1].tables[-1]
     resident_bytes = table.resident_after_bytes - table.resident_before_bytes
     mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
     left_bytes = max(resident_bytes, mapped_bytes, 0)
@@ -410,10 +412,10 @@ def _no_numa_node(language: str) -> str:
 
 
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    missing = missing_runs(criterion, evidence, evidence.locates)
+    missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
-    answers = [answer for of_round in evidence.locates[-1].rounds for answer in of_round]
+    answers = [answer for of_round in evidence.of(LOCATE)[-1].rounds for answer in of_round]
     wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
     wrong_node = [answer for answer in answers if answer.told_numa_node != answer.numa_node]
     wrong = {id(answer) for answer in (*wrong_pu, *wrong_node)}
@@ -456,7 +458,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None:
         return not_looked_at(criterion, evidence)
-    runs = [run for run in evidence.bindings if run.file == file.name]
+    runs = [run for run in evidence.of(BINDING) if run.file == file.name]
     if not runs:
         return not_looked_at(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)

@@ -6,6 +6,9 @@ file or knows the time.
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import GENERATION, LATENCY, RACE, RANKS
+from numalab.evidence.record import HANDOUT, SOLUTION
+
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,7 +74,7 @@ def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
 
 def _of_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """With the generations in which the handout ran under a launch, or as its own kernel."""
-    of_launch = tuple(run for run in evidence.generations if run.slow == slow)
+    of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
     return replace(evidence, generations=of_launch)
 
 
@@ -80,7 +83,7 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     it, or None."""
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part).name
-        for run in (*evidence.slow_launches, *evidence.control_launches):
+        for run in (*evidence.of(RANKS, HANDOUT), *evidence.of(RANKS, SOLUTION)):
             if run.refused is not None and run.file in (criterion.slow, file):
                 return f"The kit's launch has no meaning here: {run.refused}"
         return None
@@ -137,7 +140,7 @@ def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Nothing can be timed under a student's launch that can't be meant on the node."""
     file = lab.launch_of(criterion.part).name
-    for run in evidence.launches:
+    for run in evidence.of(RANKS):
         if run.file == file and run.refused is not None:
             return verdict_on(criterion, "fail", "bad_file", run.refused)
     return None
@@ -196,7 +199,7 @@ def _slow_though_even(
         for c, verdict in zip(lab.criteria, verdicts, strict=True)
         if c.rule == "balanced" and verdict.status == "pass"
     }
-    raced = {race.part for race in evidence.races if race.found}
+    raced = {race.part for race in evidence.of(RACE) if race.found}
     small = (
         " With --quick a piece has less work in it, and dealing it out costs the same."
         if evidence.quick
@@ -316,7 +319,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
 
 def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether times of messages decide a criterion of a part that is gradable on this node."""
-    rules = RULES_OF_RUN["latency"]
+    rules = LATENCY.rules
     found = [c for c in lab.criteria if c.part == part and c.rule in rules]
     return any(_gate(lab, c, evidence) is None for c in found)
 
@@ -372,7 +375,7 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Whether further generations would change no timing criterion."""
     own = _of_timed(lab, evidence, timed)
-    if not is_sound(own) or any(map(timed_out, own.generations)):
+    if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
         return True
     criteria = gradable_timing(lab, evidence, timed)
     return all(timing_state(c, own).decided for c in criteria)
@@ -380,7 +383,7 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
 
 def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
     """How many there are."""
-    return len(_of_timed(lab, evidence, timed).generations)
+    return len(_of_timed(lab, evidence, timed).of(GENERATION))
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:

@@ -3,6 +3,8 @@ functions; judge.py says which applies."""
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import CHECK, LATENCY, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
+
 import statistics
 from collections.abc import Sequence
 from itertools import chain
@@ -29,7 +31,7 @@ from numalab.labs.prediction import PREDICTED_BYTES, BadPrediction, predict, rea
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the check in which every send waits for its receive, as the standard allows. Where
     the other check fails this says nothing: who sends nothing can't wait."""
-    bad = first_bad(check.outcome for check in evidence.checks)
+    bad = first_bad(check.outcome for check in evidence.of(CHECK))
     if bad is not None:
         if bad.status in ("kit_error", "cancelled"):
             return unusable(criterion, bad, evidence)
@@ -39,10 +41,10 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             "not_right_yet",
             "Not looked for, since the kernel does not come to its end.",
         )
-    stuck = any(check.outcome.status == "timed_out" for check in evidence.synchronous_checks)
+    stuck = any(check.outcome.status == "timed_out" for check in evidence.of(SYNCHRONOUS_CHECK))
     wrong = [
         checked.results
-        for check in evidence.checks
+        for check in evidence.of(CHECK)
         for checked in check.checked
         if is_wrong(checked.results)
     ]
@@ -51,7 +53,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         if any(results.too_few_messages for results in wrong):
             why += ": where messages are missing, nobody waits for them"
         return verdict_on(criterion, "fail", "not_right_yet", f"{why}.")
-    for check in evidence.synchronous_checks:
+    for check in evidence.of(SYNCHRONOUS_CHECK):
         if not check.outcome.ok:
             ended = unusable(criterion, check.outcome, evidence)
             if ended.status != "fail":
@@ -71,7 +73,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                 return verdict_on(
                     criterion, "fail", "wrong_result", why, value=1.0, unit="deadlocks"
                 )
-    if unseen(lab, criterion, [check.part for check in evidence.synchronous_checks]):
+    if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
         return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
@@ -157,10 +159,10 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "seen_elsewhere",
             "Thread levels are the same everywhere; see this node's.",
         )
-    missing = missing_runs(criterion, evidence, evidence.thread_levels)
+    missing = missing_runs(criterion, evidence, evidence.of(THREAD_LEVEL))
     if missing:
         return missing
-    run = evidence.thread_levels[-1]
+    run = evidence.of(THREAD_LEVEL)[-1]
     if not run.ranks:
         return not_looked_at(criterion, evidence)
     faults = _level_faults(run)
@@ -178,7 +180,7 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None
-    runs = [run for run in evidence.launches if run.file == file.name]
+    runs = [run for run in evidence.of(RANKS) if run.file == file.name]
     if not runs:
         return not_looked_at(criterion, evidence)
     run = runs[-1]
@@ -221,9 +223,9 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None and criterion.at_most is not None
     text = next((text for text in evidence.handed_in if text.file == file.name), None)
-    if text is None or not evidence.latencies:
+    if text is None or not evidence.of(LATENCY):
         return not_looked_at(criterion, evidence)
-    run = evidence.latencies[0]
+    run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
         why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, "error", "kit", why)

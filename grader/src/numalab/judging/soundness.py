@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import CHECK, GENERATION, LOCATE, MEMORY, PLACEMENT, THREAD_LEVEL, TRACE
+
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.record import (
@@ -25,18 +27,18 @@ EvidenceRun = Trace | Placement | Memory | Locate | ThreadLevel
 
 def evidence_runs(evidence: Evidence) -> tuple[EvidenceRun, ...]:
     return (
-        *evidence.traces,
-        *evidence.placements,
-        *evidence.memories,
-        *evidence.locates,
-        *evidence.thread_levels,
+        *evidence.of(TRACE),
+        *evidence.of(PLACEMENT),
+        *evidence.of(MEMORY),
+        *evidence.of(LOCATE),
+        *evidence.of(THREAD_LEVEL),
     )
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
-    yield from (check.outcome for check in evidence.checks)
+    yield from (check.outcome for check in evidence.of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence))
-    for generation in evidence.generations:
+    for generation in evidence.of(GENERATION):
         if SUBMISSION in generation.roles and not timed_out(generation):
             yield generation.roles[SUBMISSION].outcome
 
@@ -56,15 +58,15 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
     """With n and the number of ranks, where they say something."""
-    for check in evidence.checks:
+    for check in evidence.of(CHECK):
         for checked in check.checked:
             yield checked.results, checked.n, checked.ranks
     with_results: tuple[Trace | Placement | Memory, ...] = (
-        *evidence.traces, *evidence.placements, *evidence.memories
+        *evidence.of(TRACE), *evidence.of(PLACEMENT), *evidence.of(MEMORY)
     )  # fmt: skip
     for run in with_results:
         yield run.results, None, None
-    for generation in evidence.generations:
+    for generation in evidence.of(GENERATION):
         if SUBMISSION in generation.roles:
             yield generation.roles[SUBMISSION].results, generation.n, None
 
@@ -89,7 +91,7 @@ def is_sound(evidence: Evidence) -> bool:
 def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     """The student's kernels that were checked and are sound."""
     of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
-    return tuple(part for part, own in of_parts.items() if own.checks and is_sound(own))
+    return tuple(part for part, own in of_parts.items() if own.of(CHECK) and is_sound(own))
 
 
 # By how a run ended that did not come to its end.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import GENERATION
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -97,7 +99,7 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "error"
     if verdict.cause == "cut_too_early":
         return "cut_too_early"
-    if any(map(timed_out, evidence.generations)):
+    if any(map(timed_out, evidence.of(GENERATION))):
         return "too_slow"
     if verdict.status == "not_gradable":
         return "not_gradable"
@@ -121,10 +123,10 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
         is_wrong = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
-        if not own.generations or is_wrong:
+        if not own.of(GENERATION) or is_wrong:
             continue
         state = timing_state(criterion, own)
-        if not state.margins and not any(map(timed_out, own.generations)):
+        if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_ratio(criterion, generations) if generations else None

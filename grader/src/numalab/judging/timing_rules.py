@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import GENERATION
+
 import math
 import statistics
 from collections.abc import Callable, Sequence
@@ -137,7 +139,7 @@ class TimingState:
 def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     return [
         generation
-        for generation in evidence.generations
+        for generation in evidence.of(GENERATION)
         if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
     ]
 
@@ -240,7 +242,7 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED)
     if evidence.timing_error is not None:
         return verdict_on(criterion, "error", "kit", evidence.timing_error)
-    for generation in evidence.generations:
+    for generation in evidence.of(GENERATION):
         if timed_out(generation):
             return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
         for role, part in generation.roles.items():

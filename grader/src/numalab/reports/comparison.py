@@ -4,6 +4,9 @@ session. Pure functions."""
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, RANKS, TRACE
+from numalab.evidence.record import SOLUTION
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -47,16 +50,16 @@ class TouchSight:
 
 def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]:
     """This node's, and a virtual node's where something failed there."""
-    rules = RULES_OF_RUN["trace"]
+    rules = TRACE.rules
     for where, evidence in seen:
         for part in lab.kernel_parts:
             criteria = _about(lab, part, rules)
             own = evidence.of_parts(part)
             failed = _failed(criteria, verdict, where)
-            if not any(trace.arrays for trace in own.traces) or not (where == "here" or failed):
+            if not any(trace.arrays for trace in own.of(TRACE)) or not (where == "here" or failed):
                 continue
             control = own.as_control()
-            is_compared = failed and any(trace.arrays for trace in control.traces)
+            is_compared = failed and any(trace.arrays for trace in control.of(TRACE))
             yield TouchSight(
                 where, part, own, control if is_compared else None, "local_pages" in failed
             )
@@ -90,11 +93,11 @@ def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
             if criterion.rule != "balanced" or criterion.at_least is None:
                 continue
             own = evidence.of_parts(criterion.part)
-            looks = [run for run in own.placements if run.cpu_time]
+            looks = [run for run in own.of(PLACEMENT) if run.cpu_time]
             has_failed = bool(_failed([criterion], verdict, where))
             if not looks or not (where == "here" or has_failed):
                 continue
-            of_solution = [run for run in own.control_placements if run.cpu_time]
+            of_solution = [run for run in own.of(PLACEMENT, SOLUTION) if run.cpu_time]
             yield WorkSight(
                 where,
                 criterion.part,
@@ -140,14 +143,14 @@ def _of_ranks(ranks: Sequence[Rank], team: int) -> list[Thread]:
 
 def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
     node = evidence.node
-    for run in evidence.bindings:
+    for run in evidence.of(BINDING):
         if run.file != file.name or not run.outcome.ok:
             continue
         misplaced = thread_goals.reach_of_threads(file.goal, run.threads, run.team, node).misplaced
         solution = next(
             (
                 control.threads
-                for control in evidence.control_bindings
+                for control in evidence.of(BINDING, SOLUTION)
                 if misplaced and (control.file, control.runtime) == (run.file, run.runtime)
                 if control.outcome.ok
             ),
@@ -157,14 +160,14 @@ def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSig
 
 
 def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
-    for job in evidence.launches:
+    for job in evidence.of(RANKS):
         if job.file != file.name or not job.outcome.ok or job.refused is not None:
             continue
         reach = rank_goals.reach_of_ranks(file.goal, job.ranks, job.team, evidence.node)
         solution = next(
             (
                 _of_ranks(control.ranks, control.team)
-                for control in evidence.control_launches
+                for control in evidence.of(RANKS, SOLUTION)
                 if reach.misplaced and control.file == job.file
                 if control.outcome.ok and control.refused is None
             ),
@@ -215,7 +218,7 @@ def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
         for where, evidence in seen:
             if criterion.rule != "located" or not _failed([criterion], verdict, where):
                 continue
-            runs = [run for run in evidence.of_parts(criterion.part).locates if _wrong(run)]
+            runs = [run for run in evidence.of_parts(criterion.part).of(LOCATE) if _wrong(run)]
             if not runs:
                 continue
             told = next(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import LATENCY
+
 import math
 import statistics
 from collections.abc import Sequence
@@ -53,7 +55,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
     """At most 78 columns; nothing where no message was timed. is_predicted: whether the time
     of 64 KiB may be shown, since it has been predicted. published: latencies of a machine
     to look at beside then, since they are to be predicted, too."""
-    runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
+    runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
     if not runs:
         return []
     sizes = sorted({size for run in runs for size in run.one_way_us})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import GENERATION, MEMORY
+from numalab.evidence.record import HANDOUT, SOLUTION
+
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,15 +42,15 @@ def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
     name; times are medians over the generations where there are any."""
     whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
     columns = [
-        (name, _with_medians(runs[-1].tables[-1], evidence.generations, role))
+        (name, _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role))
         for name, role, runs in (
-            ("4 KiB pages", HANDOUT, evidence.handout_memories),
-            ("2 MiB pages", SOLUTION, evidence.control_memories),
-            (whose[evidence.variant], SUBMISSION, evidence.memories),
+            ("4 KiB pages", HANDOUT, evidence.of(MEMORY, HANDOUT)),
+            ("2 MiB pages", SOLUTION, evidence.of(MEMORY, SOLUTION)),
+            (whose[evidence.variant], SUBMISSION, evidence.of(MEMORY)),
         )
         if runs and runs[-1].outcome.ok
     ]
-    return columns if evidence.memories else []
+    return columns if evidence.of(MEMORY) else []
 
 
 MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
@@ -71,9 +74,9 @@ def _are_noisy(generations: Sequence[Generation]) -> bool:
 
 def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
     size = words.amount(columns[-1][1].bytes)
-    if not evidence.generations:
+    if not evidence.of(GENERATION):
         return f"A table of {size}, one run"
-    return f"A table of {size}{', times noisy' if _are_noisy(evidence.generations) else ''}"
+    return f"A table of {size}{', times noisy' if _are_noisy(evidence.of(GENERATION)) else ''}"
 
 
 def memory_table(evidence: Evidence) -> Table | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TRACE
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -171,9 +173,9 @@ def next_step(kernel: GradedKernel) -> str | None:
 
 def printed_words(evidence: Evidence) -> str | None:
     """A kernel that prints is told so: it costs time, and nobody sees it."""
-    outcomes = [check.outcome for check in evidence.checks]
-    outcomes += [trace.outcome for trace in evidence.traces]
-    outcomes += [placement.outcome for placement in evidence.placements]
+    outcomes = [check.outcome for check in evidence.of(CHECK)]
+    outcomes += [trace.outcome for trace in evidence.of(TRACE)]
+    outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
     for outcome in outcomes:
         first = explain.printed_lines(outcome)
         if outcome.ok and first:
@@ -186,5 +188,5 @@ def printed_words(evidence: Evidence) -> str | None:
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
     """Whether what is to be predicted has been, and may be shown."""
-    names = [c.name for c in lab.criteria if c.rule in RULES_OF_RUN["latency"]]
+    names = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
     return any(c.name in names and c.status == "pass" for c in verdict.criteria)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import LATENCY
+
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -63,7 +65,7 @@ def latency_figure(
     """Left the time of a message one way, right the bandwidth. published: latencies of a
     machine to look at beside, in us. is_predicted: whether they and the time of 64 KiB may be
     shown, since it has been predicted. Raises NothingToDraw."""
-    runs = [run for run in evidence.latencies if run.outcome.ok and run.one_way_us]
+    runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
     series = published_series(published) if is_predicted else []
     if not runs and not series:
         raise NothingToDraw("no message was timed, so there is nothing to draw")

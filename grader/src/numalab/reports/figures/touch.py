@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import PLACEMENT
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -72,7 +74,7 @@ def strips(
         return []
     trace, users = found
     place = place_of(trace, evidence.numa_nodes)
-    residency = evidence.placements[0].residency if with_homes and evidence.placements else None
+    residency = evidence.of(PLACEMENT)[0].residency if with_homes and evidence.of(PLACEMENT) else None
     homes = residency or {}
     rows = []
     for array in trace.arrays:

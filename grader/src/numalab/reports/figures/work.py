@@ -3,6 +3,8 @@ work. Looks differ in how often they call, so seconds could not be compared."""
 
 from __future__ import annotations
 
+from numalab.evidence.kinds import PLACEMENT
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ MOST_NUMBERED = 24  # threads that are all numbered on the axis
 def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     """Of a kernel, the look in which the work was shared most evenly: other load takes a core
     from a thread now and then, and the judge is as lenient."""
-    looks = [run for run in evidence.placements if run.part == part and run.cpu_time]
+    looks = [run for run in evidence.of(PLACEMENT) if run.part == part and run.cpu_time]
     return max(looks, key=lambda look: work_share(look).share, default=None)
 
 
@@ -72,7 +74,7 @@ def work_figure(
     NothingToDraw."""
     panels: list[tuple[str, Placement]] = []
     for label, evidence in seen:
-        for part in dict.fromkeys(run.part for run in evidence.placements):
+        for part in dict.fromkeys(run.part for run in evidence.of(PLACEMENT)):
             look = best_look(evidence, part)
             if look is not None and (parts is None or part in parts):
                 words = [word for word in (label, part, node_words(evidence)) if word]
