@@ -34,7 +34,7 @@ from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
 from numalab.reports.comparison import seat_sights, touch_sights
-from numalab.reports.html_page import page
+from numalab.reports.html_page import page, ungraded_steps
 from numalab.reports.occasion import Occasion, Submission
 
 Json = dict[str, Any]
@@ -219,6 +219,22 @@ def test_tables_in_memory_are_told(labs: dict[str, Lab]) -> None:
     rows = rows_of(root, "A table of 4.0 MiB, one run")
     assert rows[0] == ["Measured", "4 KiB pages", "2 MiB pages", "yours"]
     assert ["on huge pages", "50 %", "50 %", "50 %"] in rows
+
+
+def test_what_was_not_graded_is_told_by_its_cause(first_touch: Lab) -> None:
+    record = invented.evidence(ONE_NODE)
+    record["runs"] = [run for run in record["runs"] if run["kind"] == "check"]
+
+    def steps(**more: object) -> list[str]:
+        return list(ungraded_steps(judge(first_touch, parse(record | more))))
+
+    undone = (
+        "shared_out, touched_where_used, efficiency: no points yet, and none lost. Grade again."
+    )
+    at_once, there = steps()
+    assert at_once == f"Not measured: {undone}"
+    assert "local_pages, speedup: this node can't show it" in there
+    assert steps(interrupted=True)[0] == f"Interrupted: {undone}"
 
 
 def test_times_under_launches_are_told(labs: dict[str, Lab]) -> None:
