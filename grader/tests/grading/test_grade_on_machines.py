@@ -36,6 +36,8 @@ from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
 
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
+
 Json = dict[str, Any]
 
 
