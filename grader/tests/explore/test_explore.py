@@ -646,7 +646,7 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
         (("03_schedulin",), "Did you mean 03_scheduling?"),
         (("01",), "lab 01_first_touch has no exploration"),
         (("03", "--n", "0"), "0 is not in the range"),
-        (("03", "--n", "1000000"), "MiB are free"),
+        pytest.param(("03", "--n", "1000000"), "MiB are free", marks=pytest.mark.builds),
         (("04", "--n", "1000000"), "a power of two"),
         (("03", "--rounds", "0"), "0 is not in the range"),
         (("03", "--plot", "plot.bmp"), "has to end with .png, .svg, .pdf"),
@@ -660,6 +660,7 @@ def test_wrong_use_is_told(kit: Kit, arguments: tuple[str, ...], says: str) -> N
     assert says in " ".join(done.err.split())
 
 
+@pytest.mark.builds
 def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
     sinfo = tmp_path / "sinfo"
     sinfo.write_text("#!/bin/sh\n")
