@@ -38,6 +38,8 @@ from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
 
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
+
 Json = dict[str, Any]
 
 

@@ -32,6 +32,8 @@ from numalab.reports.verdict_words import to_mend
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
 
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
+
 Json = dict[str, Any]
 Controls = dict[str, list[Json]]
 ROOT = find_kit("gnu").root

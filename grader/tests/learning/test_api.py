@@ -27,6 +27,8 @@ from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
 from numalab.virtual import place
 
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
+
 WRONG = "int x;\n#include <nowhere.h>\n"
 
 

@@ -314,6 +314,7 @@ def test_markup_of_a_student_is_text(labs: dict[str, Lab]) -> None:
 # ---- the command -----------------------------------------------------------------------
 
 
+@pytest.mark.builds
 def test_grade_writes_the_page(
     kit: Kit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -338,6 +339,7 @@ def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: P
     assert done.code == 2 and "that is a folder" in done.said
 
 
+@pytest.mark.builds
 def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     arguments = ("grade", "01", "--lang", "c", "--solutions", "--here-only", "--html", str(path))
