@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,13 +26,15 @@ def _code(program: Path) -> bytes:
     if not program.is_file():
         return b"-"
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
-    try:
-        done = subprocess.run(
-            ["objcopy", *options, str(program), "/dev/stdout"], capture_output=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return program.read_bytes()
-    return done.stdout
+    with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
+        stripped = Path(scratch) / program.name
+        try:
+            subprocess.run(
+                ["objcopy", *options, str(program), str(stripped)], capture_output=True, check=True
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return program.read_bytes()
+        return stripped.read_bytes()
 
 
 def fingerprint(

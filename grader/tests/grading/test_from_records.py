@@ -1,0 +1,248 @@
+"""A kept grading is judged again: over all places as it was graded, and shown as a grading is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented
+from support.commands import numalab_command
+from support.invented import EIGHT_NODES, ONE_NODE
+
+from numalab.errors import UserError
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import Evidence
+from numalab.files import write_json
+from numalab.grading.from_records import judge_again, read_grading
+from numalab.judging.places import Elsewhere, looks, read_elsewhere, verdict_over
+from numalab.judging.verdict import NOT_DECIDED
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+
+LAB = "01_first_touch"
+Json = dict[str, Any]
+
+
+def here(**more: Any) -> Json:
+    """A node with one NUMA node: local_pages can't be shown on it."""
+    return invented.evidence(ONE_NODE, **more) | {"elsewhere": Elsewhere().to_json()}
+
+
+def on(machine: str, **more: Any) -> Json:
+    return invented.evidence(EIGHT_NODES, **more) | {
+        "machine": {
+            "name": machine, "source": "TUW-NUMA", "accelerator": "tcg", "guest_kernel": "6.12",
+            "cores_per_numa_node": 2, "cores_per_numa_node_of_machine": 16,
+            "numa_node_memory_bytes": 2**28,
+        },
+    }  # fmt: skip
+
+
+def kept(folder: Path, record: Json, there: Mapping[str, Json] | None = None) -> Path:
+    (folder).mkdir(parents=True, exist_ok=True)
+    write_json(folder / "evidence.json", record)
+    for name, shown in (there or {}).items():
+        (folder / f"on_{name}").mkdir()
+        write_json(folder / f"on_{name}" / "evidence.json", shown)
+    return folder
+
+
+# ---- the verdict over all places -------------------------------------------------------------
+
+
+def status_of(
+    lab: Lab, there: Mapping[str, Evidence], elsewhere: Elsewhere | None, record: Json | None = None
+) -> list[tuple[str, str]]:
+    """Of local_pages: where and what."""
+    verdict = verdict_over(lab, parse(record or here()), there, elsewhere)
+    return [(c.where, c.status) for c in verdict.criteria if c.name == "local_pages"]
+
+
+def test_a_virtual_node_shows_what_this_one_cant(first_touch: Lab) -> None:
+    hydra = parse(on("hydra"))
+    wrong = parse(on("hydra", writer=invented.master_writes))
+    assert [look.machine for look in looks(first_touch, parse(here()))] == ["hydra"]
+    assert status_of(first_touch, {"hydra": hydra}, Elsewhere()) == [("hydra", "pass")]
+    assert status_of(first_touch, {"hydra": wrong}, Elsewhere()) == [("hydra", "fail")]
+    assert status_of(first_touch, {}, None) == [("here", "not_gradable")]
+
+
+def test_what_kept_a_machine_away_is_kept_with_the_record(first_touch: Lab) -> None:
+    """Of the lab's own it stays not gradable; one that was named is an error."""
+    own = Elsewhere((), {"hydra": "there is no QEMU"})
+    named = Elsewhere(("hydra",), {"hydra": "there is no QEMU"})
+    assert status_of(first_touch, {}, own) == [("here", "not_gradable")]
+    assert status_of(first_touch, {}, named) == [("hydra", "error")]
+    (why,) = [
+        c.why
+        for c in verdict_over(first_touch, parse(here()), {}, own).criteria
+        if c.name == "local_pages"
+    ]
+    assert why.endswith("No virtual node could show it: there is no QEMU")
+
+
+def test_what_nobody_waited_for_and_what_nobody_asked_for_is_open(first_touch: Lab) -> None:
+    for elsewhere in (Elsewhere(interrupted_at="hydra"), Elsewhere(interrupted_at="here")):
+        found = verdict_over(first_touch, parse(here()), {}, elsewhere)
+        (local,) = [c for c in found.criteria if c.name == "local_pages"]
+        assert (local.where, local.status) == ("hydra", "inconclusive")
+        assert local.is_interrupted
+    # As after a change of rules: the first grading had no need of hydra.
+    found = verdict_over(first_touch, parse(here()), {}, Elsewhere())
+    (local,) = [c for c in found.criteria if c.name == "local_pages"]
+    assert (local.where, local.status) == ("hydra", "inconclusive")
+    assert not local.is_interrupted and "Not measured" in local.why
+
+
+def test_of_several_machines_each_is_judged_by_what_it_has_left(labs: dict[str, Lab]) -> None:
+    """One that was not measured keeps none of the others' from counting."""
+    hybrid = labs["07_hybrid"]
+    record = here() | {"lab": hybrid.name, "runs": [invented.checked(part="code")]}
+    evidence = parse(record)
+    shown = parse(on("nebula") | {"lab": hybrid.name, "runs": []})
+    found = verdict_over(hybrid, evidence, {"nebula": shown}, Elsewhere())
+    placed = {c.where: c.why for c in found.criteria if c.name == "ranks_placed"}
+    assert placed.keys() == {"hydra", "nebula", "westmere-ex"}
+    assert "Not measured" in placed["hydra"] and "Not measured" in placed["westmere-ex"]
+    assert "Not measured there" not in placed["nebula"]
+
+
+def test_what_is_kept_of_places_is_read_as_it_was_written(schema: Path) -> None:
+    for elsewhere in (
+        Elsewhere(), Elsewhere(("hydra",), {"hydra": "gone"}), Elsewhere(interrupted_at="here"),
+    ):  # fmt: skip
+        told = json.loads(json.dumps(elsewhere.to_json()))
+        assert read_elsewhere(told) == elsewhere
+        validate(here() | {"elsewhere": told}, schema)
+    validate(here() | {"elsewhere": None}, schema)
+
+
+# ---- records on disk --------------------------------------------------------------------------
+
+
+def test_a_kept_grading_is_judged_as_it_was_graded(
+    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    folder = kept(tmp_path / "c", here(), {"hydra": on("hydra")})
+    for path in (folder, folder / "evidence.json"):
+        kernel = judge_again(kit, read_grading(path, labs, None))
+        assert kernel.verdict.statuses["local_pages"] == "pass"
+        assert [where for where, _ in kernel.seen] == ["here", "hydra"]
+        assert not kernel.interrupted
+
+
+def test_earlier_records_don_t_tell_who_was_asked(
+    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    """Who has left a record was asked; where nobody has, nobody was, and nothing becomes open."""
+    before = {key: value for key, value in here().items() if key != "elsewhere"}
+    alone = read_grading(kept(tmp_path / "a", before), labs, None)
+    assert alone.elsewhere is None
+    assert judge_again(kit, alone).verdict.statuses["local_pages"] == "not_gradable"
+    with_hydra = read_grading(kept(tmp_path / "b", before, {"hydra": on("hydra")}), labs, None)
+    assert judge_again(kit, with_hydra).verdict.statuses["local_pages"] == "pass"
+
+
+def test_an_interrupted_grading_is_one_still(labs: dict[str, Lab], tmp_path: Path) -> None:
+    stopped = here() | {"elsewhere": Elsewhere(interrupted_at="hydra").to_json()}
+    assert read_grading(kept(tmp_path / "a", stopped), labs, None).is_interrupted
+    untimed = here() | {"timing_error": NOT_DECIDED}
+    assert read_grading(kept(tmp_path / "b", untimed), labs, None).is_interrupted
+    assert not read_grading(kept(tmp_path / "c", here()), labs, None).is_interrupted
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": 7}, "evidence.json"),
+        ({"lab": "99_nothing"}, "which this kit does not have"),
+        ({"runs": [{"kind": "trace"}]}, "evidence.json"),
+        ({"elsewhere": {"named": []}}, "damaged, or of another kit"),
+        ({"language": "ada"}, "of the language 'ada'"),
+    ],
+)
+def test_what_is_no_record_of_this_kit_is_told_in_a_sentence(
+    labs: dict[str, Lab], tmp_path: Path, change: Json, said: str
+) -> None:
+    folder = kept(tmp_path / "c", here() | change)
+    with pytest.raises(UserError, match=said):
+        read_grading(folder, labs, None)
+
+
+def test_a_virtual_nodes_record_names_where_the_rest_is(
+    labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    folder = kept(tmp_path / "c", here(), {"hydra": on("hydra")})
+    with pytest.raises(UserError, match=r"what a virtual node has shown \(hydra\)"):
+        read_grading(folder / "on_hydra", labs, None)
+    shutil.copytree(folder / "on_hydra", folder / "on_other")
+    path = folder / "on_other" / "evidence.json"
+    write_json(path, json.loads(path.read_text()) | {"language": "fortran"})
+    with pytest.raises(UserError, match="not of the grading"):
+        read_grading(folder, labs, None)
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+
+def test_grade_from_records_prints_the_ordinary_report(kit: Kit, tmp_path: Path) -> None:
+    """And writes the ordinary files; nothing is built, and no record changes."""
+    folder = kept(tmp_path / "c", here(), {"hydra": on("hydra")})
+    other = kept(tmp_path / "d", here(writer=invented.master_writes))
+    result, page = tmp_path / "out.json", tmp_path / "out.html"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    done = numalab_command(
+        kit, "grade", "--from", str(folder), "--from", str(other / "evidence.json"),
+        "--json", str(result), "--html", str(page), "--explain",
+    )  # fmt: skip
+    assert done.code == 1, done.err
+    assert "touched_where_used" in done.out and "On hydra" in done.out
+    assert "2 of 16 cores a NUMA node" in " ".join(done.out.split())
+    assert "nothing was measured" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert {path: path.read_bytes() for path in before} == before
+    told = json.loads(result.read_text())
+    assert [r["status"] for r in told["results"]] == ["inconclusive", "fail"]
+    assert told["machines"][0]["name"] == "hydra"
+    assert told["node"]["name"] == here()["node"]["name"] and "pu_list" not in told["node"]
+    assert "<svg" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["01"], "Leave out labs"),
+        (["--quick"], "Leave out labs"),
+        (["--lang", "c"], "Leave out labs"),
+    ],
+)
+def test_what_chooses_what_is_graded_does_not_go_with_records(
+    kit: Kit, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = numalab_command(kit, "grade", "--from", str(kept(tmp_path / "c", here())), *arguments)
+    assert done.code == 2 and said in done.said
+
+
+def test_a_damaged_record_is_a_users_error(kit: Kit, tmp_path: Path) -> None:
+    folder = kept(tmp_path / "c", here())
+    (folder / "evidence.json").write_text('{"schema": 1')
+    done = numalab_command(kit, "grade", "--from", str(folder))
+    assert done.code == 2 and "is damaged: it is no JSON" in done.said
+    write_json(folder / "evidence.json", here() | {"runs": [{"kind": "trace"}]})
+    done = numalab_command(kit, "grade", "--from", str(folder))
+    assert done.code == 2 and "not a valid evidence record" in done.said
+    done = numalab_command(kit, "grade", "--from", str(tmp_path / "nowhere"))
+    assert done.code == 2 and "there is no record" in done.said
+
+
+def test_a_file_tells_of_one_node(kit: Kit, tmp_path: Path) -> None:
+    first = kept(tmp_path / "a", here())
+    other = kept(tmp_path / "b", here() | {"node": here()["node"] | {"name": "n2"}})
+    both = ["--from", str(first), "--from", str(other)]
+    done = numalab_command(kit, "grade", *both, "--json", str(tmp_path / "x.json"))
+    assert done.code == 2 and "of 2 nodes" in done.said and not (tmp_path / "x.json").exists()
+    assert numalab_command(kit, "grade", *both).code in (0, 1)

@@ -1,0 +1,235 @@
+"""What of the kit evidence depends on, what only its verdict, and what neither."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from numalab.grading.kit_digests import MODULES, counts_for, judged_by, measured_by
+from numalab.kit import Kit
+
+LAB, OTHER = "01_first_touch", "02_affinity"
+PACKAGE = "grader/src/numalab"
+# Imported by what counts, and yet nothing that a run or a verdict depends on.
+SHOWN_ONLY = {
+    ("labs/declaration.py", "labs/hint_ladders.py"),
+    ("grading/request.py", "labs/hints.py"),
+    ("grading/request.py", "grading/graded.py"),
+    ("grading/from_records.py", "grading/graded.py"),
+    ("grading/continuing.py", "grading/kit_digests.py"),
+}
+
+
+@pytest.fixture
+def copied(kit: Kit, tmp_path: Path) -> Kit:
+    """A kit of its own: what the digests are made of."""
+    for name in (PACKAGE, "common", f"labs/{LAB}", f"labs/{OTHER}", f"solutions/{LAB}",
+                 f"solutions/{OTHER}"):  # fmt: skip
+        shutil.copytree(
+            kit.root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for name in ("CMakeLists.txt", "CMakePresets.json"):
+        shutil.copy(kit.root / name, tmp_path / name)
+    return Kit(tmp_path)
+
+
+def digests(kit: Kit) -> dict[str, str]:
+    return {
+        f"{what} {lab}": digest(kit, lab)
+        for what, digest in (("measured", measured_by), ("judged", judged_by))
+        for lab in (LAB, OTHER)
+    }
+
+
+def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") -> set[str]:
+    """What changes with a file of the kit, in which old becomes new, or which new ends."""
+    before = digests(kit)
+    path = kit.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text() if path.is_file() else ""
+    assert old in text
+    path.write_text(text.replace(old, new, 1) if old else text + new)
+    after = digests(kit)
+    return {key for key in before if before[key] != after[key]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"labs/{LAB}/README.md", f"labs/{LAB}/hints.md", f"labs/{LAB}/explore.ipynb",
+        f"labs/{LAB}/questions.toml", f"labs/{LAB}/recorded/mine.json",
+        f"solutions/{LAB}/README.md", f"solutions/{LAB}/wrong/new.c",
+        f"solutions/{LAB}/answers.toml", "common/README.md", "common/machines/README.md",
+        "common/tests/test_job.c", "common/schema/evidence.schema.json",
+        f"{PACKAGE}/reports/html_page.py", f"{PACKAGE}/reports/templates/report.html",
+        f"{PACKAGE}/commands/grade.py", f"{PACKAGE}/course/rejudging.py",
+        f"{PACKAGE}/learning/api.py", f"{PACKAGE}/doctor/doctor.py",
+        f"{PACKAGE}/explore/explore.py", f"{PACKAGE}/__pycache__/kit.cpython-311.pyc",
+        "README.md", "slides/new.md",
+    ],
+)  # fmt: skip
+def test_prose_pages_and_commands_regrade_nobody(copied: Kit, name: str) -> None:
+    assert changed(copied, name) == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "common/monitor/generation.c", "common/worker/main.c", "common/include/numalab/driver.h",
+        "common/cmake/AddLab.cmake", "common/confine/main.c", "common/guest/init.c",
+        "CMakeLists.txt", f"{PACKAGE}/harness/monitor.py", f"{PACKAGE}/virtual/plan.py",
+        f"{PACKAGE}/grading/timing.py", f"{PACKAGE}/judging/effort.py",
+        f"{PACKAGE}/judging/needs.py", f"{PACKAGE}/labs/launch.py",
+        f"{PACKAGE}/unheard_of/new.py",
+    ],
+)  # fmt: skip
+def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> None:
+    assert changed(copied, name) == {f"measured {LAB}", f"measured {OTHER}"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"labs/{LAB}/driver.c", f"labs/{LAB}/phases.c", f"labs/{LAB}/kernel.f90",
+        f"labs/{LAB}/CMakeLists.txt", f"labs/{LAB}/first_touch.h", f"labs/{LAB}/new.env",
+        f"solutions/{LAB}/kernel.c",
+    ],
+)  # fmt: skip
+def test_a_labs_own_programs_have_it_measured_anew_and_no_other(copied: Kit, name: str) -> None:
+    assert changed(copied, name) == {f"measured {LAB}"}
+
+
+@pytest.mark.parametrize(
+    "name", ["judging/timing_rules.py", "judging/places.py", "evidence/touch.py", "words.py"]
+)
+def test_rules_have_every_lab_judged_again(copied: Kit, name: str) -> None:
+    assert changed(copied, f"{PACKAGE}/{name}") == {f"judged {LAB}", f"judged {OTHER}"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("at_least = 0.95", "at_least = 0.9"),
+        ("points = 2", "points = 3"),
+        ("needs_numa_nodes = 2", "needs_numa_nodes = 4"),
+        ('title = "First touch"', 'title = "Touch"'),
+        ("", '\n[[criterion]]\nname = "balanced"\nkind = "evidence"\npoints = 1\n'),
+    ],
+)
+def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new: str) -> None:
+    assert changed(copied, f"labs/{LAB}/lab.toml", old, new) == {f"judged {LAB}"}
+
+
+@pytest.mark.parametrize(
+    ("lab", "old", "new"),
+    [
+        (LAB, 'OMP_PLACES = "cores"', 'OMP_PLACES = "threads"'),
+        (LAB, 'languages = ["c", "fortran"]', 'languages = ["c"]'),
+        (LAB, "minutes = 60", 'minutes = 60\nmachines = ["nebula"]'),
+        (OTHER, 'goal = "spread"', 'goal = "close"'),
+        (OTHER, 'runtimes = ["libomp"]', 'runtimes = ["libgomp"]'),
+        (OTHER, 'slow = "kmp_close.env"', 'slow = "omp_close.env"'),
+        (OTHER, "minutes = 90", "minutes = 90\nnobody_knows = 1"),
+    ],
+)
+def test_of_lab_toml_what_decides_what_is_run_is_measured(
+    copied: Kit, lab: str, old: str, new: str
+) -> None:
+    found = changed(copied, f"labs/{lab}/lab.toml", old, new)
+    assert found == {f"measured {lab}", f"judged {lab}"}
+
+
+def test_a_machines_prose_and_published_figures_measure_nothing_anew(copied: Kit) -> None:
+    name = "common/machines/hydra.toml"
+    assert changed(copied, name, "notes = [", 'notes = [\n    "And another thing.",') == set()
+    assert changed(copied, name, 'unit = "us"', 'unit = "ms"') == set()
+    assert changed(copied, name, "package = 1", "package = 2") == {
+        f"measured {LAB}", f"measured {OTHER}",
+    }  # fmt: skip
+
+
+# ---- that nothing is left out ------------------------------------------------------------
+
+
+def modules(root: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        yield path.relative_to(root / PACKAGE).as_posix(), path
+
+
+def test_every_package_and_file_of_the_ground_floor_is_classified(kit: Kit) -> None:
+    """Who adds one says in the table what it counts for, and why."""
+    top = {name.split("/")[0] for name, _ in modules(kit.root)}
+    assert top - MODULES.keys() == set()
+    gone = {name for name in MODULES if not (kit.root / PACKAGE / name).exists()}
+    assert gone == set()
+    assert all(why for _, why in MODULES.values())
+
+
+def imported(path: Path, known: set[str]) -> Iterator[str]:
+    """The files of the package that one imports when it runs."""
+    left: list[ast.AST] = [ast.parse(path.read_text())]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            left += node.orelse
+            continue
+        left += ast.iter_child_nodes(node)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numalab."):
+            folder = (node.module or "").removeprefix("numalab.").replace(".", "/")
+            for alias in node.names:
+                for name in (f"{folder}/{alias.name}.py", f"{folder}.py"):
+                    if name in known:
+                        yield name
+                        break
+
+
+def test_what_counts_imports_nothing_that_does_not(kit: Kit) -> None:
+    """So a package that a measurement comes to need can't be forgotten."""
+    known = {name for name, _ in modules(kit.root)}
+    found = set()
+    count = 0
+    for name, path in modules(kit.root):
+        if counts_for(f"{PACKAGE}/{name}") == "neither":
+            continue
+        for other in imported(path, known):
+            count += 1
+            if counts_for(f"{PACKAGE}/{other}") == "neither":
+                found.add((name, other))
+    assert count > 100
+    assert found == SHOWN_ONLY
+
+
+def test_every_source_that_the_build_reads_for_a_lab_is_measured(kit: Kit) -> None:
+    """As ninja knows it: what is compiled and linked, and the headers that compilers have seen."""
+    targets = [f"{LAB}-monitor", f"{LAB}-c-solution", f"{LAB}-fortran-solution", "describe_node"]
+    read = set()
+    for tool in (["inputs", *targets], ["deps"]):
+        done = subprocess.run(
+            ["ninja", "-C", str(kit.build), "-t", *tool], capture_output=True, text=True, check=True
+        )
+        read |= {line.strip() for line in done.stdout.splitlines()}
+    own = [Path(name) for name in read if Path(name).is_relative_to(kit.root)]
+    names = {path.relative_to(kit.root).as_posix() for path in own if path.is_file()}
+    names = {name for name in names if not name.startswith(("build/", "common/tests/"))}
+    of_lab = {
+        name
+        for name in names
+        if name.split("/")[0] == "common" or name.split("/")[:2][-1] == LAB
+        if not name.endswith(("test_driver.c", "explore.c"))
+    }
+    assert {f"labs/{LAB}/driver.c", "common/monitor/main.c", "common/protocol.h"} <= of_lab
+    assert {name for name in of_lab if counts_for(name) != "evidence"} == set()
+
+
+def test_every_file_that_is_staged_or_named_by_a_lab_is_measured(kit: Kit) -> None:
+    for folder in ("labs", "solutions"):
+        for path in (kit.root / folder).glob("*/**/*"):
+            name = path.relative_to(kit.root).as_posix()
+            if path.suffix in (".env", ".h") or path.name in ("launch.toml", "near.toml"):
+                expected = "neither" if "/wrong/" in name else "evidence"
+                assert counts_for(name) == expected, name

@@ -1,0 +1,100 @@
+"""Courses as `batch grade --local` leaves them, of invented records: nothing is graded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.records import Attempt, Intake, Item, Student, Submission
+from numalab.files import write_json
+from numalab.grading.from_records import judge_again, read_grading
+from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.judging.judge import judge
+from numalab.judging.verdict import of_machine
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+
+Json = dict[str, Any]
+AT = "2027-05-04T10:00:00+00:00"
+
+
+def kit_without_build(kit: Kit, root: Path) -> Kit:
+    """A checkout of its own, to change things in; there is no program in it to measure with."""
+    for name in ("labs", "solutions", "common", "grader/src"):
+        shutil.copytree(
+            kit.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "wrong")
+        )
+    for name in ("CMakeLists.txt", "CMakePresets.json", "numalab"):
+        shutil.copy(kit.root / name, root / name)
+    return Kit(root)
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A student's kernel in C: this node's record, and those of virtual nodes by machine."""
+
+    student: str
+    here: Json
+    there: Mapping[str, Json] = field(default_factory=dict)
+    effort: str = "default"
+
+    @property
+    def digest(self) -> str:
+        return self.student.encode().hex().ljust(64, "0")[:64]
+
+
+def stored_course(kit: Kit, root: Path, graded: Iterable[Graded]) -> CourseFolder:
+    """Each graded once under the kit's present rules, and in the gradebook."""
+    course = CourseFolder(root)
+    (root / "runs").mkdir(parents=True)
+    kernels = list(graded)
+    with open_gradebook(course) as book:
+        book.add_submissions(Intake("folders", tuple(map(_submission, kernels)), ()))
+        book.add_attempts([_attempt(kit, course, kernel) for kernel in kernels])
+    return course
+
+
+def _submission(kernel: Graded) -> Submission:
+    return Submission(
+        Student(kernel.student, kernel.student.title(), {}), kernel.here["lab"], ("c",),
+        kernel.digest, ("kernel.c",), AT, f"{kernel.student}.zip",
+    )  # fmt: skip
+
+
+def _attempt(kit: Kit, course: CourseFolder, kernel: Graded) -> Attempt:
+    """With the files that a grading of a batch leaves."""
+    labs, lab = load_labs(kit.root), kernel.here["lab"]
+    item = Item(kernel.student, lab, kernel.digest, measured_by(kit, lab), kernel.effort)
+    partial = attempts.partial_folder(course, item, 1, "20270504T100000000000-abcd", "n1")
+    evidence = partial / "evidence" / "c"
+    records = {"": kernel.here} | {f"on_{name}": record for name, record in kernel.there.items()}
+    for name, record in records.items():
+        (evidence / name).mkdir(parents=True)
+        write_json(evidence / name / "evidence.json", record, indent=None)
+    grading = read_grading(evidence, labs, None)
+    shown = judge_again(kit, grading)
+    write_json(evidence / "verdict.json", shown.verdict.to_json())
+    for name, seen in grading.there.items():
+        verdict = of_machine(judge(labs[lab], seen), name)
+        write_json(evidence / f"on_{name}" / "verdict.json", verdict.to_json())
+    result = shown.to_json() | {"spent_s": {"timing": 1.5}}
+    node = {key: value for key, value in kernel.here["node"].items() if key != "pu_list"}
+    write_json(
+        partial / "result.json",
+        {"schema": 1, "kit_version": "0.1.0", "interrupted": False, "sandbox": "bubblewrap",
+         "node": node, "machines": [], "results": [result]},
+    )  # fmt: skip
+    (partial / "output.txt").write_text("graded\n")
+    (partial / "report.html").write_text("<html>as it was graded</html>\n")
+    attempt = Attempt(
+        item, 1, "graded", AT, AT, (result,), node, "bubblewrap",
+        judged_by=judged_by(kit, lab),
+    )  # fmt: skip
+    assert attempts.publish(course, partial, attempt)
+    return attempt
