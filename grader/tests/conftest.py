@@ -36,10 +36,20 @@ SHARED = {"test_virtual_nodes": "test_machine_run"}
 TWO_PARTS = "test_wrong_submissions"
 MPI_LABS = ("[06_", "[07_")
 
-if folder := BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", "")):
-    os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
-
 _alone: list[ExitStack] = []  # held from one timed test to the next
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-build", action="store_true",
+        help="all processes share a build folder: for tests that build nothing",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
+    if folder and not config.getoption("one_build"):
+        os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
 
 
 def is_timed(item: pytest.Item) -> bool:

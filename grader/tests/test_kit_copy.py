@@ -14,6 +14,8 @@ from support.commands import environment, numalab_command
 
 from numalab.kit import Kit
 
+pytestmark = pytest.mark.builds
+
 LAB = "01_first_touch"
 SERIAL = "    for (size_t i = 0; i < n; i++) {\n        a[i] = 0"
 NEVER_TIMED = 'kind = "timing"\npoints = 1\nneeds_numa_nodes = 2\n'

@@ -13,6 +13,8 @@ from support.commands import environment
 
 from numalab.kit import Kit
 
+pytestmark = pytest.mark.builds
+
 Json = dict[str, Any]
 
 

@@ -84,6 +84,7 @@ def test_imports_that_go_wrong_are_told(
         assert words in done.stdout
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None:
     lab = kernel.parent.name
@@ -101,6 +102,7 @@ def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.builds
 def test_the_harness_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     """The unit tests once more, in a build with address and undefined-behaviour checks."""
     build = tmp_path / "build"

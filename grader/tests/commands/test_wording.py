@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from support import invented
 from support.commands import numalab_command
+from support.invented import SOME_CAUSE
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of, node_of, session
 
 from numalab.commands import shared
@@ -24,10 +25,10 @@ from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.verdict import CriterionVerdict, with_machine
+from numalab.judging.verdict import CriterionVerdict, Warned, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.reports import report
+from numalab.reports import report, verdict_words
 from numalab.reports.launch_times import duration, launch_times
 
 Json = dict[str, Any]
@@ -217,9 +218,12 @@ def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
 
 
 def test_a_report_tells_a_runtimes_warning_once() -> None:
-    said = "libomp said: OMP: Warning #192: no such domain.  Using cores instead"
+    said = "OMP: Warning #192: no such domain.  Using cores instead"
+    warnings = (Warned("libomp", said),)
     found = [
-        CriterionVerdict(name, "evidence", status, f"{why} {said}.", 1, 1, where=where)
+        CriterionVerdict(
+            name, "evidence", status, SOME_CAUSE[status], why, 1, 1, where=where, warnings=warnings
+        )
         for name, status, why, where in (
             ("omp_spread", "pass", "2 threads.", "hydra"),
             ("omp_spread", "pass", "2 threads.", "nebula"),
@@ -227,9 +231,9 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
             ("omp_close", "pass", "2 threads on one package.", "westmere-ex"),
         )
     ]  # fmt: skip
-    told = [row.criterion.why for row in report.criterion_rows(found)]
+    told = [row.criterion.why for row in verdict_words.criterion_rows(found)]
     assert told == [
-        f"2 threads. {said}.",
+        f"2 threads. libomp said: {said}.",
         "4 threads share 1 PU. libomp said the same.",
         "2 threads on one package. libomp said the same.",
     ]
@@ -249,12 +253,12 @@ def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
     assert lines[legends[0]].endswith("rank; . nobody; + several; - as to its left")
 
 
-def on_two_machines(lab: Lab, here: Json, there: Json) -> list[report.CriterionRow]:
+def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.CriterionRow]:
     """The rows of what was seen here, and alike on hydra and on nebula."""
     verdict = judge(lab, parse(here))
     for where in ("hydra", "nebula"):
         verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
-    return list(report.criterion_rows(verdict.criteria))
+    return list(verdict_words.criterion_rows(verdict.criteria))
 
 
 def test_what_no_place_changes_is_told_once(messages: Lab) -> None:

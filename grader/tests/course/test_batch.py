@@ -445,7 +445,7 @@ def test_the_next_job_removes_what_a_killed_one_has_left_on_its_node(
     program = "import os; from numalab.course.jobs.work import *\nwith node_folder(): os.kill(0, 9)"
     subprocess.run(
         [sys.executable, "-c", program], check=False, start_new_session=True,
-        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | {"TMPDIR": str(tmp_path)},
     )  # fmt: skip
     assert len(list(tmp_path.iterdir())) == 3
     with work.node_folder() as living:

@@ -31,6 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import own_slurm
 from own_slurm import NoSlurm, OwnSlurm, fetched
 
+pytestmark = pytest.mark.builds
+
 LAB = "01_first_touch"
 STAND_IN = Path(own_slurm.__file__).parent / "stand_in_grade.sh"
 QUICK_LOOKS = ("--poll", "0.1", "--grace", "2")

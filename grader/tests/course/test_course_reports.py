@@ -39,7 +39,7 @@ from numalab.course.pages.student_page import attempt_name, student_page
 from numalab.course.records import Attempt, Problem, Student
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Build
-from numalab.judging.verdict import CriterionVerdict, Verdict, read_verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict, Warned, read_verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.palette import contrast
@@ -83,8 +83,11 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
     verdict = Verdict(
         FIRST, "c", "submission",
         (
-            CriterionVerdict("a", "evidence", "fail", "why", 0, 2, 0.5, 0.9, None, "x"),
-            CriterionVerdict("b", "timing", "pass", "", 3, 3, 1.5, None, 2.0, "s", (1, None), "x"),
+            CriterionVerdict("a", "evidence", "fail", "missed", "why", 0, 2, 0.5, 0.9, None, "x"),
+            CriterionVerdict(
+                "b", "timing", "pass", "reached", "", 3, 3, 1.5, None, 2.0, "s", (1, None), "x",
+                warnings=(Warned("libomp", "OMP: Warning #42: bad value"),),
+            ),
         ),
     )  # fmt: skip
     assert read_verdict(verdict.to_json()) == verdict

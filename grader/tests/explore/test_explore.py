@@ -523,6 +523,7 @@ def test_matplotlib_waits_until_it_is_needed(kit: Kit) -> None:
 # ---- for real -----------------------------------------------------------------------------
 
 
+@pytest.mark.builds
 def test_a_tiny_run_of_schedules(kit: Kit, tmp_path: Path) -> None:
     path, plot = tmp_path / "all.json", tmp_path / "all.png"
     done = numalab_command(
@@ -553,6 +554,7 @@ def test_a_tiny_run_of_schedules(kit: Kit, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [path, plot]
 
 
+@pytest.mark.builds
 def test_a_tiny_run_of_tables(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     done = numalab_command(
@@ -590,6 +592,7 @@ def compiled(kit: Kit, lab: str, old: str, new: str, folder: Path) -> Path:
     return program
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [("k < n; k++", "k + 1 < n; k++", "7"), ("size_t i = 0; i < n", "size_t i = 1; i < n", "nan")],
@@ -602,6 +605,7 @@ def test_a_wrong_product_fails(kit: Kit, tmp_path: Path, old: str, new: str, fou
         explore.run_program(program, ["8"], os.environ)
 
 
+@pytest.mark.builds
 def test_the_programs_pass_as_they_are(kit: Kit, tmp_path: Path) -> None:
     """The control of the tests around: it is not their compiling that fails."""
     program = compiled(kit, "03_scheduling", "#include <math.h>", "#include <math.h>\n", tmp_path)
@@ -611,6 +615,7 @@ def test_the_programs_pass_as_they_are(kit: Kit, tmp_path: Path) -> None:
     assert json.loads(explore.run_program(program, arguments, os.environ))["updates"] == 100000
 
 
+@pytest.mark.builds
 def test_lost_updates_fail(kit: Kit, tmp_path: Path) -> None:
     program = compiled(
         kit, "04_huge_pages", "[random >> shift] += 1", "[random >> shift] = 1", tmp_path
@@ -619,6 +624,7 @@ def test_lost_updates_fail(kit: Kit, tmp_path: Path) -> None:
         explore.run_program(program, ["small", "65536", "100000"], os.environ)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("lab", "arguments"),
     [
@@ -637,6 +643,7 @@ def test_the_programs_refuse_nonsense(kit: Kit, lab: str, arguments: list[str]) 
     assert done.stdout == ""
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the_command", "as_a_terminal_does"])
 def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group: bool) -> None:
     path = tmp_path / "some.json"
@@ -677,7 +684,7 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
         (("03_schedulin",), "Did you mean 03_scheduling?"),
         (("01",), "lab 01_first_touch has no exploration"),
         (("03", "--n", "0"), "0 is not in the range"),
-        (("03", "--n", "1000000"), "MiB are free"),
+        pytest.param(("03", "--n", "1000000"), "MiB are free", marks=pytest.mark.builds),
         (("04", "--n", "1000000"), "a power of two"),
         (("03", "--rounds", "0"), "0 is not in the range"),
         (("03", "--plot", "plot.bmp"), "has to end with .png, .svg, .pdf"),
@@ -691,6 +698,7 @@ def test_wrong_use_is_told(kit: Kit, arguments: tuple[str, ...], says: str) -> N
     assert says in " ".join(done.err.split())
 
 
+@pytest.mark.builds
 def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
     sinfo = tmp_path / "sinfo"
     sinfo.write_text("#!/bin/sh\n")

@@ -39,6 +39,7 @@ def two_nodes(kit: Kit) -> Json:
     return node
 
 
+@pytest.mark.builds
 def test_bandwidth_compares_placements_of_the_kits_program(
     kit: Kit, labs: dict[str, Lab], schema: Path, two_nodes: Json, tmp_path: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     assert found["kmp_spread"].status == "pass", found["kmp_spread"].why
 
 
+@pytest.mark.builds
 def test_placements_are_graded_though_the_kernel_does_not_compile(
     kit: Kit, labs: dict[str, Lab], two_nodes: Json, tmp_path: Path
 ) -> None:

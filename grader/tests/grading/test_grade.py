@@ -40,6 +40,8 @@ from numalab.harness.monitor import HERE
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 
+pytestmark = pytest.mark.builds
+
 Json = dict[str, Any]
 LANGUAGES = ("c", "fortran")
 

@@ -33,10 +33,12 @@ from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
-from numalab.reports.report import criterion_rows
+from numalab.reports.verdict_words import criterion_rows
 from numalab.virtual import place
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
+
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 Json = dict[str, Any]
 
@@ -225,7 +227,7 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
     assert sessions == []
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
-    assert all(c.status == "inconclusive" and c.is_interrupted for c in there)
+    assert all(c.status == "inconclusive" and c.cause == "interrupted" for c in there)
     assert set(here.criteria) - set(verdict.criteria) == {
         c for c in here.criteria if c.name == "local_pages"
     }, "what was graded stays"
@@ -248,7 +250,9 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
     right = replace(
         here,
         criteria=tuple(
-            verdict_on(c, "pass" if c is placed else "not_gradable", "Right.")
+            verdict_on(c, "pass", "reached", "Right.")
+            if c is placed
+            else verdict_on(c, "not_gradable", "not_run_there", "Not there.")
             for c in hybrid.criteria
         ),
     )

@@ -25,6 +25,8 @@ from support.commands import (
 
 from numalab.kit import Kit
 
+pytestmark = pytest.mark.builds
+
 LAB = "07_hybrid"
 
 

@@ -22,14 +22,17 @@ from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
+from numalab.judging import explain
 from numalab.judging.effort import Effort, effort_for
-from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.machines.gallery import find_machine
-from numalab.reports.report import to_mend
+from numalab.reports.verdict_words import to_mend
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import Wish
+
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 Json = dict[str, Any]
 Controls = dict[str, list[Json]]
@@ -180,16 +183,20 @@ def deserved_there(lab: Lab, entry: Json) -> set[str]:
 
 
 def says_why(found: Iterable[CriterionVerdict], entry: Json, language: str) -> bool:
-    """Whether the first of what fails, if it always does, says why."""
+    """Whether the first of what fails, if it always does, has the cause that it deserves and says
+    why."""
     failing = [c for c in found if c.status == "fail"]
     sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
     says: str = entry.get("says") or entry[f"says_{language}"]
-    return any(says in c.why for c in (sure or failing)[:1])
+    return any(
+        says in c.why + explain.warning_words(c.warnings) and entry.get("cause", c.cause) == c.cause
+        for c in (sure or failing)[:1]
+    )
 
 
 def reasons(criteria: Iterable[CriterionVerdict]) -> str:
     """As text, which pytest prints whole."""
-    return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}: {c.why}" for c in criteria)
+    return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}, {c.cause}: {c.why}" for c in criteria)
 
 
 def failed(criteria: list[CriterionVerdict]) -> list[str]:
@@ -223,9 +230,7 @@ def is_seen(lab: Lab, found: Verdict, entry: Json, language: str, of_several: bo
     elsewhere = {c.name for c in lab.criteria if c.on_machines or c.needs_numa_nodes > 1}
     for criterion in found.criteria:
         went_well = criterion.status == "pass" and criterion.name not in elsewhere
-        is_disturbed = (
-            criterion.status == "inconclusive" or "own solution misses it" in criterion.why
-        )
+        is_disturbed = criterion.status == "inconclusive" or criterion.cause == "solution_misses_it"
         if criterion.name in sure and (went_well or is_disturbed):
             return False
     is_told_here = not of_several and sure & set(failed(found.criteria))
@@ -275,7 +280,8 @@ def test_wrong_submission(
                 break
             controls.clear()  # they may have been disturbed, too
         # Where the model itself is off just now, no prediction is judged, and none earns a point.
-        unpredictable = {c.name for c in here.criteria if "do not fit together" in c.why}
+        predicted = {c.name for c in lab.criteria if c.rule == "predicted"}
+        unpredictable = predicted & {c.name for c in here.criteria if c.cause == "too_noisy"}
         assert not unpredictable or (unpredictable == set(entry["fails"]) and here.points == 0)
         # What the node is too busy for costs no point; all else is as it should be.
         left_open = {c.name for c in here.criteria if is_open(c)} & set(entry["fails"]) - may_fail
@@ -302,6 +308,13 @@ def test_wrong_submission(
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert_all_gone(kit)
+
+
+def test_a_cause_that_is_deserved_is_one_of_a_fail() -> None:
+    causes = [(c.id, c.values[2]["cause"]) for c in CASES if "cause" in c.values[2]]
+    assert len(causes) > 300
+    for name, cause in causes:
+        assert "fail" in CAUSES[cause].statuses, name
 
 
 def test_every_lab_has_enough_of_them_in_both_languages() -> None:

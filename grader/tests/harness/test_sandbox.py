@@ -32,6 +32,8 @@ from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
+pytestmark = pytest.mark.builds
+
 Json = dict[str, Any]
 HOSTILE = Path(__file__).parent / "hostile"
 # Every attack comes to its end, if only late on a busy node.

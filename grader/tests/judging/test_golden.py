@@ -22,7 +22,8 @@ def test_golden_case(folder: Path, first_touch: Lab, schema: Path) -> None:
     found = {criterion.name: criterion for criterion in verdict.criteria}
     assert found.keys() == wanted["criteria"].keys()
     for name, deserved in wanted["criteria"].items():
-        assert found[name].status == deserved["status"], f"{name}: {found[name].why}"
+        told = (found[name].status, found[name].cause)
+        assert told == (deserved["status"], deserved["cause"]), f"{name}: {found[name].why}"
         if "value" in deserved:
             assert found[name].value == pytest.approx(deserved["value"], abs=0.005), name
         assert deserved.get("says", "") in found[name].why, name

@@ -361,6 +361,7 @@ def test_without_move_pages_residency_is_not_gradable(first_touch: Lab) -> None:
     run_of(record, "placement")["residency"] = None
     verdict = criterion(judged(first_touch, record), "local_pages")
     assert verdict.status == "not_gradable"
+    assert verdict.cause == "not_visible_here"
     assert "move_pages" in verdict.why
 
 
@@ -368,14 +369,16 @@ def test_a_solution_that_does_not_build_is_the_kits_error(first_touch: Lab) -> N
     record = invented.evidence(ONE)
     record["timing_error"] = "the kit's own solution can't be built"
     verdict = judged(first_touch, record)
-    assert criterion(verdict, "efficiency").status == "error"
+    found = criterion(verdict, "efficiency")
+    assert (found.status, found.cause) == ("error", "kit")
     assert not verdict.failed()
 
 
 def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     record = right()
     record["timing_refused"] = "A login node."
-    assert criterion(judged(first_touch, record), "efficiency").why == "A login node."
+    found = criterion(judged(first_touch, record), "efficiency")
+    assert (found.cause, found.why) == ("times_refused", "A login node.")
     assert timing_roles(first_touch, parse(record), Timed(None)) == ()
 
 
@@ -432,7 +435,7 @@ def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:
     times = invented.steady(3, solution=0.2, control=0.2, submission=0.2)
     verdict = criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency")
     assert verdict.status == "inconclusive"
-    assert "Too few generations" in verdict.why
+    assert verdict.cause == "not_decided"
 
 
 def test_where_noise_hides_the_effect_no_ratio_is_asked_for(first_touch: Lab) -> None:
@@ -465,7 +468,7 @@ def test_who_is_cut_is_told_how_many_times_slower(first_touch: Lab) -> None:
     record = invented.evidence(ONE, times=times)
     for run in record["runs"]:
         if run["kind"] == "generation":
-            run["samples"][-1] |= {"cut": True}
+            invented.cut_off(run, 0.1)
     why = criterion(judged(first_touch, record), "efficiency").why
     assert why.startswith("More than ") and " times slower than the solution (median)" in why
     assert "0.80 times its speed is asked for" in why and "ess than" not in why
@@ -521,9 +524,7 @@ def test_what_was_cut_counts_as_having_taken_that_long(first_touch: Lab) -> None
     record = invented.evidence(ONE, times=times_of(*[20.0] * 12))
     for run in record["runs"][-11:]:
         assert run["kind"] == "generation"
-        last = next(s for s in run["samples"] if s["role"] == "submission")
-        last |= {"cut": True, "elapsed_s": 2.0}
-        run["samples"] = [s for s in run["samples"] if s["role"] != "submission"] + [last]
+        invented.cut_off(run, 2.0)
     found = criterion(judged(first_touch, record), "efficiency")
     assert found.status == "fail"
     assert found.value == pytest.approx(0.1, rel=0.1)

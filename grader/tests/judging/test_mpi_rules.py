@@ -25,7 +25,7 @@ from numalab.judging.needs import (
     timing_roles,
     timings,
 )
-from numalab.judging.rank_goals import reached
+from numalab.judging.rank_goals import reach_of_ranks
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
@@ -33,7 +33,7 @@ from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.prediction import BadPrediction, predict, read_prediction
 from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
-from numalab.reports.placement_pictures import legend, placement_pictures
+from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol
 
 Json = dict[str, Any]
@@ -107,6 +107,7 @@ def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None
     found = judged(messages, record)
     assert found["correct"].status == "pass"
     assert found["deadlock_free"].status == "fail"
+    assert found["deadlock_free"].cause == "deadlock"
     assert "With synchronous sends" in found["deadlock_free"].why
     assert "In a job of 2 ranks no rank came out of ping_pong" in found["deadlock_free"].why
     assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
@@ -119,13 +120,14 @@ def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> No
     goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
     validate(goes_on, schema)
     assert "messages were still under way" in judged(messages, goes_on)["correct"].why
-    assert "Not looked for" in found["deadlock_free"].why
+    assert found["deadlock_free"].cause == "not_right_yet"
 
 
 def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
-    assert found.status == "fail" and found.why == "Not judged before the results are right."
+    assert (found.status, found.cause) == ("fail", "not_right_yet")
+    assert found.why == "Not judged before the results are right."
     few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
     silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
     found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
@@ -366,7 +368,7 @@ HYDRA_CORES = (each(*EVEN), each(*ODD))
 def test_goals_of_ranks(
     kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int, says: str
 ) -> None:
-    found = reached(goal, ranks_of(*ranks), team, node_of(kit, machine))
+    found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(kit, machine))
     assert found.misplaced == misplaced, found.why
     assert says in found.why
 
@@ -379,8 +381,8 @@ def test_siblings_of_a_core_are_one_place(kit: Kit) -> None:
             core.setdefault(entry["core"], []).append(entry["pu"])
     first, second, *_ = core.values()
     on_one = ranks_of([[first[0]]], [[first[1]]])
-    assert reached("near", on_one, 1, node).misplaced == 1
-    assert reached("near", ranks_of([[first[0]]], [[second[1]]]), 1, node).misplaced == 0
+    assert reach_of_ranks("near", on_one, 1, node).misplaced == 1
+    assert reach_of_ranks("near", ranks_of([[first[0]]], [[second[1]]]), 1, node).misplaced == 0
 
 
 NEAR = invented.launched("near.toml", "placement", invented.job([[0]], [[2]]))
@@ -414,7 +416,7 @@ def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, sch
     record = session(refused, FAR, files=FILES)
     validate(record, schema)
     found = judged(messages, record)["near"]
-    assert (found.status, found.why) == ("fail", "near.toml: no.")
+    assert (found.status, found.cause, found.why) == ("fail", "bad_file", "near.toml: no.")
     assert files_to_compare(messages, parse(record)) == ("near.toml",)
     record["runs"].append(refused | {"role": "solution"})
     assert judged(messages, record)["near"].status == "not_gradable"
@@ -552,7 +554,7 @@ def test_a_curve_that_nobody_could_predict_decides_nothing(
     files = FILES | {"predict.toml": f"time_64_kib_us = {value}"}
     found = judged(messages, session(slower_64_kib(factor), files=files))["predicted"]
     assert found.status == status, found.why
-    assert ("do not fit together" in found.why) == (status == "inconclusive")
+    assert (found.cause == "too_noisy") == (status == "inconclusive")
 
 
 def test_where_no_message_can_be_timed(messages: Lab) -> None:
@@ -562,7 +564,8 @@ def test_where_no_message_can_be_timed(messages: Lab) -> None:
     one_core = session(files=FILES, node=invented.Machine(1, 1, 1, False).describe())
     for name in ("predicted", "efficiency"):
         found = judged(messages, one_core)[name]
-        assert found.status == "not_gradable" and "offers 1 core" in found.why
+        assert (found.status, found.cause) == ("not_gradable", "no_launch_here")
+        assert "offers 1 core" in found.why
     assert not needs_latency(messages, parse(one_core), "placement")
     assert needs_latency(messages, parse(session(files=FILES)), "placement")
     assert not needs_latency(messages, parse(session(files=FILES)), "ping_pong")
@@ -594,6 +597,7 @@ def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: 
     same = session(*generations(NEWCOMER, handout=0.23), files=LAUNCH)
     found = judged(hybrid, same)
     assert found["launch_speedup"].status == "not_gradable"
+    assert found["launch_speedup"].cause == "no_effect_here"
     assert "The kit's newcomer.toml is not 1.15 times slower" in found["launch_speedup"].why
     assert found["over_flat"].status == "inconclusive"  # not timed yet
 
@@ -606,13 +610,13 @@ def test_of_the_handouts_launch_no_instability_is_guessed(hybrid: Lab) -> None:
         for one in times
     ]
     own = judged(hybrid, session(*runs, files=LAUNCH, unchanged_files=["kernel.c"]))
-    assert own["launch_speedup"].why.startswith("Unstable, or just at the limit: ")
+    assert own["launch_speedup"].cause == "unstable"
     record = session(*runs, files=LAUNCH, unchanged_files=["launch.toml"])
     found = judged(hybrid, record)["launch_speedup"]
     assert found.status == "fail"
     assert found.why.startswith("This is still the handout's launch.toml: ")
     assert "times newcomer.toml's speed (median); 1.38 is asked for" in found.why
-    assert "nstable" not in found.why and "steady" not in found.why
+    assert found.cause == "too_slow" and "steady" not in found.why
 
 
 def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
@@ -768,21 +772,23 @@ def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
 
 
 def test_without_mpi_the_other_labs_are_graded(
-    messages: Lab, first_touch: Lab, tmp_path: Path
+    messages: Lab,
+    first_touch: Lab,
+    tmp_path: Path,
 ) -> None:
     here = Kit(tmp_path)
     here.build.mkdir(parents=True)
     labs = [first_touch, messages]
-    told: list[str] = []
     (here.build / "build.json").write_text('{"mpi": ""}')
-    assert labs_with_mpi(here, labs, False, told.append) == [first_touch]
-    assert len(told) == 1 and "31_messages: this build of the kit has no MPI" in told[0]
+    notes: list[str] = []
+    assert labs_with_mpi(here, labs, False, notes.append) == [first_touch]
+    assert len(notes) == 1 and "31_messages: this build of the kit has no MPI" in notes[0]
     with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
-        labs_with_mpi(here, labs, True, told.append)
-    assert labs_with_mpi(here, [first_touch], True, told.append) == [first_touch]
+        labs_with_mpi(here, labs, True, notes.append)
+    assert labs_with_mpi(here, [first_touch], True, notes.append) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')
-    assert labs_with_mpi(here, labs, True, told.append) == labs
-    assert len(told) == 1
+    assert labs_with_mpi(here, labs, True, notes.append) == labs
+    assert len(notes) == 1
 
 
 def test_every_goal_of_a_file_can_be_judged() -> None:

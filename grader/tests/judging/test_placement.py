@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from numalab.evidence.record import Thread
-from numalab.judging.thread_goals import reached, team_of
+from numalab.judging.thread_goals import reach_of_threads, team_of
 from numalab.labs.placement import BadPlacement, read_placement
 from numalab.reports.thread_map import thread_map
 from numalab.reports.touch_map import symbol
@@ -93,7 +93,7 @@ def test_the_team_follows_from_goal_and_node(
     ],
 )  # fmt: skip
 def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, says: str) -> None:
-    found = reached(goal, threads, team_of(goal, node), node)
+    found = reach_of_threads(goal, threads, team_of(goal, node), node)
     assert found.misplaced == misplaced, found.why
     assert says in found.why
 
@@ -101,7 +101,7 @@ def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, say
 def test_own_pus_are_dealt_out_as_well_as_they_can() -> None:
     # Taken greedily, thread 0 would get PU 0 and thread 1 none.
     threads = team([0, 2], [0], [2, 4], [4, 6])
-    assert reached("close", threads, 4, HYDRA).misplaced == 0
+    assert reach_of_threads("close", threads, 4, HYDRA).misplaced == 0
 
 
 def test_a_placement_file_is_read() -> None:

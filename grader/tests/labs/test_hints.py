@@ -27,7 +27,7 @@ from numalab.labs.hints import (
     seen_hints,
     topics_of,
 )
-from numalab.reports.report import next_step
+from numalab.reports.verdict_words import next_step
 
 CRITERIA = ("correct", "near", "far")
 TWO = "# code: correct, far\n\nweak\n---\nstrong\n\n# near\nlook\n---\nbind\n"

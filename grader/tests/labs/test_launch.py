@@ -505,6 +505,7 @@ def run_there(node: Guest, command: Command) -> str:
     return text(node, *command.arguments, **dict(command.environment))
 
 
+@pytest.mark.boots
 def test_a_machines_topology_is_what_hwloc_sees_there(node: Guest, described: Json) -> None:
     """So the command line for a machine's name is the one that is right on it."""
     machine = node.plan.machine
@@ -516,6 +517,7 @@ def test_a_machines_topology_is_what_hwloc_sees_there(node: Guest, described: Js
         assert one.numa_node == other.numa_node
 
 
+@pytest.mark.boots
 @needs_mpiexec
 def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
     node: Guest, described: Json, programs: Path
@@ -536,6 +538,7 @@ def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
     assert len(set(map(min, cores))) == len(cores) == described["cores"]
 
 
+@pytest.mark.boots
 @needs_mpiexec
 @pytest.mark.parametrize(
     ("node", "bind_to"),
@@ -565,6 +568,7 @@ def test_mpiexecs_units_mean_what_the_policys_do(
         assert found == {r: sorted(pus) for r, pus in enumerate(planned.ranks)}, command.arguments
 
 
+@pytest.mark.boots
 @needs_mpiexec
 def test_pu_lists_are_obeyed(node: Guest, described: Json) -> None:
     """What is used on a part of a node."""

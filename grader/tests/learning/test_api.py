@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from support import invented
+from support.invented import SOME_CAUSE
 
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.evidence.kinds import CHECK, TRACE
@@ -25,6 +26,8 @@ from numalab.labs.declaration import Lab
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
 from numalab.virtual import place
+
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 WRONG = "int x;\n#include <nowhere.h>\n"
 
@@ -239,7 +242,7 @@ def test_what_virtual_nodes_would_show_is_told(kit: Kit, labs: dict[str, Lab]) -
     here = OpenLab(kit, messages, kit.root / "notebooks" / messages.name)
 
     def judged(status: Status) -> Verdict:
-        criteria = tuple(verdict_on(c, status, "") for c in messages.criteria)
+        criteria = tuple(verdict_on(c, status, SOME_CAUSE[status], "") for c in messages.criteria)
         return Verdict(messages.name, "c", "submission", criteria)
 
     said = here._shown_elsewhere(judged("not_gradable"))

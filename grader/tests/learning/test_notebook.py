@@ -65,6 +65,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iter
 # ---- magics ------------------------------------------------------------------------
 
 
+@pytest.mark.builds
 def test_a_kernel_cell_is_kept_run_and_shown(
     shell: Any, folder: Path, kit: Kit, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_kernel_cell_is_kept_run_and_shown(
     assert "--submission" in said
 
 
+@pytest.mark.builds
 def test_a_kernel_cell_that_does_not_compile_shows_the_compilers_words(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +167,7 @@ def test_figures_are_shown_with_words_for_those_who_cant_see_them(shell: Any) ->
     assert "NUMA node 1" in description(figure)
 
 
+@pytest.mark.builds
 def test_what_cant_be_drawn_is_said(
     folder: Path, kit: Kit, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -431,6 +434,7 @@ def _answer(url: str, posted: bytes | None = None) -> Any:
         return json.loads(reply.read())
 
 
+@pytest.mark.builds
 def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
     kit: Kit, folder: Path
 ) -> None:

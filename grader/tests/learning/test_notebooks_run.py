@@ -18,6 +18,8 @@ from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import load_labs
 from numalab.learning.notebook_files import METADATA, NAME, kits_notebook, with_notebooks
 
+pytestmark = [pytest.mark.builds, pytest.mark.boots]
+
 KIT = find_kit("gnu")
 START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
 # Cells that draw on every node with two cores, though nobody has edited anything.

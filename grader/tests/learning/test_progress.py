@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.commands import numalab_command
 from support.desks import make_desk
+from support.invented import SOME_CAUSE
 from support.mpi_labs import LATENCY_LAB, lab_of
 
 from numalab.grading.handout import edited_languages
@@ -38,7 +39,10 @@ AT = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 def verdict(lab: Lab, language: str = "c", rest: Status = "pass", **statuses: Status) -> Verdict:
     """Of a learner's kernel: criteria by name, and the status of all others."""
-    criteria = tuple(verdict_on(c, statuses.get(c.name, rest), "") for c in lab.criteria)
+    given = {c.name: statuses.get(c.name, rest) for c in lab.criteria}
+    criteria = tuple(
+        verdict_on(c, given[c.name], SOME_CAUSE[given[c.name]], "") for c in lab.criteria
+    )
     return Verdict(lab.name, language, "submission", criteria)
 
 
@@ -258,7 +262,7 @@ def test_the_hint_follows_what_is_wrong(
 ) -> None:
     hybrid = labs["07_hybrid"]
     wrong = tuple(
-        verdict_on(c, "fail", "", wrong_array="residual" if c.name == "correct" else "")
+        verdict_on(c, "fail", "missed", "", wrong_array="residual" if c.name == "correct" else "")
         for c in hybrid.criteria
     )
     found = read_verdict(Verdict(hybrid.name, "c", "submission", wrong).to_json())

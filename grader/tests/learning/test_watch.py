@@ -159,6 +159,7 @@ def save(desk: Kit, text: str) -> None:
     partial.replace(path)
 
 
+@pytest.mark.builds
 def test_a_kernel_on_its_way(desk: Kit) -> None:
     """As it was given out, broken, repaired, gone; each state is graded."""
     solution = (desk.solution_folder(LAB) / "kernel.c").read_text()
@@ -195,6 +196,7 @@ def test_a_kernel_on_its_way(desk: Kit) -> None:
     assert "not yet graded:" in told and "./numalab grade 01 --lang c" in told
 
 
+@pytest.mark.builds
 def test_a_terminal_is_cleared_and_enter_takes_times(desk: Kit) -> None:
     save(desk, (desk.solution_folder(LAB) / "kernel.c").read_text())
     pid, terminal = pty.fork()

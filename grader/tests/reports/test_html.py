@@ -34,7 +34,7 @@ from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
 from numalab.reports.comparison import seat_sights, touch_sights
-from numalab.reports.html_page import page
+from numalab.reports.html_page import page, ungraded_steps
 from numalab.reports.occasion import Occasion, Submission
 
 Json = dict[str, Any]
@@ -221,6 +221,22 @@ def test_tables_in_memory_are_told(labs: dict[str, Lab]) -> None:
     assert ["on huge pages", "50 %", "50 %", "50 %"] in rows
 
 
+def test_what_was_not_graded_is_told_by_its_cause(first_touch: Lab) -> None:
+    record = invented.evidence(ONE_NODE)
+    record["runs"] = [run for run in record["runs"] if run["kind"] == "check"]
+
+    def steps(**more: object) -> list[str]:
+        return list(ungraded_steps(judge(first_touch, parse(record | more))))
+
+    undone = (
+        "shared_out, touched_where_used, efficiency: no points yet, and none lost. Grade again."
+    )
+    at_once, there = steps()
+    assert at_once == f"Not measured: {undone}"
+    assert "local_pages, speedup: this node can't show it" in there
+    assert steps(interrupted=True)[0] == f"Interrupted: {undone}"
+
+
 def test_times_under_launches_are_told(labs: dict[str, Lab]) -> None:
     lab = labs["07_hybrid"]
     run = invented.generation(TWO_NODES, invented.SLOW | {"submission": 0.3})
@@ -298,6 +314,7 @@ def test_markup_of_a_student_is_text(labs: dict[str, Lab]) -> None:
 # ---- the command -----------------------------------------------------------------------
 
 
+@pytest.mark.builds
 def test_grade_writes_the_page(
     kit: Kit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -322,6 +339,7 @@ def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: P
     assert done.code == 2 and "that is a folder" in done.said
 
 
+@pytest.mark.builds
 def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     arguments = ("grade", "01", "--lang", "c", "--solutions", "--here-only", "--html", str(path))

@@ -151,7 +151,7 @@ def test_why_it_stopped(first_touch: Lab, case: str, name: str, why: str, words:
 
 
 def test_an_interrupted_grading_shows_what_there_is(first_touch: Lab) -> None:
-    record = of_times(0.2, 0.2) | {"timing_error": "Interrupted before it was decided."}
+    record = of_times(0.2, 0.2) | {"interrupted": True}
     assert accounts_of(first_touch, record)["efficiency"].stopped_because == "interrupted"
     text = in_one_line(shown(first_touch, record))
     assert "efficiency: left open after 2 generations" in text

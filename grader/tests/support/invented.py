@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from numalab.judging.verdict import Cause, Status
+
 Json = dict[str, Any]
 ARRAYS = ("a", "b", "c")
 GOLDEN = Path(__file__).parents[1] / "judging" / "golden"
@@ -147,6 +149,13 @@ def generation(machine: Machine, times: dict[str, float]) -> Json:
     }  # fmt: skip
 
 
+def cut_off(run: Json, elapsed_s: float) -> None:
+    """Of a generation: the submission was stopped in its first repetition, after that time."""
+    others = [sample for sample in run["samples"] if sample["role"] != "submission"]
+    first = next(sample for sample in run["samples"] if sample["role"] == "submission")
+    run["samples"] = [*others, first | {"cut": True, "elapsed_s": elapsed_s}]
+
+
 def evidence(
     machine: Machine,
     writer: Writer = owner_writes,
@@ -179,6 +188,16 @@ def evidence(
         ],
     }  # fmt: skip
     return record
+
+
+# A cause for each status, where it matters to nobody which.
+SOME_CAUSE: dict[Status, Cause] = {
+    "pass": "reached",
+    "fail": "missed",
+    "not_gradable": "too_few_numa_nodes",
+    "inconclusive": "too_noisy",
+    "error": "kit",
+}
 
 
 # ---- MPI -----------------------------------------------------------------------------

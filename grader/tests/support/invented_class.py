@@ -13,6 +13,7 @@ from numalab.course.records import Attempt, Problem, Student
 from numalab.judging.verdict import Status, Verdict, verdict_on
 from numalab.labs.declaration import Lab
 from support.courses import ONE_NUMA_NODE, TWO_NUMA_NODES, attempt
+from support.invented import SOME_CAUSE
 
 Json = dict[str, Any]
 
@@ -25,6 +26,7 @@ def lab_result(
         verdict_on(
             one,
             statuses.get(one.name, "pass"),
+            SOME_CAUSE[statuses.get(one.name, "pass")],
             f"What was seen of {one.name}.",
             value=value.get(one.name),
             unit="share" if one.kind == "evidence" else "",

@@ -28,6 +28,8 @@ from numalab.machines.gallery import gallery_folder
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
 
+pytestmark = pytest.mark.boots
+
 Json = dict[str, Any]
 
 

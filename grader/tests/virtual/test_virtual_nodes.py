@@ -12,6 +12,7 @@ import pytest
 from support.commands import SOON_LIMIT_S
 from support.guests import GALLERY, run, start, text
 
+from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
@@ -23,13 +24,35 @@ from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
 
+pytestmark = pytest.mark.boots
+
 # ---- the machine that programs see ----------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=GALLERY)
+WHOLE = plan.Wish(full=True, use_snapshot=False)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        *(pytest.param((name, plan.Wish()), id=name) for name in GALLERY),
+        *(
+            pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
+            for name in GALLERY
+        ),
+    ],
+)
 def node(kit: Kit, request: pytest.FixtureRequest) -> Iterator[Guest]:
-    with start(kit, request.param) as found:
-        yield found
+    """As much of each machine as this host is used for, and all of it."""
+    name, wish = request.param
+    try:
+        booted = start(kit, name, wish=wish)
+    except UserError as error:
+        if not wish.full:
+            raise
+        pytest.skip(str(error))  # it has too little memory for the whole machine
+    with booted:
+        yield booted
 
 
 def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
@@ -40,6 +63,7 @@ def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
 
 def test_lstopo_shows_the_machine(node: Guest, tmp_path: Path) -> None:
     described, seen = node.plan.machine, seen_by_hwloc(node, tmp_path)
+    assert seen.pus == described.pus
     packages = dict(zip(
         [place.package for place in seen.pu_table],
         [place.package for place in described.pu_table], strict=True,
@@ -353,6 +377,25 @@ def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
         assert not node.from_snapshot
         assert text(node, "nproc") == "2\n"
     assert said == ["booting hydra", "waking hydra", "waking hydra", "booting hydra"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use_snapshot", [True, False], ids=["waking", "booting"])
+def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> None:
+    """No state hangs when it is woken. Of boots an emulated one may, and is begun once more."""
+    wish = plan.Wish(cores_per_node=1)
+    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
+    store = snapshots.Store(tmp_path) if use_snapshot else None
+    said: list[str] = []
+    if store:
+        guest.boot(ready, store, said.append).close()
+    said.clear()
+    for _ in range(50):
+        with guest.boot(ready, store, said.append) as node:
+            assert text(node, "nproc") == "2\n"
+    hung = [step for step in said if "hangs" in step]
+    assert len(hung) <= (0 if use_snapshot else 2), hung
+    assert len(said) - len(hung) == said.count("waking hydra" if use_snapshot else "booting hydra")
 
 
 def test_snapshots_of_all_machines_differ(kit: Kit) -> None:

@@ -12,12 +12,13 @@ import struct
 from pathlib import Path
 
 import pytest
+from support.invented import SOME_CAUSE
 
 from numalab.errors import KitError, UserError
 from numalab.judging.audit import complaints, is_refuted
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
 from numalab.kit import find_kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import Kind, Lab
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
@@ -402,10 +403,12 @@ def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
 
 
 def criterion(
-    name: str, status: Status, points: int = 2, kind: str = "evidence"
+    name: str, status: Status, points: int = 2, kind: Kind = "evidence", where: str = "here"
 ) -> CriterionVerdict:
     earned = points if status == "pass" else 0
-    return CriterionVerdict(name, kind, status, "why", earned, points)  # type: ignore[arg-type]
+    return CriterionVerdict(
+        name, kind, status, SOME_CAUSE[status], "why", earned, points, where=where
+    )
 
 
 def verdict(*criteria: CriterionVerdict) -> Verdict:
@@ -471,13 +474,13 @@ def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
     handout = Verdict(
         first_touch.name, "c", "handout",
         tuple(
-            CriterionVerdict(name, kind, "fail" if "touch" in name else "pass", "", 0, points)
+            criterion(name, "fail" if "touch" in name else "pass", points, kind)
             for name, kind, points in names
             if kind != "timing" and name != "local_pages"
         ),
     )  # fmt: skip
     assert complaints(first_touch, handout, {"here": 1}) == []
-    wrong = CriterionVerdict("local_pages", "evidence", "pass", "", 2, 2, where="hydra")
+    wrong = criterion("local_pages", "pass", where="hydra")
     found = complaints(
         first_touch,
         Verdict(handout.lab, "c", "handout", (*handout.criteria, wrong)),
@@ -487,9 +490,9 @@ def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
 
 
 def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_touch: Lab) -> None:
-    def audited(touched: str) -> Verdict:
-        time = CriterionVerdict("speedup", "timing", "inconclusive", "", 0, 2)
-        touch = CriterionVerdict("touched_where_used", "evidence", touched, "", 0, 2)  # type: ignore[arg-type]
+    def audited(touched: Status) -> Verdict:
+        time = criterion("speedup", "inconclusive", kind="timing")
+        touch = criterion("touched_where_used", touched)
         return Verdict(first_touch.name, "c", "handout", (touch, time))
 
     assert not is_refuted(first_touch, audited("fail"), {"here": 1})

@@ -23,7 +23,7 @@ from numalab.harness.sandbox import level_of
 from numalab.kit import Kit
 from numalab.learning import progress
 from numalab.palette import keep_matplotlib_in
-from numalab.reports import report
+from numalab.reports import report, verdict_words
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.timing_plot import timing_lines
 from numalab.terminal import make_console
@@ -71,7 +71,7 @@ class Reporter:
             click.echo("numalab: interrupted; what was found so far is above", err=True)
 
     def _show(self, graded: GradedKernel) -> None:
-        again = self.again or report.grade_again(f"./numalab {shlex.join(sys.argv[1:])}")
+        again = self.again or verdict_words.grade_again(f"./numalab {shlex.join(sys.argv[1:])}")
         kernel = replace(graded, again=again)
         if not self.kernels:
             self.before_report()

@@ -1,81 +1,144 @@
-"""./numalab test: the whole suite."""
+"""./numalab test: the test suite, or as much of it as there is time for."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import click
 
-from numalab.commands.shared import (
-    prepare_virtual_nodes,
-    progress_line,
-)
-from numalab.exit_codes import (
-    EXIT_FAILED,
-    EXIT_PASSED,
-)
+from numalab.commands.shared import prepare_virtual_nodes, progress_line
+from numalab.errors import UserError
+from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
+from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 
-if TYPE_CHECKING:  # their modules are imported when a command needs them
-    pass
+# Of pytest's processes: to end by themselves after Ctrl-C, and once they are asked to.
+LEAVE_S, END_LIMIT_S = 15.0, 60.0
 
 
-# Of pytest, each with a build folder of its own (grader/tests/conftest.py): much of it waits for
-# virtual nodes, so that two cores have room for a third.
-PROCESSES = ("--numprocesses=3",)
+@dataclass(frozen=True)
+class Extent:
+    """Which tests are run: markers, an expression of pytest's over those of grader/pyproject.toml;
+    units, ctest's options; processes, pytest's options."""
+
+    markers: str
+    units: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
+    with_virtual_nodes: bool = True
+
+
+# Much of the suite waits for virtual nodes, so that two cores have room for a third process; each
+# has a build folder of its own (grader/tests/conftest.py), which takes longer than all of QUICK.
+_PROCESSES = ("--numprocesses=3",)
+QUICK = Extent(
+    "not (timed or boots or builds or slow)",
+    ("--label-exclude", "long", "--parallel", "2"),
+    ("--numprocesses=2", "--one-build"),
+    with_virtual_nodes=False,
+)
+USUAL = Extent("not slow", processes=_PROCESSES)
+ALL = Extent("", processes=_PROCESSES)
 
 
 @click.command(
     context_settings={"ignore_unknown_options": True},
-    short_help="Run the whole test suite.",
+    short_help="Run the test suite.",
 )
-@click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--quick", is_flag=True, help="A minute or two: no virtual machine, and nothing is graded."
+)
+@click.option("--all", "everything", is_flag=True, help="Also what takes too long for each change.")
+@click.argument("pytest_arguments", metavar="[PYTEST ARGUMENT]...", nargs=-1,
+                type=click.UNPROCESSED)  # fmt: skip
 @click.pass_obj
-def test(kit: Kit, pytest_arguments: Sequence[str]) -> int:
-    """Run the whole test suite: unit tests in C, then the grader's in Python.
+def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str]) -> int:
+    """Run the test suite: unit tests in C, then the grader's in Python. Below 20 minutes on two
+    cores; --quick is for before each commit, --all for before a release.
+
+    With arguments for pytest only the Python tests are run, in one process; files are named from
+    grader/.
 
     \b
     Examples:
       ./numalab test
-      ./numalab test -k judge        only the Python tests whose name fits
+      ./numalab test --quick
+      ./numalab test --quick -k judge            of these, those whose name fits
+      ./numalab test tests/learning -x           up to the first failure
+      ./numalab test --all tests/virtual         with whole machines
     """
-    import tempfile
-
-    pass
-    from numalab.harness.build import build_kit, configure
-
+    if quick and everything:
+        raise UserError("--quick and --all: take one of them")
+    extent = QUICK if quick else ALL if everything else USUAL
     with kit.lock(), progress_line("test") as progress:
         configure(kit)
         progress("building")
         build_kit(kit, ["all"])
-        prepare_virtual_nodes(kit, progress)
+        if extent.with_virtual_nodes:
+            prepare_virtual_nodes(kit, progress)
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
         if not pytest_arguments:
-            command = ["ctest", "--test-dir", str(kit.build), "-L", "unit", "--output-on-failure"]
-            codes.append(subprocess.call([*command, "--output-junit", str(reports[0])]))
+            codes.append(_call(units_command(kit, extent, reports[0]), kit.root, os.environ))
         codes.append(
-            subprocess.call(
-                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
-                 f"--junitxml={reports[1]}", *(pytest_arguments or PROCESSES)],
-                cwd=kit.root / "grader",
-                env=os.environ | {"NUMALAB_PRESET": kit.preset},
+            _call(
+                pytest_command(extent, reports[1], pytest_arguments),
+                kit.root / "grader",
+                os.environ | {"NUMALAB_PRESET": kit.preset},
             )
-        )  # fmt: skip
+        )
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())
     click.echo(f"numalab: {passed} passed, {failed} failed, {skipped} skipped")
     return EXIT_FAILED if any(codes) or failed or not passed else EXIT_PASSED
 
 
+def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
+    """Runs the unit tests in C."""
+    return [
+        "ctest", "--test-dir", str(kit.build), "--label-regex", "unit", *extent.units,
+        "--output-on-failure", "--output-junit", str(report),
+    ]  # fmt: skip
+
+
+def pytest_command(extent: Extent, report: Path, arguments: Sequence[str]) -> list[str]:
+    """Runs the tests in Python, in grader/. arguments: pytest's, which come last, so that theirs
+    hold where they say otherwise."""
+    return [
+        sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}",
+        *(["-m", extent.markers] if extent.markers else []),
+        *(arguments or extent.processes),
+    ]  # fmt: skip
+
+
+def _call(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
+    """Its exit code. At Ctrl-C, which reaches it too, it has the time to end what it has started;
+    where only this process was asked to end, it is asked in its turn."""
+    with subprocess.Popen(command, cwd=folder, env=environment) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for wait_s in (LEAVE_S, END_LIMIT_S):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=wait_s)
+                    raise
+                process.send_signal(signal.SIGINT)
+            process.kill()
+            raise
+
+
 def count_tests(reports: Iterable[Path]) -> tuple[int, int, int]:
-    """Passed, failed and skipped test cases of JUnit reports together."""
+    """Passed, failed and skipped test cases of JUnit reports together; those that were not chosen
+    are in none of them."""
     passed = failed = skipped = 0
     for report in reports:
         for case in ElementTree.parse(report).iter("testcase"):

@@ -29,7 +29,7 @@ from numalab.labs.declaration import (
     load_labs,
 )
 from numalab.learning.watch import change_of, look, next_change, remembered
-from numalab.reports.report import grade_again
+from numalab.reports.verdict_words import grade_again
 from numalab.words import listed
 
 if TYPE_CHECKING:

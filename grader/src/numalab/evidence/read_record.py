@@ -25,6 +25,10 @@ def _role_of(kind: Kind[Any], run: Json) -> str:
     return SUBMISSION if kind.whose == "all roles" else str(run["role"])
 
 
+# What earlier records said in the place of `interrupted`.
+_INTERRUPTED = "Interrupted before it was decided."
+
+
 def parse(data: Json) -> Evidence:
     """Reads a session's record. Raises KitError for another version of the format."""
     if data.get("schema") != SCHEMA_VERSION:
@@ -51,12 +55,13 @@ def parse(data: Json) -> Evidence:
         node=data["node"],
         is_virtual=data["machine"] is not None,
         timing_refused=data["timing_refused"],
-        timing_error=data["timing_error"],
+        timing_error=None if data["timing_error"] == _INTERRUPTED else data["timing_error"],
         build=Build(**data["build"]["kernel"]),
         race_error=data["race_error"],
         handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),
+        interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
     )
 
 

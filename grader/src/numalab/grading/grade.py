@@ -8,7 +8,7 @@ from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
 from numalab.grading.turns import NOBODY_ELSE
-from numalab.judging.verdict import NOT_DECIDED, Verdict
+from numalab.judging.verdict import Verdict
 
 
 def grade(session: Session, with_times: bool = True) -> Verdict:
@@ -25,6 +25,6 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
             if with_times:
                 take_times(session)
     except (KeyboardInterrupt, Interrupted) as error:
-        session.data["timing_error"] = NOT_DECIDED
+        session.data["interrupted"] = True
         raise Interrupted from error
     return session.verdict()

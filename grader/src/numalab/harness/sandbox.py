@@ -1,6 +1,6 @@
 """The sandbox that strangers' code runs in: bubblewrap, what is seen inside, and whether it
-works here. The monitor starts workers in it (common/monitor/processes/sandbox.c), and compilers run in one
-too (compile_apart.py)."""
+works here. The monitor starts workers in it (common/monitor/processes/sandbox.c), and compilers
+run in one too (compile_apart.py)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def complaints(
     shown prove nothing either way. numa_nodes: of each place where something was graded;
     huge_page_mode: of this node."""
     declared = {criterion.name: criterion for criterion in lab.criteria}
-    found = []
+    told = []
     for result in verdict.criteria:
         if result.status == "not_gradable":
             continue
@@ -37,11 +37,11 @@ def complaints(
             and fails_from is not None
             and numa_nodes[result.where] >= fails_from
         )
-        wanted = "fail" if must_fail else "pass"
-        if result.status != wanted:
+        declared_status = "fail" if must_fail else "pass"
+        if result.status != declared_status:
             place = "" if result.where == "here" else f" on {result.where}"
-            found.append(
+            told.append(
                 f"{verdict.variant} in {verdict.language}: {result.name}{place} is "
-                f"'{result.status}', lab.toml says '{wanted}'. {result.why}"
+                f"'{result.status}', lab.toml says '{declared_status}'. {result.why}"
             )
-    return found
+    return told

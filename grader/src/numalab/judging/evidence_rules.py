@@ -4,6 +4,7 @@ out. Pure functions; judge.py says which applies."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from numalab import words
 from numalab.evidence import touch
@@ -30,24 +31,31 @@ from numalab.labs.declaration import Criterion, Lab
 
 def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     bad = first_bad(outcomes(evidence))
-    wrong = sum(found.wrong for found, *_ in all_results(evidence))
-    for found, n, ranks in all_results(evidence):
-        why = explain.results(found, n, evidence.language, ranks)
+    wrong = sum(results.wrong for results, *_ in all_results(evidence))
+    for results, n, ranks in all_results(evidence):
+        why = explain.results(results, n, evidence.language, ranks)
         if why is not None:
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
             value = float(max(wrong, 1))  # writing before an array is wrong, too
-            array = found.first_wrong.array if found.first_wrong else ""
+            array = results.first_wrong.array if results.first_wrong else ""
             return verdict_on(
-                criterion, "fail", why, value=value, unit="elements", wrong_array=array
+                criterion,
+                "fail",
+                "wrong_result",
+                why,
+                value=value,
+                unit="elements",
+                wrong_array=array,
             )
     if bad is not None:
         return unusable(criterion, bad, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
+        "reached",
         "Every element is right, in every run and in odd sizes too.",
         value=0.0,
         unit="elements",
@@ -56,23 +64,29 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_error is not None:
-        return verdict_on(criterion, "not_gradable", evidence.race_error)
+        return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in evidence.of(RACE):
         if race.found:
-            return verdict_on(criterion, "fail", explain.race(race), value=1.0, unit="races")
+            return verdict_on(
+                criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
+            )
     for race in evidence.of(RACE):
         if not race.outcome.ok:
             why = explain.outcome(race.outcome, evidence.language)
-            return verdict_on(criterion, "error", f"Looking for data races: {why}")
+            return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
     if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
         if first_bad(outcomes(evidence)) is not None:
             return verdict_on(
-                criterion, "fail", "Not looked for, since the kernel does not come to its end."
+                criterion,
+                "fail",
+                "not_right_yet",
+                "Not looked for, since the kernel does not come to its end.",
             )
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
+        "reached",
         "ThreadSanitizer saw no two threads touch the same element without an order, where "
         "one of them writes.",
         value=0.0,
@@ -89,6 +103,7 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     return verdict_on(
         criterion,
         "not_gradable",
+        "too_few_cores",
         "This node offers one core, so there is one thread and nothing to share out.",
     )
 
@@ -160,62 +175,63 @@ def _ways_to_share(evidence: Evidence) -> str:
     return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
 
 
-def _touch_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    if found.share == 1:
+def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+    if touched.share == 1:
         return "Every page was first written by a thread that sits where it is used."
-    array = found.worst_array
-    if found.writer < 0:
-        share = "No page" if found.writer_share == 1 else "Not every page"
+    array = touched.worst_array
+    if touched.writer < 0:
+        share = "No page" if touched.writer_share == 1 else "Not every page"
         return f"{share} of {array} was written in initialize, so its place was left to chance."
     written = (
-        f"{_pages(found.writer_share, array, 'was', 'were')} first written by thread {found.writer}"
+        f"{_pages(touched.writer_share, array, 'was', 'were')} first written by thread "
+        f"{touched.writer}"
     )
-    if found.contested_share > 0.5:
-        too = f" {written}." if found.writer_share == 1 else ""
+    if touched.contested_share > 0.5:
+        too = f" {written}." if touched.writer_share == 1 else ""
         return (
-            f"{_contested(found, numa_nodes)}, so no first touch is right for them: the loop that "
-            f"uses them is dealt out {ways}.{too}"
+            f"{_contested(touched, numa_nodes)}, so no first touch is right for them: the loop "
+            f"that uses them is dealt out {ways}.{too}"
         )
-    if not found.stray_users:
-        share = words.percent(1 - found.array_share[array])
+    if not touched.stray_users:
+        share = words.percent(1 - touched.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
-    if found.stray_users == (found.writer,):
+    if touched.stray_users == (touched.writer,):
         return (
             f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
             "threads of a parallel region. Is there one?"
         )
-    if len(found.stray_users) == 1:
-        whom = f"thread {found.stray_users[0]}"
+    if len(touched.stray_users) == 1:
+        whom = f"thread {touched.stray_users[0]}"
     elif numa_nodes > 1:
         whom = "threads on other NUMA nodes"
     else:
-        whom = f"{len(found.stray_users)} others"
-    if found.writer_share == 1 or found.stray_share == 1:
-        share = words.percent(found.stray_share) if found.stray_share < 1 else "all"
+        whom = f"{len(touched.stray_users)} others"
+    if touched.writer_share == 1 or touched.stray_share == 1:
+        share = words.percent(touched.stray_share) if touched.stray_share < 1 else "all"
         return f"{written}, and {share} of them are used by {whom}."
-    both = _pages(found.writer_share * found.stray_share, array, "was", "were")
-    return f"{both} first written by thread {found.writer} and are used by {whom}."
+    both = _pages(touched.writer_share * touched.stray_share, array, "was", "were")
+    return f"{both} first written by thread {touched.writer} and are used by {whom}."
 
 
-def _loop_sentence(found: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
     """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
-    if found.share == 1:
+    if touched.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one a thread."
-    if found.contested_share > 0.5:
-        return f"{_contested(found, numa_nodes)}: the loop is dealt out {ways}. {kits}"
-    share = found.array_share[found.worst_array]
+    if touched.contested_share > 0.5:
+        return f"{_contested(touched, numa_nodes)}: the loop is dealt out {ways}. {kits}"
+    share = touched.array_share[touched.worst_array]
     pages = f"Only {words.percent(share)} of the pages" if share > 0 else "None of the pages"
     where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
     return (
-        f"{pages} of {found.worst_array} are used {where} they were first written: the loop "
+        f"{pages} of {touched.worst_array} are used {where} they were first written: the loop "
         f"deals them out otherwise. {kits}"
     )
 
 
-def _contested(found: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
+def _contested(share: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
     together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
-    return f"{_pages(found.contested_share, found.worst_array, 'is', 'are')} used by {together}"
+    return f"{_pages(share.contested_share, share.worst_array, 'is', 'are')} used by {together}"
 
 
 def _pages(share: float, array: str, one: str, many: str) -> str:
@@ -232,35 +248,36 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     )
     if missing:
         return missing
-    found = touch.local_share(placements[0], touch.united_users(traces))
-    if found is None:
+    local_share = touch.local_share(placements[0], touch.united_users(traces))
+    if local_share is None:
         return verdict_on(
             criterion,
             "not_gradable",
+            "not_visible_here",
             "This system refuses move_pages, so nobody can see where pages live "
             "(a container's seccomp profile, most often).",
         )
-    local = words.first_upper(words.percent(found.share))
+    local = words.first_upper(words.percent(local_share.share))
     why = f"{local} of the pages live on the NUMA node of the thread that uses them"
-    if found.absent:
-        why += f"; {words.count(found.absent, 'page')} could not be found on any node"
-    elif found.contested_share > 0.5:
-        why += f". {_contested(found, evidence.numa_nodes)}, so no place is right for them"
-    elif found.share < 1:
-        share = words.percent(found.crowded_share)
-        why += f"; {share} of {found.worst_array} sits on node {found.crowded_node}"
-    if found.unbound_users:
+    if local_share.absent:
+        why += f"; {words.count(local_share.absent, 'page')} could not be found on any node"
+    elif local_share.contested_share > 0.5:
+        why += f". {_contested(local_share, evidence.numa_nodes)}, so no place is right for them"
+    elif local_share.share < 1:
+        share = words.percent(local_share.crowded_share)
+        why += f"; {share} of {local_share.worst_array} sits on node {local_share.crowded_node}"
+    if local_share.unbound_users:
         why += (
-            f"; {words.threads(found.unbound_users)} may run on several NUMA nodes, so no place "
-            "is right"
+            f"; {words.threads(local_share.unbound_users)} may run on several NUMA nodes, so no "
+            "place is right"
         )
-    if touch.is_written_unbound(traces[0], placements[0], found):
+    if touch.is_written_unbound(traces[0], placements[0], local_share):
         home = touch.numa_nodes_of(placements[0].threads)(0)
         why += (
             f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
             "the first parallel region, and until then the system lets it run anywhere"
         )
-    return by_value(criterion, found.share, why + ".", unit="share")
+    return by_value(criterion, local_share.share, why + ".", unit="share")
 
 
 def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -290,6 +307,7 @@ def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return verdict_on(
         criterion,
         "inconclusive",
+        "too_noisy",
         f"{why}, {open_why}. Grade again when the node is quiet.",
         value=value,
         unit="share",
@@ -396,68 +414,71 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
-    told = [one for of_round in evidence.of(LOCATE)[-1].rounds for one in of_round]
-    wrong_pu = [one for one in told if one.told_pu != one.pu]
-    wrong_node = [one for one in told if one.told_numa_node != one.numa_node]
-    wrong = {id(one) for one in (*wrong_pu, *wrong_node)}
-    if not told:
+    answers = [answer for of_round in evidence.of(LOCATE)[-1].rounds for answer in of_round]
+    wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
+    wrong_node = [answer for answer in answers if answer.told_numa_node != answer.numa_node]
+    wrong = {id(answer) for answer in (*wrong_pu, *wrong_node)}
+    if not answers:
         why = "No thread of the team was heard of: does locate return?"
     elif wrong_pu:
-        one = wrong_pu[0]
+        answer = wrong_pu[0]
         why = (
-            f"Thread {one.thread} was bound to PU {one.pu} and locate said PU {one.told_pu}; "
-            f"wrong in {len(wrong)} of {len(told)} answers, the threads being moved between them."
+            f"Thread {answer.thread} was bound to PU {answer.pu} and locate said PU "
+            f"{answer.told_pu}; wrong in {len(wrong)} of {len(answers)} answers, the threads "
+            "being moved between them."
         )
     elif wrong_node:
-        one = wrong_node[0]
+        answer = wrong_node[0]
         why = (
-            f"Every PU is right, but PU {one.pu} belongs to NUMA node {one.numa_node} and locate "
-            f"said {one.told_numa_node}; wrong in {len(wrong)} of {len(told)} answers."
+            f"Every PU is right, but PU {answer.pu} belongs to NUMA node {answer.numa_node} and "
+            f"locate said {answer.told_numa_node}; wrong in {len(wrong)} of {len(answers)} answers."
         )
-        if one.told_numa_node < 0:
+        if answer.told_numa_node < 0:
             why += _no_numa_node(evidence.language)
     else:
-        why = f"Right in {len(told)} answers, the threads being moved between them."
-    value = float(len(wrong)) if told else 1.0
+        why = f"Right in {len(answers)} answers, the threads being moved between them."
+    value = float(len(wrong)) if answers else 1.0
     return by_value(criterion, value, why, unit="wrong answers")
 
 
-def _under_runtimes(worst: Reached, found: Sequence[tuple[Binding, Reached]]) -> str:
+def _under_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
     """What is wrong, and what becomes of the same file under each other runtime."""
-    alike = [run.runtime for run, one in found if one == worst]
+    alike = [run.runtime for run, reach in reaches if reach == worst]
     why = f"Under {words.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
-    for run, one in found:
-        if one != worst:
-            why += f" Under {run.runtime} it {'fails, too' if one.misplaced else 'is right'}."
+    for run, reach in reaches:
+        if reach != worst:
+            why += f" Under {run.runtime} it {'fails, too' if reach.misplaced else 'is right'}."
     return why
 
 
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    wanted = criterion.file
-    assert wanted is not None
-    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
+    file = criterion.file
+    assert file is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None:
-        return not_looked_at(criterion)
-    runs = [run for run in evidence.of(BINDING) if run.file == wanted.name]
+        return not_looked_at(criterion, evidence)
+    runs = [run for run in evidence.of(BINDING) if run.file == file.name]
     if not runs:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)
     if bad is not None:
         # The kit's own kernel ran, so what ended it is the runtime, or the kit.
         why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
-        return verdict_on(criterion, "fail" if bad.outcome.status == "exited" else "error", why)
-    found = [
-        (run, thread_goals.reached(wanted.goal, run.threads, run.team, evidence.node))
+        if bad.outcome.status == "exited":
+            return verdict_on(criterion, "fail", "exited", why)
+        return verdict_on(criterion, "error", "kit", why)
+    reaches = [
+        (run, thread_goals.reach_of_threads(file.goal, run.threads, run.team, evidence.node))
         for run in runs
     ]
-    worst = max((one for _, one in found), key=lambda one: one.misplaced)
+    worst = max((reach for _, reach in reaches), key=lambda reach: reach.misplaced)
     why = worst.why
     if len(runs) > 1 and worst.misplaced:
-        why = _under_runtimes(worst, found)
+        why = _under_runtimes(worst, reaches)
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
-    blamed = [run for run, one in found if one == worst] if worst.misplaced else runs
-    why += explain.runtime_warnings(blamed)
-    return by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+    blamed = [run for run, reach in reaches if reach == worst] if worst.misplaced else runs
+    verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+    return replace(verdict, warnings=explain.runtime_warnings(blamed))
 
 
 CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {

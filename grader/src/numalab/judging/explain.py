@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from numalab.evidence.record import Binding, Mismatch, Outcome, Race, Results
+from numalab.evidence.record import Binding, Json, Mismatch, Outcome, Race, Results
+from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
 
 
@@ -29,7 +30,7 @@ def indexed(array: str, element: int, language: str) -> str:
     return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
 
 
-def size_words(n: int, unit: str) -> str:
+def problem_size(n: int, unit: str) -> str:
     """The size of a problem. unit: what n counts, empty: elements."""
     return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
 
@@ -64,29 +65,29 @@ def mismatch(first: Mismatch, language: str) -> str:
     return f"{where} is {found} {after}, it should be {expected}"
 
 
-def results(found: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
     """What is wrong with the results, or None. ranks: of the job, where there is one."""
-    if found.wrong:
-        assert found.first_wrong is not None
-        size = f" with {size_words(n, found.n_unit)}" if n is not None else ""
-        rank = found.first_wrong.rank
+    if results.wrong:
+        assert results.first_wrong is not None
+        size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
+        rank = results.first_wrong.rank
         place = ""
         if rank is not None:
             place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
-        remark = f" {found.first_wrong.remark}" if found.first_wrong.remark else ""
+        remark = f" {results.first_wrong.remark}" if results.first_wrong.remark else ""
         return (
-            f"{count(found.wrong, 'wrong element')} of {found.checked:,} checked{size}; the "
-            f"first{place}: {mismatch(found.first_wrong, language)}.{remark}"
+            f"{count(results.wrong, 'wrong element')} of {results.checked:,} checked{size}; the "
+            f"first{place}: {mismatch(results.first_wrong, language)}.{remark}"
         )
-    few = found.too_few_messages
+    few = results.too_few_messages
     if few is not None:
-        size = f" ({size_words(n, found.n_unit)})" if n is not None else ""
+        size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
             f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
             f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
         )
-    if found.wrote_before_array is not None:
-        name = found.wrote_before_array
+    if results.wrote_before_array is not None:
+        name = results.wrote_before_array
         return (
             f"The memory just before {name} was changed: something writes to "
             f"{indexed(name, -1, language)} or before."
@@ -94,9 +95,9 @@ def results(found: Results, n: int | None, language: str, ranks: int | None = No
     return None
 
 
-def race(found: Race) -> str:
+def race(race: Race) -> str:
     """ThreadSanitizer knows the line, and no variable."""
-    lines = tuple(dict.fromkeys(found.accesses))
+    lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
     return (
@@ -106,34 +107,26 @@ def race(found: Race) -> str:
     )
 
 
-# One of runtime_warnings' sentences: up to the next, or to the end.
-_WARNING = re.compile(r" (?P<runtime>lib\w+) said: (?P<words>.+?)\.(?= lib\w+ said: |$)")
-
-
-def without_repeated_warnings(why: str, told: set[str]) -> str:
-    """A reason in which what a runtime said in a reason before is only referred to. told: what
-    has been said so far; what is new in this one is added."""
-
-    def shorter(sentence: re.Match[str]) -> str:
-        words = sentence["words"]
-        if words in told:
-            return f" {sentence['runtime']} said the same."
-        told.add(words)
-        return sentence[0]
-
-    return _WARNING.sub(shorter, why)
-
-
-def runtime_warnings(runs: Sequence[Binding]) -> str:
-    """What OpenMP runtimes said of their environment, if anything: a sentence for each, with a
-    space before it."""
-    text = ""
+def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
+    """What OpenMP runtimes said of their environment, if anything: the first of it for each."""
+    warnings = []
     for run in runs:
         lines = str(run.outcome.detail.get("printed", "")).splitlines()
         said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
         if said:
             words = said[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
-            text += f" {run.runtime} said: {words}."
+            warnings.append(Warned(run.runtime, words))
+    return tuple(warnings)
+
+
+def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str:
+    """A sentence for each, with a space before it. told: what has been said before, which is
+    only referred to."""
+    text, told = "", set(told)
+    for warned in warnings:
+        said = "said the same" if warned.words in told else f"said: {warned.words}"
+        text += f" {warned.runtime} {said}."
+        told.add(warned.words)
     return text
 
 
@@ -154,10 +147,16 @@ def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
     return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."
 
 
+def _is_rank(ended: Outcome) -> bool:
+    """Whether one of several ranks is to blame."""
+    return ended.detail.get("rank") is not None and ended.detail.get("ranks", 1) != 1
+
+
 def _who(ended: Outcome) -> str:
-    """The subject of a sentence about an end: a rank where one is to blame."""
-    rank, ranks = ended.detail.get("rank"), ended.detail.get("ranks", 1)
-    return "The kernel" if rank is None or ranks == 1 else f"Rank {rank} of {ranks}"
+    """The subject of a sentence about an end."""
+    if not _is_rank(ended):
+        return "The kernel"
+    return f"Rank {ended.detail['rank']} of {ended.detail['ranks']}"
 
 
 def _who_erred(ended: Outcome) -> str:
@@ -167,7 +166,7 @@ def _who_erred(ended: Outcome) -> str:
 
 
 def _its_size(ended: Outcome) -> str:
-    return size_words(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
+    return problem_size(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
 
 
 def _size(ended: Outcome) -> str:
@@ -230,55 +229,76 @@ def _refused(detail: Mapping[str, Any]) -> str:
     return f"made a system call that kernels may not make ({call}); take that out."
 
 
-def _crash(outcome: Outcome, phase: str, language: str) -> str:
-    detail = outcome.detail
-    signal = detail["signal"]
-    at = f" at {detail['line']}" if detail.get("line") else ""
-    text = f"{_who(outcome)} crashed with {signal} in {phase}{at}{_size(outcome)}."
-    place, access = detail.get("place"), detail.get("access") or "touch"
-    if place:
-        element, n = place["element"], place.get("elements", detail["n"])
-        where = indexed(place["array"], element, language)
-        if "ranks" in detail and language == "fortran":  # as in mismatch
-            where = f"element {element + 1} of {place['array']}"
-        verb = {"read": "read", "write": "wrote", "touch": "touched"}[access]
-        if 0 <= element < n:
-            return (
-                f"{text} It {verb} {where}, which is within "
-                f"{place['array']}: the memory that was to hold it is too small, or gone."
-            )
-        outside = "before the first" if element < 0 else "past the last"
-        distance = -element if element < 0 else element - n + 1
-        text += f" It {verb} {where}, {distance:,} {outside} element of {place['array']}."
-        if element < -1:
-            text += " (A loop that counts down may have passed the elements between unseen.)"
-    elif signal == "SIGSEGV" and detail.get("address"):
-        if int(detail["address"], 16) < 4096:
-            text += (
-                " It followed a null pointer: an array that was never allocated, or an "
-                "allocation that was refused because it was too large."
-            )
-        else:
-            text += (
-                f" It touched {detail['address']}, which belongs to no array: a wrong index, "
-                "a wrong pointer, or a local array too large for the stack."
-            )
-    elif signal in ("SIGSEGV", "SIGBUS") and "frames" in detail:
-        text += (
-            " It used an address that can't exist, or a vector instruction on data that is not "
-            "aligned for it: the arrays are aligned like their elements and no better."
+def is_refused_call(ended: Outcome) -> bool:
+    """Whether the sandbox ended it, at a system call that kernels may not make."""
+    return ended.status == "crashed" and ended.detail["signal"] == "SIGSYS"
+
+
+def _at(detail: Json) -> str:
+    """The kernel's line of a crash, where it is known."""
+    return f" at {detail['line']}" if detail.get("line") else ""
+
+
+def _crash(ended: Outcome, phase: str, language: str) -> str:
+    detail = ended.detail
+    if is_refused_call(ended):
+        who = f"{_who(ended)} was ended in {phase}{_at(detail)}{_size(ended)}"
+        return f"{who}: it {_refused(detail)}"
+    crashed = f"{_who(ended)} crashed with {detail['signal']} in {phase}{_at(detail)}{_size(ended)}"
+    if detail.get("place"):
+        return f"{crashed}. {_crash_near_array(detail, language)}"
+    if detail["signal"] == "SIGSEGV" and detail.get("address"):
+        return f"{crashed}. {_crash_at_address(detail['address'])}"
+    if detail["signal"] in ("SIGSEGV", "SIGBUS") and "frames" in detail:
+        return (
+            f"{crashed}. It used an address that can't exist, or a vector instruction on data "
+            "that is not aligned for it: the arrays are aligned like their elements and no better."
         )
-    elif signal == "SIGSYS":
-        text = f"{_who(outcome)} was ended in {phase}{at}{_size(outcome)}: it {_refused(detail)}"
-    elif signal == "SIGKILL":
-        text += " The system ended it, most likely because memory ran out."
-    elif signal == "SIGFPE":
-        text += " That is most often an integer division by zero."
-    elif signal == "SIGABRT":
-        text += " It called abort, or a library did after an error."
-    elif signal == "SIGILL":
-        text += " This processor does not know the instruction: was it compiled for another?"
+    return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(detail["signal"], ())])
+
+
+# What a signal means where nothing tells more.
+_SIGNAL_WORDS: dict[str, tuple[str]] = {
+    "SIGKILL": ("The system ended it, most likely because memory ran out.",),
+    "SIGFPE": ("That is most often an integer division by zero.",),
+    "SIGABRT": ("It called abort, or a library did after an error.",),
+    "SIGILL": ("This processor does not know the instruction: was it compiled for another?",),
+}
+
+
+def _crash_near_array(detail: Json, language: str) -> str:
+    """Of an access to an array, or to what lies before or after it."""
+    place = detail["place"]
+    array, element = place["array"], place["element"]
+    n = place.get("elements", detail["n"])
+    where = indexed(array, element, language)
+    if "ranks" in detail and language == "fortran":  # as in mismatch
+        where = f"element {element + 1} of {array}"
+    access = detail.get("access") or "touch"
+    did = f"It {({'read': 'read', 'write': 'wrote', 'touch': 'touched'})[access]} {where}"
+    if 0 <= element < n:
+        return (
+            f"{did}, which is within {array}: the memory that was to hold it is too small, or gone."
+        )
+    outside = "before the first" if element < 0 else "past the last"
+    distance = -element if element < 0 else element - n + 1
+    text = f"{did}, {distance:,} {outside} element of {array}."
+    if element < -1:
+        text += " (A loop that counts down may have passed the elements between unseen.)"
     return text
+
+
+def _crash_at_address(address: str) -> str:
+    """Of an access to what belongs to no array. address: in hexadecimal."""
+    if int(address, 16) < 4096:
+        return (
+            "It followed a null pointer: an array that was never allocated, or an allocation "
+            "that was refused because it was too large."
+        )
+    return (
+        f"It touched {address}, which belongs to no array: a wrong index, a wrong pointer, or a "
+        "local array too large for the stack."
+    )
 
 
 # What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
@@ -301,77 +321,107 @@ def _printed(outcome: Outcome) -> str:
     return f" It printed: {lines[-1 if is_whole else 0].strip()[:160]}"
 
 
+def _its_process(ended: Outcome) -> str:
+    """The subject of a sentence about what the system counts."""
+    return _who(ended) if _is_rank(ended) else f"{_who(ended)}'s process"
+
+
+def _exited(ended: Outcome, phase: str) -> str:
+    detail, size = ended.detail, _size(ended)
+    if "exit_code" not in detail:
+        return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
+    ways = "It has to return to its caller: no exit, no stop."
+    if "ranks" in detail:
+        ways = "It called exit, stop or MPI_Abort."
+    return (
+        f"{_who(ended)} ended the whole program in {phase}{size}, exit code "
+        f"{detail['exit_code']}. {ways}"
+    )
+
+
+def _out_of_memory(ended: Outcome, phase: str) -> str:
+    detail = ended.detail
+    return (
+        f"{_its_process(ended)} grew to {amount(detail['resident_bytes'])} in {phase}"
+        f"{_size(ended)} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
+        "The kernel needs no memory of its own beyond the arrays it is given."
+    )
+
+
+def _too_much_output(ended: Outcome, phase: str) -> str:
+    return (
+        f"{_who(ended)} printed more than {amount(ended.detail['limit_bytes'])} in {phase}"
+        f"{_size(ended)}; it was stopped. Take the print statements out of the loops."
+    )
+
+
+def _too_many_threads(ended: Outcome, phase: str) -> str:
+    detail = ended.detail
+    return (
+        f"{_its_process(ended)} had {detail['threads']:,} threads in {phase}{_size(ended)} where "
+        f"{detail['limit_threads']:,} are allowed; it was stopped. Leave the number of "
+        "threads to OpenMP, and start none in a loop."
+    )
+
+
+def _no_array(ended: Outcome, phase: str) -> str:
+    if ended.detail.get("is_map_failed"):
+        return (
+            f"{phase} returned MAP_FAILED, the address -1{_size(ended)}: mmap refused, and a null "
+            "pointer is what the caller looks for."
+        )
+    asked = amount(ended.detail["array_bytes"])
+    return f"{phase} returned a null pointer{_size(ended)} where {asked} are asked for."
+
+
+def _array_gone(ended: Outcome, phase: str) -> str:
+    if ended.detail.get("makes_arrays"):
+        asked = amount(ended.detail["array_bytes"])
+        return (
+            f"After {phase}{_size(ended)} the memory is not there in full: {asked} are asked for."
+        )
+    return (
+        f"After {phase}{_size(ended)} an array was no longer where it was: the kernel unmapped, "
+        "moved or protected memory that is not its own."
+    )
+
+
+def _bad_protocol(ended: Outcome, phase: str) -> str:
+    return (
+        f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
+        "descriptor 3, where the monitor and its worker talk, or kept the process from "
+        "being stopped. Leave descriptors and signals alone that are not yours."
+    )
+
+
+def _kit_error(ended: Outcome, phase: str) -> str:
+    return f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+
+
+# By how a run ended that did not come to its end; crashes name elements, as the language does.
+_ENDS: dict[str, Callable[[Outcome, str], str]] = {
+    "exited": _exited,
+    "timed_out": _timed_out,
+    "out_of_memory": _out_of_memory,
+    "too_much_output": _too_much_output,
+    "too_many_threads": _too_many_threads,
+    "no_array": _no_array,
+    "array_gone": _array_gone,
+    "bad_protocol": _bad_protocol,
+    "cancelled": lambda ended, phase: NOT_GRADED,
+    "kit_error": _kit_error,
+}
+# Those in which what was printed last may say more.
+_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "kit_error"})
+
+
 def outcome(ended: Outcome, language: str) -> str | None:
     """Why a run did not come to its end, or None if it did."""
     if ended.ok:
         return None
-    detail = ended.detail
-    phase = detail.get("doing", "")
-    size, who = _size(ended), _who(ended)
-    process = who if who.startswith("Rank") else f"{who}'s process"
-    match ended.status:
-        case "crashed":
-            return _crash(ended, phase, language) + _printed(ended)
-        case "exited" if "exit_code" not in detail:
-            return (
-                f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
-                + _printed(ended)
-            )
-        case "exited":
-            ways = "It has to return to its caller: no exit, no stop."
-            if "ranks" in detail:
-                ways = "It called exit, stop or MPI_Abort."
-            return (
-                f"{who} ended the whole program in {phase}{size}, exit code "
-                f"{detail['exit_code']}. {ways}" + _printed(ended)
-            )
-        case "timed_out":
-            return _timed_out(ended, phase)
-        case "out_of_memory":
-            return (
-                f"{process} grew to {amount(detail['resident_bytes'])} in {phase}"
-                f"{size} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
-                "The kernel needs no memory of its own beyond the arrays it is given."
-            )
-        case "too_much_output":
-            return (
-                f"{who} printed more than {amount(detail['limit_bytes'])} in {phase}{size}; "
-                "it was stopped. Take the print statements out of the loops." + _printed(ended)
-            )
-        case "too_many_threads":
-            return (
-                f"{process} had {detail['threads']:,} threads in {phase}{size} where "
-                f"{detail['limit_threads']:,} are allowed; it was stopped. Leave the number of "
-                "threads to OpenMP, and start none in a loop."
-            )
-        case "no_array" if detail.get("is_map_failed"):
-            return (
-                f"{phase} returned MAP_FAILED, the address -1{size}: mmap refused, and a null "
-                "pointer is what the caller looks for."
-            )
-        case "no_array":
-            return (
-                f"{phase} returned a null pointer{size} where {amount(detail['array_bytes'])} "
-                "are asked for."
-            )
-        case "array_gone" if detail.get("makes_arrays"):
-            return (
-                f"After {phase}{size} the memory is not there in full: "
-                f"{amount(detail['array_bytes'])} are asked for."
-            )
-        case "array_gone":
-            return (
-                f"After {phase}{size} an array was no longer where it was: the kernel unmapped, "
-                "moved or protected memory that is not its own."
-            )
-        case "bad_protocol":
-            return (
-                f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
-                "descriptor 3, where the monitor and its worker talk, or kept the process from "
-                "being stopped. Leave descriptors and signals alone that are not yours."
-            )
-        case "cancelled":
-            return "Interrupted before it was graded."
-        case _:
-            error = detail.get("error", "unknown error")
-            return f"The kit could not {phase}: {error}.{_printed(ended)}"
+    phase = ended.detail.get("doing", "")
+    if ended.status == "crashed":
+        why = _crash(ended, phase, language)
+    else:
+        why = _ENDS[ended.status](ended, phase)
+    return why + (_printed(ended) if ended.status in _WITH_PRINT else "")

@@ -20,28 +20,28 @@ from numalab.judging.timing_rules import (
     TIMING_RULES,
     judge_timing,
 )
-from numalab.judging.verdict import CriterionVerdict, Status, Verdict, verdict_on
+from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
 # Bindings are those of the kit's own kernel, whatever part they belong to.
-_RULES_WITHOUT_KERNEL = frozenset({"binding"})
+RULES_WITHOUT_KERNEL = frozenset({"binding"})
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
     """Whether a criterion is about the student's kernel, and not only about files."""
-    return criterion.rule not in _RULES_WITHOUT_KERNEL and criterion.part not in lab.kit_parts
+    return criterion.rule not in RULES_WITHOUT_KERNEL and criterion.part not in lab.kit_parts
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {_file_of(lab, criterion, whole.language)}
-    found = replace(_of_part(lab, whole, *parts), unchanged_files=unchanged)
-    return _of_timing(found, criterion.slow)
+    own = replace(of_part(lab, whole, *parts), unchanged_files=unchanged)
+    return of_timing(own, criterion.slow)
 
 
 def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
@@ -55,13 +55,13 @@ def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
     return KERNEL_FILES[language]
 
 
-def _of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
-    found = whole.of_parts(*parts)
+def of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
+    own = whole.of_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
-    return replace(found, build=_KITS_BUILD) if is_kits else found
+    return replace(own, build=_KITS_BUILD) if is_kits else own
 
 
-def _of_timing(evidence: Evidence, slow: str | None) -> Evidence:
+def of_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """With the generations in which the handout ran under a launch, or as its own kernel."""
     of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
     return evidence.having(GENERATION, of_launch)
@@ -71,9 +71,9 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     """Why the ranks of a timed job can't be launched here as the kit or its solution means
     it, or None."""
     if criterion.slow is not None:
-        wanted = lab.launch_of(criterion.part).name
+        file = lab.launch_of(criterion.part).name
         for run in (*evidence.of(RANKS, HANDOUT), *evidence.of(RANKS, SOLUTION)):
-            if run.refused is not None and run.file in (criterion.slow, wanted):
+            if run.refused is not None and run.file in (criterion.slow, file):
                 return f"The kit's launch has no meaning here: {run.refused}"
         return None
     if lab.launch is None:
@@ -88,56 +88,62 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     return None
 
 
-def _gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in."""
     if criterion.kind == "timing":
-        refused = evidence.timing_refused or _no_launch(lab, criterion, evidence)
-        if refused is not None:
-            return verdict_on(criterion, "not_gradable", refused)
+        if evidence.timing_refused:
+            return verdict_on(criterion, "not_gradable", "times_refused", evidence.timing_refused)
+        no_launch = _no_launch(lab, criterion, evidence)
+        if no_launch is not None:
+            return verdict_on(criterion, "not_gradable", "no_launch_here", no_launch)
     mode = evidence.node.get("huge_page_mode") or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
         return verdict_on(
-            criterion, "not_gradable", explain.huge_page_mode(mode, criterion.needs_huge_page_mode)
+            criterion,
+            "not_gradable",
+            "huge_page_mode",
+            explain.huge_page_mode(mode, criterion.needs_huge_page_mode),
         )
     if evidence.numa_nodes >= criterion.needs_numa_nodes:
         return None
     return verdict_on(
         criterion,
         "not_gradable",
+        "too_few_numa_nodes",
         f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
         f"{criterion.needs_numa_nodes} or more.",
     )
 
 
-def _refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """A file that can't be used fails on any node."""
-    wanted = criterion.file
+    file = criterion.file
     if criterion.slow is not None:
-        wanted = lab.launch_of(criterion.part)
+        file = lab.launch_of(criterion.part)
     for text in evidence.handed_in:
-        if wanted is not None and text.file == wanted.name and text.complaint is not None:
-            return verdict_on(criterion, "fail", text.complaint)
+        if file is not None and text.file == file.name and text.complaint is not None:
+            return verdict_on(criterion, "fail", "bad_file", text.complaint)
     return None
 
 
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Nothing can be timed under a student's launch that can't be meant on the node."""
-    wanted = lab.launch_of(criterion.part).name
+    file = lab.launch_of(criterion.part).name
     for run in evidence.of(RANKS):
-        if run.file == wanted and run.refused is not None:
-            return verdict_on(criterion, "fail", run.refused)
+        if run.file == file and run.refused is not None:
+            return verdict_on(criterion, "fail", "bad_file", run.refused)
     return None
 
 
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
-    refused = _refused_file(lab, criterion, whole)
+    refused = refused_file(lab, criterion, whole)
     if refused is not None:
         return refused
-    gate = _gate(lab, criterion, whole)
-    if gate is not None:
-        return gate
+    ungradable = gate(lab, criterion, whole)
+    if ungradable is not None:
+        return ungradable
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
-        return verdict_on(criterion, "fail", whole.build.message)
+        return verdict_on(criterion, "fail", "not_built", whole.build.message)
     evidence = evidence_for(lab, criterion, whole)
     if criterion.kind == "correctness":
         return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
@@ -150,8 +156,8 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
     control = evidence.as_control()
-    wanted = criterion.file
-    is_tried = wanted is not None and wanted.name in evidence.control_files
+    file = criterion.file
+    is_tried = file is not None and file.name in evidence.control_files
     is_compared = bool(evidence_runs(control)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
@@ -159,25 +165,27 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
             return verdict_on(
                 criterion,
                 "not_gradable",
+                "solution_misses_it",
                 f"The kit's own solution misses it on this node just now: {own.why}",
                 value=verdict.value,
                 unit=verdict.unit,
+                warnings=own.warnings,
             )
     return verdict
 
 
 def _slow_though_even(
-    lab: Lab, evidence: Evidence, found: Sequence[CriterionVerdict]
+    lab: Lab, evidence: Evidence, verdicts: Sequence[CriterionVerdict]
 ) -> tuple[CriterionVerdict, ...]:
     """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
     not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
     more the less work there is in one. With a data race in the loop that would be a guess: what
     threads share and write is slow, too; and the handout needs no reason."""
     if KERNEL_FILES[evidence.language] in evidence.unchanged_files:
-        return tuple(found)
+        return tuple(verdicts)
     even = {
         c.part
-        for c, verdict in zip(lab.criteria, found, strict=True)
+        for c, verdict in zip(lab.criteria, verdicts, strict=True)
         if c.rule == "balanced" and verdict.status == "pass"
     }
     raced = {race.part for race in evidence.of(RACE) if race.found}
@@ -195,45 +203,52 @@ def _slow_though_even(
         replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
         if c.rule == "speedup" and c.part in even and verdict.status == "fail"
         else verdict
-        for c, verdict in zip(lab.criteria, found, strict=True)
+        for c, verdict in zip(lab.criteria, verdicts, strict=True)
     )
 
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
-    found = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
+    verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=_slow_though_even(lab, evidence, found),
+        criteria=_slow_though_even(lab, evidence, verdicts),
     )
 
 
-def without_looking(lab: Lab, evidence: Evidence, status: Status, why: str) -> Verdict:
+def without_looking(
+    lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
+) -> Verdict:
     """The verdict on a kernel that is not run at a place, for all that could be seen there."""
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=tuple(verdict_on(criterion, status, why) for criterion in lab.criteria),
+        criteria=tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria),
     )
 
 
 def of_sound_parts(
-    lab: Lab, found: Verdict, sound: Sequence[str | None], status: Status, why: str
+    lab: Lab,
+    whole: Verdict,
+    sound: Sequence[str | None],
+    status: Status,
+    cause: Cause,
+    why: str,
 ) -> Verdict:
     """The verdict where only some kernels were run: the others' criteria get a status of
     their own, as do those that are about all kernels and lack one."""
     return replace(
-        found,
+        whole,
         criteria=tuple(
-            verdict_on(criterion, status, why)
+            verdict_on(criterion, status, cause, why)
             if criterion.kind == "evidence"
             and is_of_kernel(lab, criterion)
             and unseen(lab, criterion, sound)
             else verdict
-            for criterion, verdict in zip(lab.criteria, found.criteria, strict=True)
+            for criterion, verdict in zip(lab.criteria, whole.criteria, strict=True)
         ),
     )
 

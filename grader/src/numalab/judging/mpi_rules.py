@@ -20,7 +20,7 @@ from numalab.judging.soundness import (
     unseen,
     unusable,
 )
-from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
 
@@ -35,40 +35,49 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         if bad.status in ("kit_error", "cancelled"):
             return unusable(criterion, bad, evidence)
         return verdict_on(
-            criterion, "fail", "Not looked for, since the kernel does not come to its end."
+            criterion,
+            "fail",
+            "not_right_yet",
+            "Not looked for, since the kernel does not come to its end.",
         )
     stuck = any(check.outcome.status == "timed_out" for check in evidence.of(SYNCHRONOUS_CHECK))
     wrong = [
-        one.results
+        checked.results
         for check in evidence.of(CHECK)
-        for one in check.checked
-        if is_wrong(one.results)
+        for checked in check.checked
+        if is_wrong(checked.results)
     ]
     if wrong and not stuck:
         why = "Not judged before the results are right"
         if any(results.too_few_messages for results in wrong):
             why += ": where messages are missing, nobody waits for them"
-        return verdict_on(criterion, "fail", f"{why}.")
+        return verdict_on(criterion, "fail", "not_right_yet", f"{why}.")
     for check in evidence.of(SYNCHRONOUS_CHECK):
         if not check.outcome.ok:
-            found = unusable(criterion, check.outcome, evidence)
-            if found.status != "fail":
-                return found
+            ended = unusable(criterion, check.outcome, evidence)
+            if ended.status != "fail":
+                return ended
             why = f"{_SYNCHRONOUS}: {explain.outcome(check.outcome, evidence.language)}"
-            return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")
-        for one in check.checked:
-            why_wrong = explain.results(one.results, one.n, evidence.language, one.ranks)
+            cause: Cause = "deadlock" if ended.cause == "timed_out" else ended.cause
+            return verdict_on(criterion, "fail", cause, why, value=1.0, unit="deadlocks")
+        for checked in check.checked:
+            why_wrong = explain.results(
+                checked.results, checked.n, evidence.language, checked.ranks
+            )
             if why_wrong is not None:
                 why = (
                     f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
                     f"that is still being sent? {why_wrong}"
                 )
-                return verdict_on(criterion, "fail", why, value=1.0, unit="deadlocks")
+                return verdict_on(
+                    criterion, "fail", "wrong_result", why, value=1.0, unit="deadlocks"
+                )
     if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
+        "reached",
         "It comes to its end with synchronous sends, too: no send relies on a buffer of the "
         "library.",
         value=0.0,
@@ -144,14 +153,17 @@ def _level_faults(run: ThreadLevel) -> list[str]:
 def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.is_virtual:
         return verdict_on(
-            criterion, "not_gradable", "Thread levels are the same everywhere; see this node's."
+            criterion,
+            "not_gradable",
+            "seen_elsewhere",
+            "Thread levels are the same everywhere; see this node's.",
         )
     missing = missing_runs(criterion, evidence, evidence.of(THREAD_LEVEL))
     if missing:
         return missing
     run = evidence.of(THREAD_LEVEL)[-1]
     if not run.ranks:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     faults = _level_faults(run)
     if faults:
         return by_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
@@ -165,21 +177,21 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    wanted = criterion.file
-    assert wanted is not None
-    runs = [run for run in evidence.of(RANKS) if run.file == wanted.name]
+    file = criterion.file
+    assert file is not None
+    runs = [run for run in evidence.of(RANKS) if run.file == file.name]
     if not runs:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     run = runs[-1]
     if run.refused is not None:
-        return verdict_on(criterion, "fail", run.refused, value=1.0, unit="")
+        return verdict_on(criterion, "fail", "bad_file", run.refused, value=1.0, unit="")
     if not run.outcome.ok:
         # The kit's own kernel ran, so what ended it is the launch, or the kit.
-        status = unusable(criterion, run.outcome, evidence).status
-        why = f"The kit's program under {wanted.name}: {_ended(run.outcome, evidence)}"
-        return verdict_on(criterion, status, why, value=1.0)
-    found = rank_goals.reached(wanted.goal, run.ranks, run.team, evidence.node)
-    return by_value(criterion, float(found.misplaced), found.why, unit="ranks in the wrong place")
+        ended = unusable(criterion, run.outcome, evidence)
+        why = f"The kit's program under {file.name}: {_ended(run.outcome, evidence)}"
+        return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
+    reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
+    return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
 
 
 def _ended(outcome: Outcome, evidence: Evidence) -> str:
@@ -207,30 +219,30 @@ def bandwidth_mb_s(run: Latency) -> float | None:
 
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the first run: that of the ranks that are near."""
-    wanted = criterion.file
-    assert wanted is not None and criterion.at_most is not None
-    text = next((one for one in evidence.handed_in if one.file == wanted.name), None)
+    file = criterion.file
+    assert file is not None and criterion.at_most is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None or not evidence.of(LATENCY):
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
         why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
-        return verdict_on(criterion, "error", why)
+        return verdict_on(criterion, "error", "kit", why)
     times = run.one_way_us.get(PREDICTED_BYTES)
     small_us, peak_mb_s = latency_us(run), bandwidth_mb_s(run)
     if not times or small_us is None or peak_mb_s is None:
-        return not_looked_at(criterion)
+        return not_looked_at(criterion, evidence)
     measured_us = min(times)
     try:
         found_us = predict(read_prediction(text.text), small_us, peak_mb_s)
     except BadPrediction as error:
-        return verdict_on(criterion, "fail", f"{wanted.name}: {error}.")
+        return verdict_on(criterion, "fail", "bad_file", f"{file.name}: {error}.")
     off = max(found_us / measured_us, measured_us / found_us)
     modelled_us = small_us + PREDICTED_BYTES / peak_mb_s
     disagree = _disagreement(times, modelled_us, criterion.at_most)
     if disagree:
         why = f"{disagree} Grade again when the node is quiet."
-        return verdict_on(criterion, "inconclusive", why, value=off, unit="times off")
+        return verdict_on(criterion, "inconclusive", "too_noisy", why, value=off, unit="times off")
     if off <= criterion.at_most:
         why = (
             f"64 KiB were predicted to take {found_us:.3g} us one way, and took {measured_us:.3g} "
@@ -244,7 +256,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {small_us:.2g} us at best, "
             f"and messages of 4 MiB go at {peak_mb_s:,.0f} MB/s."
         )
-    return by_value(criterion, off, why, unit="times off")
+    return by_value(criterion, off, why, unit="times off", missed="not_predicted")
 
 
 def _disagreement(times: Sequence[float], modelled_us: float, at_most: float) -> str:

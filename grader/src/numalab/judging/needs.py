@@ -11,13 +11,13 @@ from numalab.evidence.kinds import GENERATION, LATENCY
 from numalab.evidence.record import SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES
 from numalab.judging.judge import (
-    _RULES_WITHOUT_KERNEL,
-    _gate,
-    _of_part,
-    _of_timing,
-    _refused_file,
+    RULES_WITHOUT_KERNEL,
+    gate,
     is_of_kernel,
     judge,
+    of_part,
+    of_timing,
+    refused_file,
 )
 from numalab.judging.soundness import evidence_runs, is_sound, timed_out
 from numalab.judging.timing_rules import (
@@ -69,7 +69,7 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     own = evidence.of_parts(part)
     if evidence.variant == SOLUTION or evidence_runs(own.as_control()):
         return False
-    rules = frozenset(EVIDENCE_JUDGES) - _RULES_WITHOUT_KERNEL
+    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL
     return _evidence_has(lab, evidence, part, rules, "fail")
 
 
@@ -92,7 +92,7 @@ def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether times of messages decide a criterion of a part that is gradable on this node."""
     rules = LATENCY.rules
     found = [c for c in lab.criteria if c.part == part and c.rule in rules]
-    return any(_gate(lab, c, evidence) is None for c in found)
+    return any(gate(lab, c, evidence) is None for c in found)
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     own = _of_timed(lab, evidence, timed)
     if not criteria or not is_sound(own):
         return ()
-    if timed.slow is not None and _refused_file(lab, criteria[0], own):
+    if timed.slow is not None and refused_file(lab, criteria[0], own):
         return ()
     return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
 
 
 def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
-    return _of_timing(_of_part(lab, evidence, timed.part), timed.slow)
+    return of_timing(of_part(lab, evidence, timed.part), timed.slow)
 
 
 def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
@@ -139,7 +139,7 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
         if c.rule in TIMING_RULES
         and c.part in (None, timed.part)
         and c.slow == timed.slow
-        and _gate(lab, c, evidence) is None
+        and gate(lab, c, evidence) is None
     ]
 
 

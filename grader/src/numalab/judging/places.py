@@ -10,7 +10,14 @@ from typing import Any
 from numalab.evidence.record import Evidence
 from numalab.judging import judge, needs
 from numalab.judging.soundness import is_sound, sound_parts, unseen
-from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, Status, Verdict, with_machine
+from numalab.judging.verdict import (
+    NOT_GRADED,
+    Cause,
+    CriterionVerdict,
+    Status,
+    Verdict,
+    with_machine,
+)
 from numalab.labs.declaration import Lab
 
 HERE = "here"
@@ -115,18 +122,18 @@ def verdict_over(
         why = f"Not run there, until the kernel {ended}."
         if look.machine in there:
             shown = judge.judge(lab, there[look.machine])
-            shown = judge.of_sound_parts(lab, shown, look.parts, status, why)
+            shown = judge.of_sound_parts(lab, shown, look.parts, status, "not_run_there", why)
         elif look.machine in not_booted:
             told = not_booted[look.machine]
             if not named:
                 return _with_reason(verdict, missing, f"No virtual node could show it: {told}")
-            shown = judge.without_looking(lab, here, "error", told)
+            shown = judge.without_looking(lab, here, "error", "not_booted", told)
         elif not is_run:
-            shown = judge.without_looking(lab, here, status, why)
+            shown = judge.without_looking(lab, here, status, "not_run_there", why)
         else:
-            why = NOT_MEASURED if elsewhere.interrupted_at is None else NOT_GRADED
+            cause: Cause = "not_measured" if elsewhere.interrupted_at is None else "interrupted"
             is_first = number == 0
-            verdict = left_open(lab, here, verdict, [look.machine], not named, is_first, why)
+            verdict = left_open(lab, here, verdict, [look.machine], not named, is_first, cause)
             continue
         verdict = with_machine(verdict, shown, look.machine, look.only)
     return verdict
@@ -139,15 +146,16 @@ def left_open(
     names: Sequence[str],
     are_the_labs: bool = True,
     with_first: bool = True,
-    why: str = NOT_GRADED,
+    cause: Cause = "interrupted",
 ) -> Verdict:
     """The verdict with what was not seen on machines: it is open. are_the_labs: they were not
     named, so that they show what the lab asks of them; with_first: the first of them was to show
     what this node can't, too."""
     bad = {part for part in lab.kernel_parts if not is_sound(here.of_parts(part))}
     parts = [part for part in lab.kernel_parts if part not in bad]
-    undone = judge.without_looking(lab, here, "inconclusive", why)
-    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "")
+    why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
+    undone = judge.without_looking(lab, here, "inconclusive", cause, why)
+    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
     needs_more = {c.name for c in lab.criteria if c.needs_numa_nodes > here.numa_nodes}
     for number, name in enumerate(names):
         only = on_all(lab)

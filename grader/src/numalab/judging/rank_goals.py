@@ -29,28 +29,28 @@ def _loose(ranks: Sequence[int], many: str) -> Reached:
     return Reached(len(ranks), why[:1].upper() + why[1:])
 
 
-def _near(ranks: Sequence[Rank], team: int, found: Topology) -> Reached:
+def _near(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Both in one NUMA node, with a core for each."""
     wrong = _two(ranks)
     if wrong:
         return wrong
-    nodes = [_units(rank, team, found.numa_node) for rank in ranks]
+    nodes = [_units(rank, team, topology.numa_node) for rank in ranks]
     loose = [rank.number for rank, of in zip(ranks, nodes, strict=True) if len(of) != 1]
     if loose:
         return _loose(loose, "NUMA nodes")
     if nodes[0] != nodes[1]:
         return Reached(1, f"Rank 0 sits on NUMA node {min(nodes[0])}, rank 1 on {min(nodes[1])}.")
-    if without_own([_units(rank, team, found.core) for rank in ranks]):
+    if without_own([_units(rank, team, topology.core) for rank in ranks]):
         return Reached(1, "Both ranks are on one core, where they take turns.")
     return Reached(0, f"Both ranks on NUMA node {min(nodes[0])}, with a core for each.")
 
 
-def _far(ranks: Sequence[Rank], team: int, found: Topology) -> Reached:
+def _far(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Each in a package of its own."""
     wrong = _two(ranks)
     if wrong:
         return wrong
-    packages = [_units(rank, team, found.package) for rank in ranks]
+    packages = [_units(rank, team, topology.package) for rank in ranks]
     loose = [rank.number for rank, of in zip(ranks, packages, strict=True) if len(of) != 1]
     if loose:
         return _loose(loose, "packages")
@@ -59,15 +59,15 @@ def _far(ranks: Sequence[Rank], team: int, found: Topology) -> Reached:
     return Reached(0, f"Ranks on the packages {min(packages[0])} and {min(packages[1])}.")
 
 
-def _rank_a_numa_node(ranks: Sequence[Rank], team: int, found: Topology) -> Reached:
+def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """A rank in each NUMA node with cores, a thread on each of its cores. Misplaced are the
     ranks that are too many or missing, and those that miss something themselves."""
-    cores = found.cores_in(found.numa_node)
+    cores = topology.cores_in(topology.numa_node)
     wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
     taken: dict[int, int] = {}
-    loose = [rank.number for rank in ranks if len(_units(rank, team, found.numa_node)) != 1]
+    loose = [rank.number for rank in ranks if len(_units(rank, team, topology.numa_node)) != 1]
     for rank in ranks:
-        units = _units(rank, team, found.numa_node)
+        units = _units(rank, team, topology.numa_node)
         if len(units) != 1:
             wrong[rank.number] = _loose(loose, "NUMA nodes").why
             continue
@@ -84,7 +84,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, found: Topology) -> Reac
                 f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its NUMA "
                 f"node {node} has {words.count(cores[node], 'core')}."
             )
-        elif without_own([{found.core[pu] for pu in one.allowed_pus} for one in threads]):
+        elif without_own([{topology.core[pu] for pu in thread.allowed_pus} for thread in threads]):
             wrong[rank.number] = f"Threads of rank {rank.number} share a core."
     misplaced = max(len(wrong), abs(len(ranks) - len(cores)))
     if len(ranks) != len(cores):
@@ -109,7 +109,7 @@ GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
 }
 
 
-def reached(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> Reached:
+def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> Reached:
     """How far ranks with a team of threads each are from a goal. Threads beyond the team are
     the MPI library's."""
     return GOALS[goal](ranks, team, topology_of_node(node))

@@ -19,6 +19,10 @@ on [0, 1]; for k signs +1 among n
 The opposite, that the median is at most 1, is put to the test in the same way with the signs
 turned round: E(n-k, n).
 
+**A sign that can't be known** makes the count begin anew behind it. To leave out just that one
+would leave out the slow: repetitions are cut off when they take too long, and what is asked for
+may have changed since.
+
 **Guarantee.** Under the null the expected capital after the next sign is at most the capital
 before it, for each stake and so for their average: a nonnegative supermartingale that starts at
 1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may look
@@ -108,15 +112,25 @@ class Decision:
     e_for: float
     e_against: float
 
+    @property
+    def all_agree(self) -> bool:
+        """Also where there are none."""
+        return self.wins in (0, self.signs)
+
 
 UNDECIDED = Decision("undecided", 0, 0, 1.0, 1.0)
 
 
-def looks(signs: Sequence[bool], thresholds: Thresholds) -> list[Decision]:
-    """What is known after each sign, up to the first that decides."""
-    wins = 0
-    found = []
-    for count, sign in enumerate(signs, start=1):
+def looks(signs: Sequence[bool | None], thresholds: Thresholds) -> list[Decision]:
+    """What is known after each sign, up to the first that decides. None: it can't be known."""
+    count = wins = 0
+    decisions = []
+    for sign in signs:
+        if sign is None:
+            count = wins = 0
+            decisions.append(UNDECIDED)
+            continue
+        count += 1
         wins += sign
         e_for, e_against = e_value(wins, count), e_value(count - wins, count)
         status: Literal["pass", "fail", "undecided"] = "undecided"
@@ -124,13 +138,13 @@ def looks(signs: Sequence[bool], thresholds: Thresholds) -> list[Decision]:
             status = "pass"
         elif e_against >= thresholds.to_fail:
             status = "fail"
-        found.append(Decision(status, count, wins, e_for, e_against))
+        decisions.append(Decision(status, count, wins, e_for, e_against))
         if status != "undecided":
             break
-    return found
+    return decisions
 
 
-def decide(signs: Sequence[bool], thresholds: Thresholds) -> Decision:
+def decide(signs: Sequence[bool | None], thresholds: Thresholds) -> Decision:
     """Looks after each sign and stops at the first that decides."""
     return (looks(signs, thresholds) or [UNDECIDED])[-1]
 

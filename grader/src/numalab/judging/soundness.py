@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from numalab.evidence.kinds import (
-    CHECK,
-    GENERATION,
-    LOOKS,
-)
+from numalab.evidence.kinds import CHECK, GENERATION, LOOKS
 from numalab.evidence.record import (
     SUBMISSION,
     Evidence,
@@ -18,7 +14,7 @@ from numalab.evidence.record import (
     Results,
 )
 from numalab.judging import explain
-from numalab.judging.verdict import NOT_GRADED, CriterionVerdict, verdict_on
+from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
 LOOKS_OF_KERNEL = tuple(kind for kind in LOOKS if kind.in_soundness)
@@ -73,7 +69,7 @@ def is_sound(evidence: Evidence) -> bool:
     return (
         evidence.build.status == "ok"
         and first_bad(outcomes(evidence)) is None
-        and not any(is_wrong(found) for found, *_ in all_results(evidence))
+        and not any(is_wrong(results) for results, *_ in all_results(evidence))
     )
 
 
@@ -83,16 +79,39 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     return tuple(part for part, own in of_parts.items() if own.of(CHECK) and is_sound(own))
 
 
+# By how a run ended that did not come to its end.
+CAUSE_OF_OUTCOME: dict[str, Cause] = {
+    "crashed": "crashed",
+    "exited": "exited",
+    "timed_out": "timed_out",
+    "out_of_memory": "out_of_memory",
+    "too_much_output": "over_limit",
+    "too_many_threads": "over_limit",
+    "no_array": "no_memory",
+    "array_gone": "no_memory",
+    "bad_protocol": "disturbed_monitor",
+    "cancelled": "interrupted",
+    "kit_error": "kit",
+}
+
+
+def cause_of(outcome: Outcome) -> Cause:
+    """Why a run did not come to its end."""
+    if explain.is_refused_call(outcome):
+        return "refused_call"
+    return CAUSE_OF_OUTCOME[outcome.status]
+
+
 def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
     node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
     why = explain.outcome(outcome, evidence.language) or ""
     if outcome.status == "cancelled":
-        return not_looked_at(criterion)
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     ours = outcome.status == "kit_error" or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
-    return verdict_on(criterion, "error" if ours else "fail", why)
+    return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
 
 
 def missing_runs(
@@ -103,24 +122,38 @@ def missing_runs(
     if bad is None and not runs:
         bad = first_bad(outcomes(evidence))
         if bad is None:
-            return not_looked_at(criterion)
+            return not_looked_at(criterion, evidence)
     return None if bad is None else unusable(criterion, bad, evidence)
 
 
-def not_looked_at(criterion: Criterion) -> CriterionVerdict:
-    """Open, as what a further grading may decide."""
-    return verdict_on(criterion, "inconclusive", NOT_GRADED)
+NOT_MEASURED = (
+    "Not measured: this grading has no run that decides it, and nothing that it saw says why. "
+    "Grade again; if it stays so, ./numalab doctor says what this node lacks."
+)
+
+
+def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Open, as what a further grading may decide: where nothing that was seen explains that the
+    run which decides it is missing."""
+    if evidence.interrupted:
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
+    return verdict_on(criterion, "inconclusive", "not_measured", NOT_MEASURED)
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
     """The kernels that a criterion is about and that are not among parts."""
-    wanted = lab.kernel_parts if criterion.part is None else (criterion.part,)
-    return [part for part in wanted if part not in parts]
+    of_criterion = lab.kernel_parts if criterion.part is None else (criterion.part,)
+    return [part for part in of_criterion if part not in parts]
 
 
-def by_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
-    """Passes or fails by the criterion's bounds; written so that NaN fails."""
+def by_value(
+    criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
+) -> CriterionVerdict:
+    """Passes or fails by the criterion's bounds; written so that NaN fails. missed: the cause
+    then."""
     passed = (criterion.at_least is None or value >= criterion.at_least) and (
         criterion.at_most is None or value <= criterion.at_most
     )
-    return verdict_on(criterion, "pass" if passed else "fail", why, value=value, unit=unit)
+    if passed:
+        return verdict_on(criterion, "pass", "reached", why, value=value, unit=unit)
+    return verdict_on(criterion, "fail", missed, why, value=value, unit=unit)

@@ -24,12 +24,12 @@ CLOSE_THREADS = 4
 def team_of(goal: str, node: Json) -> int:
     """How many threads the kit asks for: one a NUMA node, one a core, or four that are to be
     close, fewer where a package has fewer cores."""
-    found = topology_of_node(node)
+    topology = topology_of_node(node)
     if goal == "spread":
-        return len(set(found.numa_node.values()))
+        return len(set(topology.numa_node.values()))
     if goal == "full":
-        return len(set(found.core.values()))
-    return min(CLOSE_THREADS, *found.cores_in(found.package).values())
+        return len(set(topology.core.values()))
+    return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ def _own_units(
             holders.setdefault(units.pop(), []).append(thread.number)
         else:
             loose.append(thread.number)
-    crowded = {unit: found for unit, found in holders.items() if len(found) > 1}
-    misplaced = len(loose) + sum(len(found) - 1 for found in crowded.values())
+    crowded = {unit: numbers for unit, numbers in holders.items() if len(numbers) > 1}
+    misplaced = len(loose) + sum(len(numbers) - 1 for numbers in crowded.values())
     if crowded:
-        unit, found = next(iter(crowded.items()))
+        unit, numbers = next(iter(crowded.items()))
         empty = len(set(unit_of.values())) - len(holders)
-        why = f"{words.threads(found)} sit on one {one}"
+        why = f"{words.threads(numbers)} sit on one {one}"
         if one == "NUMA node":
             why += f" ({unit})"
         if empty:
@@ -77,11 +77,11 @@ def _own_units(
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reached:
+def _close(threads: Sequence[Thread], topology: Topology, in_package: bool) -> Reached:
     """All in one NUMA node that has the cores for it, or else in one package."""
-    unit_of, one, many = found.package, "package", "packages"
-    if not in_package and max(found.cores_in(found.numa_node).values()) >= len(threads):
-        unit_of, one, many = found.numa_node, "NUMA node", "NUMA nodes"
+    unit_of, one, many = topology.package, "package", "packages"
+    if not in_package and max(topology.cores_in(topology.numa_node).values()) >= len(threads):
+        unit_of, one, many = topology.numa_node, "NUMA node", "NUMA nodes"
     units = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
     inside = Counter(unit for of_thread in units for unit in of_thread if len(of_thread) == 1)
     loose = [thread.number for thread, of in zip(threads, units, strict=True) if len(of) > 1]
@@ -98,7 +98,7 @@ def _close(threads: Sequence[Thread], found: Topology, in_package: bool) -> Reac
     else:
         why = words.count(len(threads), "thread")
         if len(threads) < CLOSE_THREADS:  # what holds for so few may not for more
-            fewest = words.count(min(found.cores_in(found.package).values()), "core")
+            fewest = words.count(min(topology.cores_in(topology.package).values()), "core")
             why += f" (a package has {fewest} here)"
         why += f" on one {one}"
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
@@ -114,7 +114,7 @@ GOALS: dict[str, Callable[[Sequence[Thread], Topology], Reached]] = {
 }
 
 
-def reached(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reached:
+def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reached:
     """How far the threads of a team are from a goal."""
     if len(threads) < team:
         missing = team - len(threads)

@@ -20,11 +20,18 @@ from numalab.judging.timing_rules import (
     needed_roles,
     timing_state,
 )
-from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, Verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab
 
 Stopped = Literal[
-    "decided", "not_gradable", "unstable", "undecided", "too_slow", "interrupted", "error"
+    "decided",
+    "not_gradable",
+    "unstable",
+    "undecided",
+    "too_slow",
+    "interrupted",
+    "error",
+    "cut_too_early",
 ]
 
 
@@ -54,14 +61,15 @@ class TimingAccount:
         return interval(self.state.margins, levels, self.state.cut)
 
     def to_json(self) -> dict[str, Any]:
-        """Lists have an entry for each generation; those of signs end with the decision."""
+        """Lists have an entry for each generation; those of signs end with the decision, and None
+        among them was cut too early to know."""
         state = self.state
         looks = state.looks
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
             "asked": self.asked,
-            "signs": [margin > 1 for margin in state.margins[: len(looks)]],
+            "signs": list(state.signs[: len(looks)]),
             "e_for": [look.e_for for look in looks],
             "e_against": [look.e_against for look in looks],
             "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
@@ -83,16 +91,18 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
-    if evidence.timing_error is not None and found.why == evidence.timing_error:
-        return "interrupted" if evidence.timing_error == NOT_DECIDED else "error"
-    if found.status == "error":
+def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
+    if verdict.cause == "interrupted":
+        return "interrupted"
+    if verdict.status == "error":
         return "error"
+    if verdict.cause == "cut_too_early":
+        return "cut_too_early"
     if any(map(timed_out, evidence.of(GENERATION))):
         return "too_slow"
-    if found.status == "not_gradable":
+    if verdict.status == "not_gradable":
         return "not_gradable"
-    if found.status == "inconclusive":
+    if verdict.status == "inconclusive":
         return "undecided"
     return "unstable" if state.claim.status == "undecided" else "decided"
 
@@ -100,14 +110,18 @@ def _stopped(found: CriterionVerdict, state: TimingState, evidence: Evidence) ->
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
     """Of the criteria that are decided by generations and were timed; evidence: of the place
     where times are taken. A kernel with wrong results has no times that mean anything."""
-    verdicts = {found.name: found for found in verdict.criteria if found.where == "here"}
+    verdicts = {
+        verdict_here.name: verdict_here
+        for verdict_here in verdict.criteria
+        if verdict_here.where == "here"
+    }
     accounts = []
     for criterion in lab.criteria:
         if criterion.rule not in TIMING_RULES or criterion.name not in verdicts:
             continue
-        found = verdicts[criterion.name]
+        verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
-        is_wrong = criterion.slow is None and found.status == "fail" and not is_sound(own)
+        is_wrong = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
         if not own.of(GENERATION) or is_wrong:
             continue
         state = timing_state(criterion, own)
@@ -115,7 +129,9 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_ratio(criterion, generations) if generations else None
-        accounts.append(TimingAccount(criterion, found, state, asked, _stopped(found, state, own)))
+        accounts.append(
+            TimingAccount(criterion, verdict_here, state, asked, _stopped(verdict_here, state, own))
+        )
     return accounts
 
 

@@ -29,7 +29,7 @@ from numalab.judging.soundness import (
     timed_out,
     unusable,
 )
-from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, Status, verdict_on
+from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
 
 # The handout must take at least this many times the solution's time, or the node does
@@ -40,11 +40,6 @@ LEAST_HANDOUT_RATIO = 1.15
 MERIT_RATIO = 1.1
 
 AGAIN_WHEN_QUIET = "Grade again when the node is quiet: the new generations are added to these."
-
-CUT_TOO_EARLY = (
-    "Its repetitions were cut off when less was allowed, so nobody knows whether they meet what is "
-    "asked for now. Graded again, they are waited for."
-)
 
 # A submission whose best repetition took this many times what every claim allows, in all
 # generations so far, is stopped there in the next: its sign is the same, and comes sooner.
@@ -103,16 +98,20 @@ def thresholds(evidence: Evidence) -> Thresholds:
 
 @dataclass(frozen=True)
 class TimingState:
-    """How far the generations have decided a timing criterion. margins: of each generation,
-    by which factor the submission was faster than is asked for; cut: whether it was at most
-    that much, since the submission was stopped; looks: what was known after each, up to the
-    decision; gradable: whether the node shows the effect at all; control: the
+    """How far the generations have decided a timing criterion.
+
+    margins: of each generation, by which factor the submission was faster than is asked for;
+    cut: whether it was at most that much, since the submission was stopped; signs: whether it
+    was faster at all, None where it was stopped too early to know; looks: what was known after
+    each, up to the decision; gradable: whether the node shows the effect at all; control: the
     same claim about a second process of the kit's, in the generations that have one;
     worse_than_control: whether, where only one of the two meets the claim, it is the control.
-    Were they alike, either would be as likely."""
+    Were they alike, either would be as likely.
+    """
 
     margins: tuple[float, ...]
     cut: tuple[bool, ...]
+    signs: tuple[bool | None, ...]
     thresholds: Thresholds
     looks: tuple[Decision, ...]
     gradable: Decision | None
@@ -144,24 +143,37 @@ def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     ]
 
 
-def _telling(criterion: Criterion, evidence: Evidence) -> list[Generation]:
-    """The complete ones whose sign is known: one that was cut off before it took what is allowed,
-    since less was allowed then, may have met it or not."""
-    allowed_s = TIMING_RULES[criterion.rule]
-    return [
-        generation
-        for generation in complete(evidence, needed_roles(criterion))
-        if SUBMISSION not in generation.cut
-        or best_s(generation, SUBMISSION) >= allowed_s(criterion, generation)
-    ]
+def is_cut(generation: Generation) -> bool:
+    """Whether the submission's best repetition is one that was stopped: it took at least that
+    long, and nobody knows how long."""
+    times_s = generation.elapsed_s[SUBMISSION]
+    return SUBMISSION in generation.cut and times_s[-1] == min(times_s)
+
+
+def _margin(criterion: Criterion, generation: Generation) -> float:
+    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
+    return allowed_s / best_s(generation, SUBMISSION)
+
+
+def _sign(criterion: Criterion, generation: Generation) -> bool | None:
+    """Whether the submission took less than is allowed; None where it was stopped before that.
+    As long as nothing changes it is stopped long after it."""
+    is_faster = _margin(criterion, generation) > 1
+    return None if is_faster and is_cut(generation) else is_faster
+
+
+def _known(criterion: Criterion, generations: Sequence[Generation]) -> Sequence[Generation]:
+    """Those after the last that was stopped too early."""
+    unknown = [i for i, g in enumerate(generations, start=1) if _sign(criterion, g) is None]
+    return generations[unknown[-1] :] if unknown else generations
 
 
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
     allowed_s = TIMING_RULES[criterion.rule]
     levels = thresholds(evidence)
-    generations = _telling(criterion, evidence)
-    margins = [allowed_s(criterion, g) / best_s(g, SUBMISSION) for g in generations]
+    generations = complete(evidence, needed_roles(criterion))
+    signs = tuple(_sign(criterion, g) for g in generations)
     gradable = None
     if criterion.rule == "speedup":
         shows = [
@@ -169,15 +181,16 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
         ]
         gradable = decide(shows, levels)
     meets = [
-        (margin > 1, best_s(g, CONTROL) < allowed_s(criterion, g))
-        for margin, g in zip(margins, generations, strict=True)
+        (_margin(criterion, g) > 1, best_s(g, CONTROL) < allowed_s(criterion, g))
+        for g in _known(criterion, generations)
         if g.elapsed_s.get(CONTROL)
     ]
     return TimingState(
-        margins=tuple(margins),
-        cut=tuple(SUBMISSION in g.cut for g in generations),
+        margins=tuple(_margin(criterion, g) for g in generations),
+        cut=tuple(map(is_cut, generations)),
+        signs=signs,
         thresholds=levels,
-        looks=tuple(looks([margin > 1 for margin in margins], levels)),
+        looks=tuple(looks(signs, levels)),
         gradable=gradable,
         control=decide([control for _, control in meets], levels),
         worse_than_control=decide(
@@ -192,12 +205,12 @@ def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     criteria: all those about the same generations."""
     longest = 0.0
     for criterion in criteria:
-        generations = complete(evidence, needed_roles(criterion))
+        generations = _known(criterion, complete(evidence, needed_roles(criterion)))
         if not generations:
             return None
         for generation in generations:
             allowed_s = CUT_RATIO * TIMING_RULES[criterion.rule](criterion, generation)
-            if best_s(generation, SUBMISSION) < allowed_s and SUBMISSION not in generation.cut:
+            if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
                 return None
             longest = max(longest, allowed_s)
     return longest or None
@@ -205,100 +218,193 @@ def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
 
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """generations of the evidence: those that were taken for the criterion."""
+    untimed = _not_timed(criterion, evidence)
+    if untimed is not None:
+        return untimed
+    generations = complete(evidence, needed_roles(criterion))
+    if not generations:
+        return not_looked_at(criterion, evidence)
+    times = _times(criterion, evidence, generations)
+    verdicts = (rule(times) for rule in _RULES_IN_ORDER)
+    return next(verdict for verdict in verdicts if verdict is not None)
+
+
+def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict where times mean nothing, or taking them came to a bad end; None else."""
     bad = first_bad(outcomes(evidence))
     if bad is not None and bad.status in ("kit_error", "cancelled"):
         return unusable(criterion, bad, evidence)
     if not is_sound(evidence) and criterion.slow is None:
-        return verdict_on(
-            criterion, "fail", "Not timed, since the kernel does not yet give the right results."
-        )
+        why = "Not timed, since the kernel does not yet give the right results."
+        return verdict_on(criterion, "fail", "not_right_yet", why)
+    if evidence.interrupted:
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED)
     if evidence.timing_error is not None:
-        status: Status = "inconclusive" if evidence.timing_error == NOT_DECIDED else "error"
-        return verdict_on(criterion, status, evidence.timing_error)
+        return verdict_on(criterion, "error", "kit", evidence.timing_error)
     for generation in evidence.of(GENERATION):
         if timed_out(generation):
-            return verdict_on(criterion, "fail", _too_slow(generation))
+            return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
         for role, part in generation.roles.items():
             if not part.outcome.ok:
-                why = explain.outcome(part.outcome, evidence.language)
-                return verdict_on(criterion, "error", f"While timing the {role}: {why}")
+                why = f"While timing the {role}: {explain.outcome(part.outcome, evidence.language)}"
+                return verdict_on(criterion, "error", "kit", why)
+    return None
 
-    state = timing_state(criterion, evidence)
-    slow = "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
-    subject = "The handout" if criterion.slow is None else f"The kit's {slow}"
-    generations = _telling(criterion, evidence)
-    if not generations:
-        is_cut_early = bool(complete(evidence, needed_roles(criterion)))
-        return (
-            verdict_on(criterion, "inconclusive", CUT_TOO_EARLY)
-            if is_cut_early
-            else not_looked_at(criterion)
+
+@dataclass(frozen=True)
+class _Times:
+    """What the rules for times look at. value: the median ratio of speeds; asked: the ratio that
+    is asked for; whose: whose speed both are over; measured: a clause that tells them."""
+
+    criterion: Criterion
+    evidence: Evidence
+    state: TimingState
+    value: float
+    interval: tuple[float | None, float | None]
+    asked: float
+    whose: str
+    measured: str
+
+    def verdict(self, status: Status, cause: Cause, why: str) -> CriterionVerdict:
+        return verdict_on(
+            self.criterion,
+            status,
+            cause,
+            why,
+            value=self.value,
+            unit="ratio",
+            interval=self.interval,
         )
+
+    def open(self, decision: Decision) -> CriterionVerdict:
+        """Why there is no decision: no effect to measure by, generations that disagree, or too
+        few of them."""
+        if is_effect_lost(self.criterion, self.asked):
+            return self.verdict(
+                "inconclusive",
+                "too_noisy",
+                f"The node is too noisy now to grade a speedup: {self.whose} took "
+                f"{self.asked**2:.2f} times the solution's time (median), and "
+                f"{LEAST_HANDOUT_RATIO:g} times are needed. {AGAIN_WHEN_QUIET}",
+            )
+        chance = f"{self.measured}; that could be chance. {AGAIN_WHEN_QUIET}"
+        if decision.all_agree:
+            why = f"Too few generations in the time allowed: {chance}"
+            return self.verdict("inconclusive", "not_decided", why)
+        why = f"The node is too noisy to tell: {chance}"
+        return self.verdict("inconclusive", "too_noisy", why)
+
+
+def _slow_name(criterion: Criterion) -> str:
+    """What a speedup is over."""
+    return "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
+
+
+def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
+    state = timing_state(criterion, evidence)
     against, whose = SOLUTION, "the solution"
     if criterion.rule == "speedup":
-        against, whose = HANDOUT, slow
+        against, whose = HANDOUT, _slow_name(criterion)
     asked = asked_ratio(criterion, generations)
     ratios = [best_s(g, against) / best_s(g, SUBMISSION) for g in generations]
     value = statistics.median(ratios)
-    is_cut = sum(state.cut) > len(generations) / 2
+    is_mostly_cut = sum(state.cut) > len(generations) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
-    facts = {"value": value, "unit": "ratio", "interval": bounds}
-    claim = state.claim
     lowest = bounds[0]
     measured = (
-        f"{_speed_words(value, whose, is_cut)}; {asked:.2f}{' times its speed' if is_cut else ''} "
-        f"is asked for, and reached in {claim.wins} of "
-        f"{words.count(claim.signs, 'generation')}"
+        f"{_speed_words(value, whose, is_mostly_cut)}; "
+        f"{asked:.2f}{' times its speed' if is_mostly_cut else ''} "
+        f"is asked for, and reached in {state.claim.wins} of "
+        f"{words.count(state.claim.signs, 'generation')}"
     )
     if criterion.rule == "efficiency" and value > MERIT_RATIO and (lowest is None or lowest <= 1):
         measured += " (what is above 1 may well be noise)"
-    lost = (
-        f"The node is too noisy now to grade a speedup: {whose} took {asked**2:.2f} times the "
-        f"solution's time (median), and {LEAST_HANDOUT_RATIO:g} times are needed. "
-        f"{AGAIN_WHEN_QUIET}"
-    )
-    is_lost = is_effect_lost(criterion, asked)
-
-    if state.gradable is not None and state.gradable.status != "pass":
-        if state.gradable.status == "fail":
-            return verdict_on(
-                criterion,
-                "not_gradable",
-                f"{subject} is not {LEAST_HANDOUT_RATIO:g} times slower than the "
-                "solution on this node, so there is no speedup to earn here.",
-                **facts,
-            )
-        why = lost if is_lost else _open(measured, state.gradable)
-        return verdict_on(criterion, "inconclusive", why, **facts)
-    if state.claim.status == "pass":
-        return verdict_on(criterion, "pass", f"{words.first_upper(measured)}.", **facts)
-    if criterion.rule == "speedup" and (state.claim.status == "fail" or state.is_unstable):
-        handout = _of_handout(evidence, asked, measured)
-        if handout is not None:
-            return verdict_on(criterion, "fail", handout, **facts)
-    if state.claim.status == "fail":
-        return verdict_on(criterion, "fail", f"{words.first_upper(measured)}.", **facts)
-    if state.is_unstable:
-        return verdict_on(
-            criterion,
-            "fail",
-            f"Unstable, or just at the limit: {measured}, while the kit's own solution was steady "
-            "on this node.",
-            **facts,
-        )
-    why = lost if is_lost else _open(measured, state.claim)
-    return verdict_on(criterion, "inconclusive", why, **facts)
+    return _Times(criterion, evidence, state, value, bounds, asked, whose, measured)
 
 
-def _of_handout(evidence: Evidence, asked: float, measured: str) -> str | None:
-    """What is said where nothing has been done yet, so that there is nothing to explain; None
-    where there is. How fast the handout is beside itself tells of the node only."""
-    if not evidence.unchanged_files:
+def _no_effect(times: _Times) -> CriterionVerdict | None:
+    """Where the handout is as fast as the solution, a speedup can't be seen."""
+    gradable = times.state.gradable
+    if gradable is None or gradable.status == "pass":
         return None
-    if evidence.unchanged_files == {KERNEL_FILES[evidence.language]}:
-        return f"This is still the handout; {asked:.2f} times its speed is asked for."
-    files = words.listed(sorted(evidence.unchanged_files))
-    return f"This is still the handout's {files}: {measured}."
+    if gradable.status == "undecided":
+        return times.open(gradable)
+    slow = times.criterion.slow
+    subject = "The handout" if slow is None else f"The kit's {_slow_name(times.criterion)}"
+    return times.verdict(
+        "not_gradable",
+        "no_effect_here",
+        f"{subject} is not {LEAST_HANDOUT_RATIO:g} times slower than the solution on this node, "
+        "so there is no speedup to earn here.",
+    )
+
+
+def _fast_enough(times: _Times) -> CriterionVerdict | None:
+    if times.state.claim.status != "pass":
+        return None
+    return times.verdict("pass", "reached", f"{words.first_upper(times.measured)}.")
+
+
+def _still_handout(times: _Times) -> CriterionVerdict | None:
+    """Nothing has been done yet, so that there is nothing to explain. How fast the handout is
+    beside itself tells of the node only."""
+    state, files = times.state, times.evidence.unchanged_files
+    is_missed = state.claim.status == "fail" or state.is_unstable
+    if times.criterion.rule != "speedup" or not is_missed or not files:
+        return None
+    if files == {KERNEL_FILES[times.evidence.language]}:
+        why = f"This is still the handout; {times.asked:.2f} times its speed is asked for."
+    else:
+        why = f"This is still the handout's {words.listed(sorted(files))}: {times.measured}."
+    return times.verdict("fail", "too_slow", why)
+
+
+def _slower(times: _Times) -> CriterionVerdict | None:
+    if times.state.claim.status != "fail":
+        return None
+    return times.verdict("fail", "too_slow", f"{words.first_upper(times.measured)}.")
+
+
+def _unstable(times: _Times) -> CriterionVerdict | None:
+    if not times.state.is_unstable:
+        return None
+    return times.verdict(
+        "fail",
+        "unstable",
+        f"Unstable, or just at the limit: {times.measured}, while the kit's own solution was "
+        "steady on this node.",
+    )
+
+
+def _cut_too_early(times: _Times) -> CriterionVerdict | None:
+    """What was cut off when less was waited for tells only that it took at least so long."""
+    unknown = times.state.signs.count(None)
+    if not unknown or not times.state.claim.all_agree:
+        return None
+    return times.verdict(
+        "inconclusive",
+        "cut_too_early",
+        f"In {words.count(unknown, 'generation')} the repetitions were cut off before they took "
+        f"as long as is allowed now, {times.asked:.2f} times the speed of {times.whose}: what was "
+        "asked for has changed since. Only what comes after them counts. Grade again: new "
+        "generations are taken.",
+    )
+
+
+def _not_decided(times: _Times) -> CriterionVerdict:
+    return times.open(times.state.claim)
+
+
+# The first that applies is the verdict.
+_RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
+    _no_effect,
+    _fast_enough,
+    _still_handout,
+    _slower,
+    _unstable,
+    _cut_too_early,
+    _not_decided,
+)
 
 
 def _speed_words(value: float, whose: str, is_cut: bool) -> str:
@@ -317,14 +423,5 @@ def _too_slow(generation: Generation) -> str:
     beside = f", where the solution takes {min(solution):.2g} s" if solution else ""
     return (
         f"Far too slow: {explain.one_of(detail['doing'])} took more than {detail['limit_s']:g} s "
-        f"({explain.size_words(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
+        f"({explain.problem_size(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
     )
-
-
-def _open(measured: str, decision: Decision) -> str:
-    """Why there is no decision: generations that disagree, or too few of them."""
-    if decision.wins in (0, decision.signs):
-        reason = "Too few generations in the time allowed"
-    else:
-        reason = "The node is too noisy to tell"
-    return f"{reason}: {measured}; that could be chance. {AGAIN_WHEN_QUIET}"

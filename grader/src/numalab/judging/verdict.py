@@ -3,28 +3,140 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 from numalab.labs.declaration import Criterion, Kind
 
 Status = Literal["pass", "fail", "not_gradable", "inconclusive", "error"]
 UNGRADED: tuple[Status, ...] = ("not_gradable", "inconclusive", "error")
+
+# What a verdict rests on. Logic asks for it; `why` is for people, and may be worded anew.
+Cause = Literal[
+    "reached",
+    "not_built",
+    "wrong_result",
+    "crashed",
+    "exited",
+    "timed_out",
+    "out_of_memory",
+    "over_limit",
+    "no_memory",
+    "refused_call",
+    "disturbed_monitor",
+    "not_right_yet",
+    "data_race",
+    "deadlock",
+    "bad_file",
+    "missed",
+    "too_slow",
+    "unstable",
+    "not_predicted",
+    "too_few_numa_nodes",
+    "too_few_cores",
+    "huge_page_mode",
+    "times_refused",
+    "no_launch_here",
+    "no_effect_here",
+    "solution_misses_it",
+    "not_visible_here",
+    "seen_elsewhere",
+    "not_run_there",
+    "interrupted",
+    "not_measured",
+    "cut_too_early",
+    "too_noisy",
+    "not_decided",
+    "kit",
+    "not_booted",
+    "not_told",
+]
+
+
+class Meaning(NamedTuple):
+    """Of a cause. statuses: those of the verdicts that can have it."""
+
+    means: str
+    statuses: tuple[Status, ...]
+
+
+# On a virtual node, which is slow and small, a limit is nobody's fault.
+_LIMITED: tuple[Status, ...] = ("fail", "error")
+
+# grader/README.md has this table for readers.
+CAUSES: dict[Cause, Meaning] = {
+    "reached": Meaning("what is asked for is there", ("pass",)),
+    "not_built": Meaning("the kernel is missing, or can't be compiled or linked", ("fail",)),
+    "wrong_result": Meaning("an element is wrong, or something outside an array", ("fail",)),
+    "crashed": Meaning("a signal ended the kernel", ("fail",)),
+    "exited": Meaning("the kernel ended the program, or MPI did after an error", ("fail",)),
+    "timed_out": Meaning("the kernel did not return in time", _LIMITED),
+    "out_of_memory": Meaning("the kernel took more memory than is allowed", _LIMITED),
+    "over_limit": Meaning("the kernel printed too much or started too many threads", ("fail",)),
+    "no_memory": Meaning("the kernel gave no memory for an array, or took it away", ("fail",)),
+    "refused_call": Meaning("the sandbox refused a system call of the kernel", ("fail",)),
+    "disturbed_monitor": Meaning("the kernel meddled with the monitor", ("fail",)),
+    "not_right_yet": Meaning("not judged, since the kernel is not correct yet", ("fail",)),
+    "data_race": Meaning("two threads touch the same memory without an order", ("fail",)),
+    "deadlock": Meaning("ranks that work with buffered sends don't without", ("fail",)),
+    "bad_file": Meaning("a file is missing, or it can't be used as it is written", ("fail",)),
+    "missed": Meaning("the evidence is not within what is asked for", ("fail",)),
+    "too_slow": Meaning("the times are worse than is asked for", ("fail",)),
+    "unstable": Meaning("fast in one process, slow in the next, on a quiet node", ("fail",)),
+    "not_predicted": Meaning("the prediction is too far from what was measured", ("fail",)),
+    "too_few_numa_nodes": Meaning("this node has too few NUMA nodes", ("not_gradable",)),
+    "too_few_cores": Meaning("this node offers one core", ("not_gradable",)),
+    "huge_page_mode": Meaning("the mode of transparent huge pages hides it", ("not_gradable",)),
+    "times_refused": Meaning("no times are taken at this place", ("not_gradable",)),
+    "no_launch_here": Meaning("the kit's own launch has no meaning here", ("not_gradable",)),
+    "no_effect_here": Meaning("this node does not show the effect at all", ("not_gradable",)),
+    "solution_misses_it": Meaning("the kit's solution misses it here, too", ("not_gradable",)),
+    "not_visible_here": Meaning("what would show it is missing or refused here", ("not_gradable",)),
+    "seen_elsewhere": Meaning("another place shows it, and that counts", ("not_gradable",)),
+    "not_run_there": Meaning(
+        "not run on a virtual node before it is right here", ("not_gradable", "error")
+    ),
+    "interrupted": Meaning("the grading was interrupted before this", ("inconclusive",)),
+    "not_measured": Meaning("the record lacks the run that decides it", ("inconclusive",)),
+    "cut_too_early": Meaning(
+        "repetitions were cut off before they could tell what is asked for now", ("inconclusive",)
+    ),
+    "too_noisy": Meaning("other load hides it just now", ("inconclusive",)),
+    "not_decided": Meaning("too few generations in the time allowed", ("inconclusive",)),
+    "kit": Meaning("the kit, or its own kernel, could not go on", ("error",)),
+    "not_booted": Meaning("the virtual node could not be used", ("error",)),
+    "not_told": Meaning(
+        "a verdict of an earlier version of the kit, which kept none",
+        ("fail", "not_gradable", "inconclusive", "error"),
+    ),
+}
+
+
 # Why something is open that somebody did not wait for.
 NOT_GRADED = "Interrupted before it was graded."
 NOT_DECIDED = "Interrupted before it was decided."
 
 
 @dataclass(frozen=True)
+class Warned:
+    """What an OpenMP runtime said of its environment, as it said it."""
+
+    runtime: str
+    words: str
+
+
+@dataclass(frozen=True)
 class CriterionVerdict:
-    """value: in unit, None where nothing was measured; interval: of a timing ratio, an end
-    is None where the generations do not bound it; where: "here" or a machine's name;
-    wrong_array: of results, the array in which the first wrong one is; empty: none, or not
-    known."""
+    """cause: what it rests on; why: that for people; value: in unit, None where nothing was
+    measured; interval: of a timing ratio, an end is None where the generations do not bound it;
+    where: "here" or a machine's name; wrong_array: of results, the array in which the first
+    wrong one is; empty: none, or not known; warnings: what runtimes said. Raises ValueError
+    where the cause is none of that status."""
 
     name: str
     kind: Kind
     status: Status
+    cause: Cause
     why: str
     points: int
     max_points: int
@@ -35,16 +147,18 @@ class CriterionVerdict:
     interval: tuple[float | None, float | None] | None = None
     where: str = "here"
     wrong_array: str = ""
+    warnings: tuple[Warned, ...] = ()
 
-    @property
-    def is_interrupted(self) -> bool:
-        return self.why in (NOT_GRADED, NOT_DECIDED)
+    def __post_init__(self) -> None:
+        if self.status not in CAUSES[self.cause].statuses:
+            raise ValueError(f"{self.name}: '{self.cause}' is no cause of '{self.status}'")
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "name": self.name,
             "kind": self.kind,
             "status": self.status,
+            "cause": self.cause,
             "value": self.value,
             "unit": self.unit,
             "points": self.points,
@@ -60,13 +174,15 @@ class CriterionVerdict:
             data["interval"] = list(self.interval)
         if self.wrong_array:
             data["wrong_array"] = self.wrong_array
+        if self.warnings:
+            data["warnings"] = [asdict(warned) for warned in self.warnings]
         return data
 
 
 def _worst(criteria: Sequence[CriterionVerdict]) -> Status:
-    found = {criterion.status for criterion in criteria}
+    statuses = {criterion.status for criterion in criteria}
     order: tuple[Status, ...] = ("fail", "error", "inconclusive")
-    return next((status for status in order if status in found), "pass")
+    return next((status for status in order if status in statuses), "pass")
 
 
 def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
@@ -91,10 +207,10 @@ class Verdict:
 
     def _by_name(self) -> list[list[CriterionVerdict]]:
         """A criterion that was graded in several places earns its points once."""
-        found: dict[str, list[CriterionVerdict]] = {}
+        by_name: dict[str, list[CriterionVerdict]] = {}
         for criterion in self.criteria:
-            found.setdefault(criterion.name, []).append(criterion)
-        return list(found.values())
+            by_name.setdefault(criterion.name, []).append(criterion)
+        return list(by_name.values())
 
     @property
     def points(self) -> int:
@@ -154,12 +270,23 @@ def read_verdict(data: Mapping[str, Any]) -> Verdict:
     )
 
 
+def _read_cause(data: Mapping[str, Any]) -> Cause:
+    """Verdicts of earlier versions have none, and only these sentences to tell an interrupt."""
+    if "cause" in data:
+        cause: Cause = data["cause"]
+        return cause
+    if data["status"] == "pass":
+        return "reached"
+    return "interrupted" if data["why"] in (NOT_GRADED, NOT_DECIDED) else "not_told"
+
+
 def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
     interval = data.get("interval")
     return CriterionVerdict(
         name=data["name"],
         kind=data["kind"],
         status=data["status"],
+        cause=_read_cause(data),
         why=data["why"],
         points=data["points"],
         max_points=data["max_points"],
@@ -170,15 +297,19 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
         interval=None if interval is None else (interval[0], interval[1]),
         where=data["where"],
         wrong_array=data.get("wrong_array", ""),
+        warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
     )
 
 
-def verdict_on(criterion: Criterion, status: Status, why: str, **more: Any) -> CriterionVerdict:
+def verdict_on(
+    criterion: Criterion, status: Status, cause: Cause, why: str, **more: Any
+) -> CriterionVerdict:
     """A criterion's verdict with the points that its status earns."""
     return CriterionVerdict(
         name=criterion.name,
         kind=criterion.kind,
         status=status,
+        cause=cause,
         why=why,
         points=criterion.points if status == "pass" else 0,
         max_points=criterion.points,
@@ -188,14 +319,14 @@ def verdict_on(criterion: Criterion, status: Status, why: str, **more: Any) -> C
     )
 
 
-def of_machine(there: Verdict, where: str) -> Verdict:
+def of_machine(verdict: Verdict, where: str) -> Verdict:
     """What a virtual node can show. No times, and no results beyond those of the evidence
     runs: a wrong one counts, right ones are not enough to be called correct."""
     return replace(
-        there,
+        verdict,
         criteria=tuple(
             replace(c, where=where)
-            for c in there.criteria
+            for c in verdict.criteria
             if c.kind == "evidence" or (c.kind == "correctness" and c.status == "fail")
         ),
     )

@@ -47,12 +47,15 @@ class NumaNode:
 @dataclass(frozen=True)
 class Figure:
     """A published size, bandwidth or latency. values: one, or one for each of several
-    cases that `what` names in the same order."""
+    cases that `what` names in the same order. sizes_bytes: of the messages that the values
+    belong to, none for other figures; about: what such a series is called beside others."""
 
     what: str
     values: tuple[float, ...]
     unit: str
     source: str
+    about: str = ""
+    sizes_bytes: tuple[int, ...] = ()
 
 
 class PuPlace(NamedTuple):

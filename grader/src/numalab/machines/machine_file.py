@@ -22,6 +22,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 NODE_KEYS = ("package", "memory_mb", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
+SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
 TOP_KEYS = ("name", "title", "source", "notes", "distances", "numa_node", *FIGURE_TABLES)
 
@@ -184,7 +185,7 @@ def _distances(top: Table, nodes: int) -> Matrix:
 
 def _figures(top: Table, key: str) -> tuple[Figure, ...]:
     figures = []
-    for table in top.tables(key, FIGURE_KEYS):
+    for table in top.tables(key, (*FIGURE_KEYS, *SERIES_KEYS)):
         table.need(*FIGURE_KEYS)
         given = table.values["value"]
         values = given if isinstance(given, list) else [given]
@@ -194,8 +195,23 @@ def _figures(top: Table, key: str) -> tuple[Figure, ...]:
         if not values:
             table.fail("'value' is an empty list; write at least one number", "value")
         what, unit, source = (table.text(name) for name in ("what", "unit", "source"))
-        figures.append(Figure(what, tuple(values), unit, source))
+        about, sizes_bytes = _series(table, len(values))
+        figures.append(Figure(what, tuple(values), unit, source, about, sizes_bytes))
     return tuple(figures)
+
+
+def _series(table: Table, count: int) -> tuple[str, tuple[int, ...]]:
+    """What a series of values is about, and the size that each belongs to."""
+    given = [key for key in SERIES_KEYS if key in table]
+    if not given:
+        return "", ()
+    if len(given) < len(SERIES_KEYS):
+        table.fail(f"write {' and '.join(SERIES_KEYS)}, or neither", given[0])
+    sizes = table.wholes("sizes_bytes", 1)
+    if len(sizes) != count:
+        noun = "size" if count == 1 else "sizes"
+        table.wrong("sizes_bytes", f"write a list of {count} {noun}, one for each value")
+    return table.text("about"), tuple(sizes)
 
 
 def parse_machine(text: str, path: Path) -> Machine:

@@ -22,7 +22,7 @@ def place_words(where: str) -> str:
 
 def _failed(criteria: Sequence[Criterion], verdict: Verdict, where: str) -> frozenset[str]:
     """The rules of those that failed at a place."""
-    names = {found.name for found in verdict.failed() if found.where == where}
+    names = {failed.name for failed in verdict.failed() if failed.where == where}
     return frozenset(criterion.rule for criterion in criteria if criterion.name in names)
 
 
@@ -138,40 +138,40 @@ def _of_ranks(ranks: Sequence[Rank], team: int) -> list[Thread]:
     ]
 
 
-def _bound(wanted: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
     node = evidence.node
     for run in evidence.of(BINDING):
-        if run.file != wanted.name or not run.outcome.ok:
+        if run.file != file.name or not run.outcome.ok:
             continue
-        misplaced = thread_goals.reached(wanted.goal, run.threads, run.team, node).misplaced
+        misplaced = thread_goals.reach_of_threads(file.goal, run.threads, run.team, node).misplaced
         solution = next(
             (
-                one.threads
-                for one in evidence.of(BINDING, SOLUTION)
-                if misplaced and (one.file, one.runtime) == (run.file, run.runtime)
-                if one.outcome.ok
+                control.threads
+                for control in evidence.of(BINDING, SOLUTION)
+                if misplaced and (control.file, control.runtime) == (run.file, run.runtime)
+                if control.outcome.ok
             ),
             None,
         )
-        yield SeatSight(where, evidence, wanted.name, run.runtime, run.threads, misplaced, solution)
+        yield SeatSight(where, evidence, file.name, run.runtime, run.threads, misplaced, solution)
 
 
-def _launched(wanted: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
     for job in evidence.of(RANKS):
-        if job.file != wanted.name or not job.outcome.ok or job.refused is not None:
+        if job.file != file.name or not job.outcome.ok or job.refused is not None:
             continue
-        found = rank_goals.reached(wanted.goal, job.ranks, job.team, evidence.node)
+        reach = rank_goals.reach_of_ranks(file.goal, job.ranks, job.team, evidence.node)
         solution = next(
             (
-                _of_ranks(one.ranks, one.team)
-                for one in evidence.of(RANKS, SOLUTION)
-                if found.misplaced and one.file == job.file
-                if one.outcome.ok and one.refused is None
+                _of_ranks(control.ranks, control.team)
+                for control in evidence.of(RANKS, SOLUTION)
+                if reach.misplaced and control.file == job.file
+                if control.outcome.ok and control.refused is None
             ),
             None,
         )
         drawn = _of_ranks(job.ranks, job.team)
-        yield SeatSight(where, evidence, wanted.name, "", drawn, found.misplaced, solution)
+        yield SeatSight(where, evidence, file.name, "", drawn, reach.misplaced, solution)
 
 
 def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> SeatSight:
@@ -189,21 +189,23 @@ def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> Seat
 def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:
     """For each file where it led on the first place at which it misses its goal, or else on
     the first, under each runtime."""
-    for wanted in lab.files:
-        needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == wanted)
-        found: list[SeatSight] = []
+    for file in lab.files:
+        needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == file)
+        sights: list[SeatSight] = []
         for where, evidence in seen:
-            found += _bound(wanted, where, evidence)
+            sights += _bound(file, where, evidence)
             if evidence.numa_nodes >= needed:  # near and far are the same on one
-                found += _launched(wanted, where, evidence)
-        shown = [one for one in found if one.where != "here"] or found
-        worst = max(shown, key=lambda one: one.misplaced > 0, default=None)
+                sights += _launched(file, where, evidence)
+        shown = [sight for sight in sights if sight.where != "here"] or sights
+        worst = max(shown, key=lambda sight: sight.misplaced > 0, default=None)
         if worst is not None:
-            yield _under_each_runtime([one for one in found if one.where == worst.where], worst)
+            yield _under_each_runtime(
+                [sight for sight in sights if sight.where == worst.where], worst
+            )
 
 
 def _wrong(run: Locate) -> int:
-    return sum(one.told_pu != one.pu for of_round in run.rounds for one in of_round)
+    return sum(answer.told_pu != answer.pu for of_round in run.rounds for answer in of_round)
 
 
 def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
@@ -216,15 +218,17 @@ def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
             runs = [run for run in evidence.of_parts(criterion.part).of(LOCATE) if _wrong(run)]
             if not runs:
                 continue
-            told = next(of for of in runs[-1].rounds if any(one.told_pu != one.pu for one in of))
+            told = next(
+                of for of in runs[-1].rounds if any(answer.told_pu != answer.pu for answer in of)
+            )
             yield SeatSight(
                 where,
                 evidence,
                 criterion.part or criterion.name,
                 "",
-                [Thread(one.thread, (one.told_pu,), -1, -1, -1) for one in told],
-                sum(one.told_pu != one.pu for one in told),
-                [Thread(one.thread, (one.pu,), -1, -1, -1) for one in told],
+                [Thread(answer.thread, (answer.told_pu,), -1, -1, -1) for answer in told],
+                sum(answer.told_pu != answer.pu for answer in told),
+                [Thread(answer.thread, (answer.pu,), -1, -1, -1) for answer in told],
                 ("it said", "they were"),
             )
             break

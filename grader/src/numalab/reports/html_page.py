@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,10 @@ from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
-from numalab.judging.verdict import Verdict
+from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES, Lab
-from numalab.reports import report, report_figures
+from numalab.reports import memory_table, report_figures, verdict_words
 from numalab.reports.comparison import (
     TouchSight,
     seat_sights,
@@ -121,41 +122,47 @@ class _Person:
 
 
 def rows_of(verdict: Verdict) -> Iterator[Row]:
-    for row in report.criterion_rows(verdict.criteria):
-        one = row.criterion
+    for row in verdict_words.criterion_rows(verdict.criteria):
+        criterion = row.criterion
         yield Row(
-            one.name,
-            one.status,
-            STATUS_WORDS[one.status],
+            criterion.name,
+            criterion.status,
+            STATUS_WORDS[criterion.status],
             row.points,
-            "" if one.where == "here" else f"on {one.where}",
-            report.bound_words(one),
-            one.why + row.where_too,
+            "" if criterion.where == "here" else f"on {criterion.where}",
+            verdict_words.bound_words(criterion),
+            criterion.why + row.where_too,
         )
 
 
 def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     """What it means that some criteria were not graded."""
-    undone = dict.fromkeys(c.name for c in verdict.criteria if c.is_interrupted)
-    if undone:
-        yield f"Interrupted: {', '.join(undone)}: no points yet, and none lost. Grade again."
+    unseen_causes: dict[str, tuple[Cause, ...]] = {
+        "Interrupted": ("interrupted",),
+        "Not measured": ("not_measured", "cut_too_early"),
+    }
+    for word, causes in unseen_causes.items():
+        undone = dict.fromkeys(c.name for c in verdict.criteria if c.cause in causes)
+        if undone:
+            yield f"{word}: {', '.join(undone)}: no points yet, and none lost. Grade again."
+    told = set(chain(*unseen_causes.values()))
     for status, means in (
         ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
         ("not_gradable", "this node can't show it, which costs no points."),
         ("error", "not the student's fault, and it costs no points."),
     ):
-        found = dict.fromkeys(
-            c.name for c in verdict.criteria if c.status == status and not c.is_interrupted
+        undone_names = dict.fromkeys(
+            c.name for c in verdict.criteria if c.status == status and c.cause not in told
         )
-        if found:
+        if undone_names:
             status_words = words.first_upper(STATUS_WORDS[status])
-            yield f"{status_words}: {', '.join(found)}: {means}"
+            yield f"{status_words}: {', '.join(undone_names)}: {means}"
 
 
 def _steps(graded: GradedKernel) -> Iterator[str]:
     """What to do next, as far as there is something to do."""
     verdict, evidence = graded.verdict, graded.seen[0][1]
-    step = report.next_step(graded)
+    step = verdict_words.next_step(graded)
     if step:
         yield step.replace("\n", " ")
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))
@@ -236,7 +243,7 @@ def _timings(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
 def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | None, str]:
     """The picture, and all figures as text."""
     evidence = graded.seen[0][1]
-    is_predicted = report.is_predicted(graded.lab, graded.verdict)
+    is_predicted = verdict_words.is_predicted(graded.lab, graded.verdict)
     lines = latency_lines(evidence, is_predicted, graded.published)
     if not lines:
         return None, ""
@@ -249,13 +256,13 @@ def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | Non
 
 
 def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Picture | None]:
-    columns = report.memory_columns(evidence)
+    columns = memory_table.memory_columns(evidence)
     if not columns:
         return None, None
     table = _Table(
-        report.memory_caption(evidence, columns),
+        memory_table.memory_caption(evidence, columns),
         ["Measured", *(head for head, _ in columns)],
-        [[label, *(value(one) for _, one in columns)] for label, value in report.MEMORY_ROWS],
+        [[label, *(value(one) for _, one in columns)] for label, value in memory_table.MEMORY_ROWS],
     )
     found = picture(
         "Memory of a table",
@@ -288,12 +295,12 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
         points=f"{verdict.points} of {gradable} points",
-        notes=report.points_notes(verdict, evidence.timing_refused is not None),
+        notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
         steps=list(_steps(graded)),
         compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
         compiler=build.output,
-        printed=report.printed_words(evidence),
+        printed=verdict_words.printed_words(evidence),
         pictures=list(_pictures(graded, picture)),
         timings=list(_timings(graded, picture)),
         latencies=latencies,

@@ -98,37 +98,31 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
 
 
 def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
-    found = []
+    notes = []
     if any(run.file is None for run in runs):
-        found.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")
+        notes.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")
     packages = {pu["package"] for pu in evidence.node["pu_list"]}
     if len(packages) == 1 and any(run.file == "far.toml" for run in runs):
-        found.append("This node has one package, so far is no farther than near.")
+        notes.append("This node has one package, so far is no farther than near.")
     elif len(packages) == 1:
-        found.append("This node has one package, so nothing is far.")
-    return found
+        notes.append("This node has one package, so nothing is far.")
+    return notes
 
 
-def published_series(published: Sequence[Figure]) -> list[tuple[str, tuple[int, ...], Figure]]:
-    """What each is about and the sizes in bytes that its values are for; of figures whose
-    `what` ends with those sizes."""
-    series = []
-    for figure in published:
-        words = figure.what.split(", ")
-        sizes = words[-len(figure.values) :]
-        series.append((words[1], tuple(int(s.removesuffix(" bytes")) for s in sizes), figure))
-    return series
+def published_series(published: Sequence[Figure]) -> list[Figure]:
+    """Those that belong to sizes of messages."""
+    return [figure for figure in published if figure.sizes_bytes]
 
 
 def _published_lines(published: Sequence[Figure]) -> list[str]:
     lines: list[str] = []
-    for about, sizes, figure in published_series(published):
+    for figure in published_series(published):
         if not lines:
-            columns = "".join(f"{size:>6}" for size in sizes)
+            columns = "".join(f"{size:>6}" for size in figure.sizes_bytes)
             lines.append(f"Published for hydra ({figure.source}), {figure.unit}, sizes in bytes:")
             lines.append(f"{'':22}{columns}")
         values = "".join(f"{value:6.2f}" for value in figure.values)
-        lines.append(f"  {about:<20}{values}")
+        lines.append(f"  {figure.about:<20}{values}")
     if lines:
         lines.append("(One label of a size is lost in the print; it is read from the others.)")
     return lines

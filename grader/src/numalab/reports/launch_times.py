@@ -28,9 +28,9 @@ def duration(seconds: float) -> str:
 
 def _median_s(generations: Iterable[Generation], role: str) -> str:
     """Of those that were cut, what they took at least."""
-    found = list(generations)
-    is_cut = sum(role in one.cut for one in found) > len(found) / 2
-    middle = duration(statistics.median(best_s(one, role) for one in found))
+    taken = list(generations)
+    is_cut = sum(role in generation.cut for generation in taken) > len(taken) / 2
+    middle = duration(statistics.median(best_s(generation, role) for generation in taken))
     return f"over {middle}" if is_cut else middle
 
 

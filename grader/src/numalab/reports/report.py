@@ -2,201 +2,39 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalab import words
-from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, MEMORY, PLACEMENT, TRACE
 from numalab.evidence.record import (
-    HANDOUT,
-    SOLUTION,
-    SUBMISSION,
     Build,
-    Evidence,
-    Generation,
-    KernelTable,
     Seen,
 )
 from numalab.grading.graded import GradedKernel
-from numalab.judging import explain
-from numalab.judging.timing_rules import best_s
-from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
-from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports.comparison import touch_sights, work_sights
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.launch_times import launch_times
-from numalab.reports.placement_pictures import legend, placement_pictures
+from numalab.reports.memory_table import memory_table
+from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol, touch_map_picture
+from numalab.reports.verdict_words import (
+    STATUS_STYLE,
+    bound_words,
+    criterion_rows,
+    is_predicted,
+    next_step,
+    points_notes,
+    printed_words,
+)
 from numalab.reports.work_picture import work_picture
 from numalab.terminal import stripped
 
 LONG_REASON = 60  # characters from which on a reason is told once and then referred to
-NOISY = 1.25  # third over first quartile of times that a table shows as one
-STATUS_STYLE = {
-    "pass": ("pass", "bold green"),
-    "fail": ("FAIL", "bold red"),
-    "not_gradable": ("n/a", "cyan"),
-    "inconclusive": ("open", "yellow"),
-    "error": ("error", "magenta"),
-}
-
-
-# ---- memory --------------------------------------------------------------------
-
-
-def _with_medians(table: KernelTable, generations: Sequence[Generation], role: str) -> KernelTable:
-    timed = [g for g in generations if g.ok and g.elapsed_s.get(role)]
-    if not timed:
-        return table
-    return replace(
-        table,
-        initialize_s=statistics.median(g.roles[role].initialize_s for g in timed),
-        compute_s=statistics.median(best_s(g, role) for g in timed),
-    )
-
-
-def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
-    """The large table on small pages, on huge pages and as it was handed in, each with its
-    name; times are medians over the generations where there are any."""
-    whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
-    columns = [
-        (name, _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role))
-        for name, role, runs in (
-            ("4 KiB pages", HANDOUT, evidence.of(MEMORY, HANDOUT)),
-            ("2 MiB pages", SOLUTION, evidence.of(MEMORY, SOLUTION)),
-            (whose[evidence.variant], SUBMISSION, evidence.of(MEMORY)),
-        )
-        if runs and runs[-1].outcome.ok
-    ]
-    return columns if evidence.of(MEMORY) else []
-
-
-MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
-    ("on huge pages", lambda one: words.percent(one.huge_bytes / one.bytes)),
-    ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
-    ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
-    ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
-)
-
-
-def _are_noisy(generations: Sequence[Generation]) -> bool:
-    """Whether the times of a role differ by more than NOISY between the quartiles."""
-    for role in (HANDOUT, SOLUTION, SUBMISSION):
-        times = [best_s(g, role) for g in generations if g.ok and g.elapsed_s.get(role)]
-        if len(times) > 1:
-            low, _, high = statistics.quantiles(times, n=4, method="inclusive")
-            if high > NOISY * low:
-                return True
-    return False
-
-
-def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
-    size = words.amount(columns[-1][1].bytes)
-    if not evidence.of(GENERATION):
-        return f"A table of {size}, one run"
-    return f"A table of {size}{', times noisy' if _are_noisy(evidence.of(GENERATION)) else ''}"
-
-
-def memory_table(evidence: Evidence) -> Table | None:
-    """What the large table costs."""
-    columns = memory_columns(evidence)
-    if not columns:
-        return None
-    table = Table.grid(padding=(0, 3))
-    table.add_row(
-        Text(memory_caption(evidence, columns), style="bold"),
-        *(Text(name, style="bold", justify="right") for name, _ in columns),
-    )
-    for label, value in MEMORY_ROWS:
-        table.add_row(f"  {label}", *(Text(value(one), justify="right") for _, one in columns))
-    return table
-
-
-# ---- a verdict -----------------------------------------------------------------
-
-
-def bound_words(criterion: CriterionVerdict) -> str:
-    """Value and threshold of what failed; what passed says enough in its sentence."""
-    if criterion.value is None or criterion.status not in ("fail", "inconclusive"):
-        return ""
-    if criterion.kind != "evidence":
-        return ""  # the sentence names both
-    text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
-    unit = criterion.unit
-    if not unit:
-        return ""  # there is nothing to count
-    if criterion.value == 1:
-        for noun in ("thread", "answer", "rank", "fault"):
-            unit = unit.replace(f"{noun}s", noun)
-    if criterion.at_least is not None:
-        return f"{text}, asked for: {criterion.at_least:g} or more"
-    if criterion.at_most == 0:
-        return f"{text} {unit}"  # that none should be goes without saying
-    return f"{text} {unit}, allowed: {criterion.at_most:g} or less"
-
-
-def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
-    """Criteria in order; those of several virtual nodes that got the same status together, and
-    with this node's where the reason is the same."""
-    here = {(c.name, c.status, c.why) for c in criteria if c.where == "here"}
-    groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
-    for criterion in criteria:
-        is_as_here = (criterion.name, criterion.status, criterion.why) in here
-        if criterion.where != "here" and is_as_here and _holds_anywhere(criterion):
-            continue
-        key = (criterion.name, criterion.status, is_as_here)
-        groups.setdefault(key, []).append(criterion)
-    yield from groups.values()
-
-
-def _holds_anywhere(criterion: CriterionVerdict) -> bool:
-    """Whether it fails by what no place changes: a file that is refused, a kernel that can't be
-    built."""
-    return criterion.status == "fail" and criterion.value is None
-
-
-@dataclass(frozen=True)
-class CriterionRow:
-    """A criterion with the other places at which it got the same status. points: such as 1/2,
-    empty where another row counts them."""
-
-    criterion: CriterionVerdict
-    elsewhere: tuple[str, ...]
-    points: str
-
-    @property
-    def where_too(self) -> str:
-        """A sentence with a space before it, or nothing."""
-        if not self.elsewhere:
-            return ""
-        verb = {"pass": "Passes", "fail": "Fails"}.get(self.criterion.status, "The same")
-        return f" {verb} on {words.listed(self.elsewhere)}, too."
-
-
-def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
-    """All criteria in order."""
-    counted: set[str] = set()
-    told: set[str] = set()
-    for first, *others in _alike(criteria):
-        criterion = replace(first, why=explain.without_repeated_warnings(first.why, told))
-        status = over_all_places([c for c in criteria if c.name == criterion.name])
-        points = (
-            f"{criterion.points}/{criterion.max_points}"
-            if criterion.status in ("pass", "fail")
-            else f"-/{criterion.max_points}"
-        )
-        if criterion.name in counted or criterion.status != status:
-            points = ""  # graded in several places, it counts once
-        else:
-            counted.add(criterion.name)
-        yield CriterionRow(criterion, tuple(one.where for one in others), points)
 
 
 def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
@@ -223,18 +61,6 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
     return table
 
 
-def points_notes(verdict: Verdict, is_untimed: bool) -> str:
-    """What of the points is not among those that could be earned; may be empty."""
-    still_open = verdict.points_of("inconclusive")
-    notes = []
-    if still_open:
-        notes.append(f"{still_open} open")
-    if verdict.ungraded_points > still_open:
-        why_not = "not graded" if is_untimed else "not gradable here"
-        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
-    return ", ".join(notes)
-
-
 def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     gradable = verdict.max_points - verdict.ungraded_points
     style = STATUS_STYLE[verdict.status][1]
@@ -249,58 +75,6 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     return text
 
 
-def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
-    """The first thing to mend, how many there are, and where help is, a line each."""
-    failed = [name for name, status in verdict.statuses.items() if status == "fail"]
-    of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
-    first = (of_kernel or failed)[0]
-    told = f"Next: mend {first}"
-    if of_kernel:
-        told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
-    if failed[1:]:
-        told += f" (the first of {len(failed)} criteria that fail)"
-    lines = [f"{told}."]
-    array = verdict.wrong_arrays.get(first, "")
-    hint = hint_command(lab, first, array, hints_seen)
-    if is_exhausted(lab, first, hints_seen, array):
-        lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
-    elif hint:
-        lines.append(f"A hint: {hint}")
-    return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
-
-
-def grade_again(command: str) -> str:
-    """What to do about times that stayed open."""
-    return f"{command}\n(it goes on where this stopped)"
-
-
-def next_step(kernel: GradedKernel) -> str | None:
-    """What a student does now, in words."""
-    verdict, evidence = kernel.verdict, kernel.here
-    if verdict.variant != "submission":
-        return None
-    failed = verdict.failed()
-    text = f"labs/{verdict.lab}/README.md"
-    file = KERNEL_FILES[verdict.language]
-    if kernel.unchanged and failed:
-        kinds = sorted({one.file.rpartition(".")[2] for one in evidence.handed_in})
-        more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
-        return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
-    if evidence.build.status != "ok":
-        return f"Next: mend {file} so that it can be built, then grade again."
-    if failed:
-        return to_mend(kernel.lab, verdict, kernel.hints_seen)
-    if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
-        return f"Next: {kernel.again}"
-    if verdict.status == "error":
-        return None
-    if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
-        return "Right as far as was looked at: no times were taken."
-    return (
-        f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
-    )
-
-
 def _show_compiler(console: Console, build: Build) -> None:
     if not build.output:
         return
@@ -309,21 +83,6 @@ def _show_compiler(console: Console, build: Build) -> None:
     for line in build.output.splitlines():
         # As the compiler wrote it: its marks stand below what they mean.
         console.print(Text(f"    {line}"), soft_wrap=True)
-
-
-def printed_words(evidence: Evidence) -> str | None:
-    """A kernel that prints is told so: it costs time, and nobody sees it."""
-    outcomes = [check.outcome for check in evidence.of(CHECK)]
-    outcomes += [trace.outcome for trace in evidence.of(TRACE)]
-    outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
-    for outcome in outcomes:
-        first = explain.printed_lines(outcome)
-        if outcome.ok and first:
-            return (
-                f"Your kernel prints. The first line: {first[0][:100]}\n"
-                "Take it out before you look at times."
-            )
-    return None
 
 
 def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[list[Text]]:
@@ -350,12 +109,6 @@ def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -
         console.print(Padding(title, (0, 0, 0, 2)))
         for line in lines:
             console.print(Padding(line, (0, 0, 0, 4)))
-
-
-def is_predicted(lab: Lab, verdict: Verdict) -> bool:
-    """Whether what is to be predicted has been, and may be shown."""
-    wanted = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
-    return any(c.name in wanted and c.status == "pass" for c in verdict.criteria)
 
 
 def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Text] = ()) -> None:

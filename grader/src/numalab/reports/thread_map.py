@@ -1,5 +1,6 @@
 """Draws which threads sit on which PU, core, NUMA node and package; of two teams side by side,
-or one below the other where there is no room."""
+or one below the other where there is no room. So are threads and ranks drawn under the files that
+were handed in, and what a kernel said of its threads."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.record import Json, Thread
+from numalab.evidence.record import Json, Seen, Thread
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Lab
+from numalab.reports.comparison import SeatSight, seat_sights, told_sights
 
 Style = Callable[[int], tuple[str, str]]  # a thread's character and colour
 Named = Callable[[Sequence[int]], str]
@@ -77,16 +81,16 @@ class _Seats:
         return max(sum(map(len, cores)) for _, cores in self.rows)
 
     def lines(self, columns: int) -> list[Text]:
-        found = []
+        lines = []
         for label, cores in self.rows:
             line = Text(label)
             for core in cores:
                 if len(line) + len(core) > columns:
-                    found.append(line)
+                    lines.append(line)
                     line = Text(" " * len(label))
                 line.append_text(core)
-            found.append(line)
-        return found + self.below
+            lines.append(line)
+        return lines + self.below
 
 
 def _seats(node: Json, threads: Sequence[Thread], style: Style, named: Named) -> _Seats:
@@ -161,3 +165,26 @@ def thread_maps(
         else:
             lines += [Text(f"{head}:"), *(Text("  ").append_text(line) for line in drawn)]
     return lines
+
+
+def _picture(lab: Lab, sight: SeatSight, columns: int, style: Style) -> list[Text]:
+    named = words.ranks if lab.mpi else words.threads
+    node = sight.evidence.node
+    if sight.compared is None:
+        return thread_map(node, sight.drawn, columns, style, named)
+    teams = list(zip(sight.heads, (sight.drawn, sight.compared), strict=True))
+    return thread_maps(node, teams, columns, style, named)
+
+
+def placement_pictures(
+    lab: Lab, verdict: Verdict, seen: Seen, columns: int, style: Style
+) -> Iterator[tuple[str, bool, list[Text]]]:
+    """What is drawn, whether the goal is reached, and the lines."""
+    for sight in (*told_sights(lab, verdict, seen), *seat_sights(lab, seen)):
+        yield sight.title, sight.misplaced == 0, _picture(lab, sight, columns, style)
+
+
+def legend(lab: Lab) -> str:
+    """What the characters of the pictures mean."""
+    what = "rank" if lab.mpi else "thread"
+    return f"[ ] a core, a character a PU: {what}; . nobody; + several; - as to its left"

@@ -145,10 +145,10 @@ def _decided(account: TimingAccount, evidence: Evidence) -> str:
 
 def _shows(account: TimingAccount) -> str:
     assert account.state.gradable is not None
-    found = account.state.gradable
+    gradable = account.state.gradable
     return (
-        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {found.wins} of "
-        f"{count(found.signs, 'generation')}"
+        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {gradable.wins} of "
+        f"{count(gradable.signs, 'generation')}"
     )
 
 
@@ -194,7 +194,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
                 f"{evidence_words(state.gradable.e_against if state.gradable else 0)}, and "
                 f"{state.thresholds.to_fail:,.0f} decides."
             )
-        case "too_slow":
+        case "too_slow" | "cut_too_early":
             return f"{account.verdict.why[:1].lower()}{account.verdict.why[1:]}"
         case "interrupted":
             return "it was interrupted before all was decided. That costs nothing."
@@ -221,7 +221,7 @@ def sentences(
     yield f"Why it stopped: {_stopped_words(account, named, evidence)}"
     if account.stopped_because == "decided" and account.state.gradable is not None:
         yield f"This node shows the effect: {named.slow} {_shows(account)}."
-    later = len(account.state.margins) - claim.signs
+    later = len(account.state.margins) - len(account.state.looks)
     if later:
         yield (
             f"{count(later, 'generation')} came after the decision, for another criterion, and "

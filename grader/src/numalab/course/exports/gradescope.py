@@ -15,7 +15,7 @@ from numalab.course.gradebook.feedback import summary_lines
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import Verdict, read_verdict
-from numalab.reports import report
+from numalab.reports import verdict_words
 
 _STATUS = {"pass": "passed", "fail": "failed"}
 
@@ -26,9 +26,9 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     gradable = verdict.max_points - verdict.ungraded_points
     scale = row.max_points / gradable if gradable else 0.0
     tests = []
-    for one in report.criterion_rows(verdict.criteria):
+    for one in verdict_words.criterion_rows(verdict.criteria):
         criterion = one.criterion
-        bound = report.bound_words(criterion)
+        bound = verdict_words.bound_words(criterion)
         place = "" if criterion.where == "here" else f" on {criterion.where}"
         test: Json = {
             "name": f"{prefix}{criterion.name}{place}",
@@ -41,7 +41,7 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
                 test["score"] = rounded(criterion.points * scale)
                 test["max_score"] = rounded(criterion.max_points * scale)
         else:
-            words = report.STATUS_STYLE[criterion.status][0]
+            words = verdict_words.STATUS_STYLE[criterion.status][0]
             test["output"] = f"Not graded ({words}): {test['output']}"
         tests.append(test)
     return tests

@@ -11,9 +11,9 @@ from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
-from numalab.reports import report
+from numalab.reports import verdict_words
 
-PLAIN_WORDS = {status: word for status, (word, _) in report.STATUS_STYLE.items()}
+PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.items()}
 
 
 def grade_words(row: StandingRow) -> str:
@@ -26,7 +26,7 @@ def grade_words(row: StandingRow) -> str:
 def share_words(result: Json) -> str:
     """What the points follow from: as the criteria add up."""
     gradable = result["max_points"] - result["ungraded_points"]
-    notes = report.points_notes(read_verdict(result), is_untimed=False)
+    notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]
     of = f"{result['points']} of {words.count(gradable, 'point')} in {language}"
     return of + (f" ({notes})" if notes else "")
@@ -49,7 +49,7 @@ def notices(row: StandingRow) -> Iterator[str]:
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
     """As the report has them: status, name, points, and why unless it passed."""
-    for one in report.criterion_rows(verdict.criteria):
+    for one in verdict_words.criterion_rows(verdict.criteria):
         criterion = one.criterion
         points = f" {one.points}" if one.points else ""
         line = f"{PLAIN_WORDS[criterion.status]}: {criterion.name}{points}"
@@ -57,7 +57,7 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
             yield line
             continue
         place = "" if criterion.where == "here" else f"on {criterion.where}: "
-        bound = report.bound_words(criterion)
+        bound = verdict_words.bound_words(criterion)
         yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{one.where_too}"
 
 

@@ -25,7 +25,7 @@ from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.reports import report
+from numalab.reports import verdict_words
 from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, ungraded_steps
 
 
@@ -104,7 +104,7 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
         yield f"Mend {file} so that it can be built, then hand it in again."
         return
     if verdict.failed() and lab is not None:
-        yield from report.to_mend(lab, verdict).splitlines()
+        yield from verdict_words.to_mend(lab, verdict).splitlines()
     elif verdict.status == "pass":
         yield "Nothing: all that the node can show is done."
     yield from ungraded_steps(verdict)

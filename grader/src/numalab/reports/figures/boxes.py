@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from numalab.evidence.record import Json
 from numalab.machines.machine import Core, Machine, Matrix, NumaNode
-from numalab.machines.picture import heading, node_label, summary
+from numalab.machines.picture import heading, summary
 from numalab.machines.topology import Topology, topology_of_node
 from numalab.palette import place_colour, thinned
 from numalab.reports.figures.canvas import LEAST_POINTS, LETTER_IN
@@ -177,8 +177,8 @@ class Layout:
 
     def label_lines(self, node: NumaNode) -> list[str]:
         """The memory's size on a line of its own."""
-        name, _, memory = node_label(node).partition(", ")
-        return [name, *([memory] if memory else [])]
+        memory = [] if node.memory_mb is None else [f"{node.memory_mb} MiB"]
+        return [f"NUMA node {node.number}", *memory]
 
     @property
     def _node_label_h(self) -> float:

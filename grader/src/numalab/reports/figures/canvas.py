@@ -51,7 +51,7 @@ def broken(text: str, width_in: float, points: float) -> list[str]:
     return textwrap.wrap(text, max(12, int(width_in / (points * LETTER_IN)))) or [""]
 
 
-def place_words(evidence: Evidence) -> str:
+def node_words(evidence: Evidence) -> str:
     """Where it was seen. A virtual node shows placement and no times, so it is always named."""
     name = evidence.node["name"]
     return f"virtual node {name}" if evidence.is_virtual else f"node {name}"

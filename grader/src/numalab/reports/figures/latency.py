@@ -16,7 +16,7 @@ from numalab.explore.wording import bytes_words
 from numalab.labs.prediction import PREDICTED_BYTES
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
-from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
+from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.latency_report import published_series, run_name
 
 if TYPE_CHECKING:
@@ -37,17 +37,19 @@ def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
 
 
 def _draw_run(times: Axes, rates: Axes, run: Latency, is_predicted: bool, style: int) -> None:
-    found = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
+    times_us = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
     colour, marker = STYLES[style % len(STYLES)]
-    sizes = list(found)
+    sizes = list(times_us)
     spread = [
         (min(run.one_way_us[size]), max(run.one_way_us[size])) for size in sizes
     ]  # of all samples
     times.fill_between(sizes, [low for low, _ in spread], [high for _, high in spread],
                        color=colour, alpha=0.2, linewidth=0)  # fmt: skip
     name = run_name(run)
-    times.plot(sizes, list(found.values()), marker=marker, color=colour, markersize=5, label=name)
-    rates.plot(sizes, [size / us for size, us in found.items()], marker=marker, color=colour,
+    times.plot(
+        sizes, list(times_us.values()), marker=marker, color=colour, markersize=5, label=name
+    )
+    rates.plot(sizes, [size / us for size, us in times_us.items()], marker=marker, color=colour,
                markersize=5)  # fmt: skip
 
 
@@ -73,10 +75,11 @@ def latency_figure(
         times, rates = figure.subplots(1, 1), None
     for index, run in enumerate(runs):
         _draw_run(times, rates, run, is_predicted, index)
-    for index, (about, sizes, one) in enumerate(series):
+    for index, published_times in enumerate(series):
         colour, marker = PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)]
-        times.plot(sizes, one.values, marker=marker, linestyle=":", color=colour,
-                   label=f"hydra, {about} ({one.source})")  # fmt: skip
+        times.plot(published_times.sizes_bytes, published_times.values, marker=marker,
+                   linestyle=":", color=colour,
+                   label=f"hydra, {published_times.about} ({published_times.source})")  # fmt: skip
     for axes, words in ((times, "one way [us]"), (rates, "bandwidth [MB/s]")):
         if axes is None:
             continue
@@ -99,7 +102,7 @@ def latency_figure(
     hidden = runs and not is_predicted and any(PREDICTED_BYTES in run.one_way_us for run in runs)
     title = "A message one way"
     if runs:
-        title += f", median and all samples, {place_words(evidence)}"
+        title += f", median and all samples, {node_words(evidence)}"
     if hidden:
         title += "\n(64 KiB is left out: predict it)"
     figure.suptitle(title, fontsize=14)

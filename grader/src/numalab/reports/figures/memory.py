@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, KernelTable
 from numalab.palette import BLUE, GREEN, THREAD_COLOURS
-from numalab.reports.figures.canvas import WIDTH_IN, new_figure, place_words, styled
-from numalab.reports.report import memory_columns
+from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
+from numalab.reports.memory_table import memory_columns
 from numalab.words import amount, percent
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def memory_figure(evidence: Evidence, *, width_in: float = WIDTH_IN) -> Figure:
         _draw(axes, name, table)
     grid[0][0].set_ylabel("memory against before [MiB]")
     size = amount(columns[-1][1].bytes)
-    figure.suptitle(f"A table of {size}, {place_words(evidence)}", fontsize=14)
+    figure.suptitle(f"A table of {size}, {node_words(evidence)}", fontsize=14)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure

@@ -23,7 +23,7 @@ from numalab.reports.figures.boxes import (
     lay_out,
     shape_of,
 )
-from numalab.reports.figures.canvas import WIDTH_IN, broken, place_words, styled
+from numalab.reports.figures.canvas import WIDTH_IN, broken, node_words, styled
 from numalab.reports.figures.topology import LINE_H, paper, write
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _last_seen(threads: Sequence[Thread]) -> dict[int, frozenset[int]]:
 def sittings(label: str, evidence: Evidence, file: str | None = None) -> Iterator[Sitting]:
     """Where threads sat under a placement file (on each runtime), where ranks sat under a launch
     file; without a file, the threads of the graded kernel."""
-    where = place_words(evidence)
+    where = node_words(evidence)
     for binding in evidence.of(BINDING):
         if binding.file == file and binding.outcome.ok:
             name = f"{label}: {file}, {binding.runtime}, {where}"

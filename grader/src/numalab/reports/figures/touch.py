@@ -31,7 +31,7 @@ from numalab.reports.figures.canvas import (
     WIDTH_IN,
     broken,
     new_figure,
-    place_words,
+    node_words,
     styled,
 )
 from numalab.reports.touch_map import HOMES, USED, WRITTEN
@@ -165,7 +165,7 @@ def _height(rows: Sequence[Strip]) -> float:
 
 
 def _title(label: str, evidence: Evidence, where: str) -> str:
-    place = place_words(evidence) if where == "here" or evidence.is_virtual else where
+    place = node_words(evidence) if where == "here" or evidence.is_virtual else where
     return f"{label}: {place}" if label else place
 
 
@@ -181,28 +181,28 @@ def touch_figure(
     """The touch maps of one or several labelled records, one above the other. where: as in a
     verdict, the place at which they were seen. arrays: draw only those; with_homes: and where
     the pages live. Raises NothingToDraw."""
-    found = [(label, one, strips(one, arrays, with_homes)) for label, one in seen]
-    found = [entry for entry in found if entry[2]]
-    if not found:
+    strips_of = [(label, one, strips(one, arrays, with_homes)) for label, one in seen]
+    strips_of = [entry for entry in strips_of if entry[2]]
+    if not strips_of:
         raise NothingToDraw("no page was traced, so there is no touch map to draw")
-    heights = [_height(rows) for _, _, rows in found]
-    height = sum(heights) + 0.62 * len(found) + 1.1
+    heights = [_height(rows) for _, _, rows in strips_of]
+    height = sum(heights) + 0.62 * len(strips_of) + 1.1
     figure = new_figure(width_in, height)
-    grid = figure.subplots(len(found), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
-    for index, (label, evidence, rows) in enumerate(found):
+    grid = figure.subplots(len(strips_of), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    for index, (label, evidence, rows) in enumerate(strips_of):
         axes: Axes = grid[index][0]
         _draw(axes, rows, _title(label, evidence, where), width_in - LABELS_IN)
         traced = len(rows[0].places)
-        if index == len(found) - 1:
+        if index == len(strips_of) - 1:
             words = f"page of the array ({count(traced, 'page')} traced)"
             axes.set_xlabel("\n".join(broken(words, width_in - LABELS_IN, 13)))
     places = {
         place
-        for _, _, rows in found
+        for _, _, rows in strips_of
         for strip in rows
         for place in (*strip.places, *_cells(strip, width_in - LABELS_IN))
     }
-    _add_legend(figure, [evidence.numa_nodes > 1 for _, evidence, _ in found], places)
+    _add_legend(figure, [evidence.numa_nodes > 1 for _, evidence, _ in strips_of], places)
     return figure
 
 

@@ -13,7 +13,7 @@ from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import Evidence, Placement
 from numalab.evidence.work import work_share
 from numalab.palette import GREY, place_colour
-from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, place_words, styled
+from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def work_figure(
         for part in dict.fromkeys(run.part for run in evidence.of(PLACEMENT)):
             look = best_look(evidence, part)
             if look is not None and (parts is None or part in parts):
-                words = [word for word in (label, part, place_words(evidence)) if word]
+                words = [word for word in (label, part, node_words(evidence)) if word]
                 panels.append((", ".join(words), look))
     if not panels:
         raise NothingToDraw("nobody looked how the work was shared, so there is nothing to draw")

@@ -1,0 +1,190 @@
+"""What is said of a verdict, whoever shows it: its rows, its points, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from numalab import words
+from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TRACE
+from numalab.evidence.record import Evidence
+from numalab.grading.graded import GradedKernel
+from numalab.judging import explain
+from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+
+STATUS_STYLE = {
+    "pass": ("pass", "bold green"),
+    "fail": ("FAIL", "bold red"),
+    "not_gradable": ("n/a", "cyan"),
+    "inconclusive": ("open", "yellow"),
+    "error": ("error", "magenta"),
+}
+
+
+def bound_words(criterion: CriterionVerdict) -> str:
+    """Value and threshold of what failed; what passed says enough in its sentence."""
+    if criterion.value is None or criterion.status not in ("fail", "inconclusive"):
+        return ""
+    if criterion.kind != "evidence":
+        return ""  # the sentence names both
+    text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
+    unit = criterion.unit
+    if not unit:
+        return ""  # there is nothing to count
+    if criterion.value == 1:
+        for noun in ("thread", "answer", "rank", "fault"):
+            unit = unit.replace(f"{noun}s", noun)
+    if criterion.at_least is not None:
+        return f"{text}, asked for: {criterion.at_least:g} or more"
+    if criterion.at_most == 0:
+        return f"{text} {unit}"  # that none should be goes without saying
+    return f"{text} {unit}, allowed: {criterion.at_most:g} or less"
+
+
+def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
+    """Criteria in order; those of several virtual nodes that got the same status together, and
+    with this node's where the reason is the same."""
+    here = {(c.name, c.status, c.why, c.warnings) for c in criteria if c.where == "here"}
+    groups: dict[tuple[str, str, bool], list[CriterionVerdict]] = {}
+    for criterion in criteria:
+        told = (criterion.name, criterion.status, criterion.why, criterion.warnings)
+        is_as_here = told in here
+        if criterion.where != "here" and is_as_here and _holds_anywhere(criterion):
+            continue
+        key = (criterion.name, criterion.status, is_as_here)
+        groups.setdefault(key, []).append(criterion)
+    yield from groups.values()
+
+
+def _holds_anywhere(criterion: CriterionVerdict) -> bool:
+    """Whether it fails by what no place changes: a file that is refused, a kernel that can't be
+    built."""
+    return criterion.status == "fail" and criterion.value is None
+
+
+@dataclass(frozen=True)
+class CriterionRow:
+    """A criterion with the other places at which it got the same status. points: such as 1/2,
+    empty where another row counts them."""
+
+    criterion: CriterionVerdict
+    elsewhere: tuple[str, ...]
+    points: str
+
+    @property
+    def where_too(self) -> str:
+        """A sentence with a space before it, or nothing."""
+        if not self.elsewhere:
+            return ""
+        verb = {"pass": "Passes", "fail": "Fails"}.get(self.criterion.status, "The same")
+        return f" {verb} on {words.listed(self.elsewhere)}, too."
+
+
+def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
+    """All criteria in order, each with its reason as it is printed: what runtimes said is at its
+    end, and only once where it is the same."""
+    counted: set[str] = set()
+    told: set[str] = set()
+    for first, *others in _alike(criteria):
+        criterion = replace(
+            first, why=first.why + explain.warning_words(first.warnings, told), warnings=()
+        )
+        told.update(warned.words for warned in first.warnings)
+        status = over_all_places([c for c in criteria if c.name == criterion.name])
+        points = (
+            f"{criterion.points}/{criterion.max_points}"
+            if criterion.status in ("pass", "fail")
+            else f"-/{criterion.max_points}"
+        )
+        if criterion.name in counted or criterion.status != status:
+            points = ""  # graded in several places, it counts once
+        else:
+            counted.add(criterion.name)
+        yield CriterionRow(criterion, tuple(other.where for other in others), points)
+
+
+def points_notes(verdict: Verdict, is_untimed: bool) -> str:
+    """What of the points is not among those that could be earned; may be empty."""
+    still_open = verdict.points_of("inconclusive")
+    notes = []
+    if still_open:
+        notes.append(f"{still_open} open")
+    if verdict.ungraded_points > still_open:
+        why_not = "not graded" if is_untimed else "not gradable here"
+        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
+    return ", ".join(notes)
+
+
+def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
+    """The first thing to mend, how many there are, and where help is, a line each."""
+    failed = [name for name, status in verdict.statuses.items() if status == "fail"]
+    of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
+    first = (of_kernel or failed)[0]
+    told = f"Next: mend {first}"
+    if of_kernel:
+        told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
+    if failed[1:]:
+        told += f" (the first of {len(failed)} criteria that fail)"
+    lines = [f"{told}."]
+    array = verdict.wrong_arrays.get(first, "")
+    hint = hint_command(lab, first, array, hints_seen)
+    if is_exhausted(lab, first, hints_seen, array):
+        lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
+    elif hint:
+        lines.append(f"A hint: {hint}")
+    return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+
+
+def grade_again(command: str) -> str:
+    """What to do about times that stayed open."""
+    return f"{command}\n(it goes on where this stopped)"
+
+
+def next_step(kernel: GradedKernel) -> str | None:
+    """What a student does now, in words."""
+    verdict, evidence = kernel.verdict, kernel.here
+    if verdict.variant != "submission":
+        return None
+    failed = verdict.failed()
+    text = f"labs/{verdict.lab}/README.md"
+    file = KERNEL_FILES[verdict.language]
+    if kernel.unchanged and failed:
+        kinds = sorted({text_file.file.rpartition(".")[2] for text_file in evidence.handed_in})
+        more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
+        return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
+    if evidence.build.status != "ok":
+        return f"Next: mend {file} so that it can be built, then grade again."
+    if failed:
+        return to_mend(kernel.lab, verdict, kernel.hints_seen)
+    if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
+        return f"Next: {kernel.again}"
+    if verdict.status == "error":
+        return None
+    if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
+        return "Right as far as was looked at: no times were taken."
+    return (
+        f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
+    )
+
+
+def printed_words(evidence: Evidence) -> str | None:
+    """A kernel that prints is told so: it costs time, and nobody sees it."""
+    outcomes = [check.outcome for check in evidence.of(CHECK)]
+    outcomes += [trace.outcome for trace in evidence.of(TRACE)]
+    outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
+    for outcome in outcomes:
+        first = explain.printed_lines(outcome)
+        if outcome.ok and first:
+            return (
+                f"Your kernel prints. The first line: {first[0][:100]}\n"
+                "Take it out before you look at times."
+            )
+    return None
+
+
+def is_predicted(lab: Lab, verdict: Verdict) -> bool:
+    """Whether what is to be predicted has been, and may be shown."""
+    names = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
+    return any(c.name in names and c.status == "pass" for c in verdict.criteria)

@@ -1,0 +1,94 @@
+"""./numalab test: what it chooses, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.commands import SOON_LIMIT_S, numalab_command
+
+from numalab.commands.test import ALL, QUICK, USUAL, Extent, pytest_command, units_command
+from numalab.kit import Kit
+
+REPORT = Path("report.xml")
+
+
+def chosen_by(extent: Extent, *arguments: str) -> list[str]:
+    """What pytest is told behind the report's name."""
+    command = pytest_command(extent, REPORT, arguments)
+    return command[command.index(f"--junitxml={REPORT}") + 1 :]
+
+
+def test_each_way_chooses_by_markers_that_there_are(kit_root: Path) -> None:
+    settings = tomllib.loads((kit_root / "grader/pyproject.toml").read_text())
+    declared = {
+        marker.partition(":")[0] for marker in settings["tool"]["pytest"]["ini_options"]["markers"]
+    }
+    assert set(re.findall(r"\w+", QUICK.markers)) - {"not", "or"} == declared
+    assert chosen_by(USUAL)[:2] == ["-m", "not slow"]
+    assert "-m" not in chosen_by(ALL)
+
+
+def test_arguments_come_last_and_have_no_company() -> None:
+    assert chosen_by(USUAL, "-m", "slow") == ["-m", "not slow", "-m", "slow"]
+    assert chosen_by(QUICK, "-k", "x")[-2:] == ["-k", "x"]
+    assert not any("numprocesses" in word for word in chosen_by(QUICK, "-k", "x"))
+
+
+def test_only_quick_leaves_unit_tests_out(kit: Kit) -> None:
+    assert "long" in units_command(kit, QUICK, REPORT)
+    assert "long" not in units_command(kit, USUAL, REPORT)
+    listed = subprocess.run(
+        [*units_command(kit, QUICK, REPORT), "--show-only"], capture_output=True, text=True,
+        check=True,
+    ).stdout  # fmt: skip
+    assert "unit-record" in listed and "unit-job" not in listed
+
+
+def test_two_ways_at_once_are_refused(kit: Kit) -> None:
+    done = numalab_command(kit, "test", "--quick", "--all")
+    assert done.code == 2
+    assert "take one of them" in done.said
+
+
+SLOW_TO_END = """
+import pathlib, signal, sys, time
+try:
+    pathlib.Path(sys.argv[1], "begun").touch()
+    time.sleep(600)
+except KeyboardInterrupt:
+    time.sleep(2)
+    pathlib.Path(sys.argv[1], "ended").touch()
+"""
+
+
+@pytest.mark.parametrize("whole_group", [True, False], ids=["as_a_terminal_does", "the_command"])
+def test_an_interrupt_lets_the_tests_end(tmp_path: Path, whole_group: bool) -> None:
+    program = (
+        "import os, pathlib, sys\n"
+        "from numalab.commands import test\n"
+        "test.LEAVE_S = 5.0\n"
+        f"test._call([sys.executable, '-c', {SLOW_TO_END!r}, {str(tmp_path)!r}],"
+        " pathlib.Path('/'), os.environ)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], start_new_session=True, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + SOON_LIMIT_S
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        if whole_group:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=SOON_LIMIT_S)
+    assert "KeyboardInterrupt" in err
+    assert (tmp_path / "ended").exists()
