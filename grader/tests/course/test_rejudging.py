@@ -89,6 +89,10 @@ def handout() -> dict[str, Any]:
     )
 
 
+def causes(attempt: Attempt) -> dict[str, str]:
+    return {c["name"]: c["cause"] for c in attempt.results[0]["criteria"]}
+
+
 def class_of(count: int) -> list[Graded]:
     """Every fourth is nearly right, every tenth the handout."""
     made = []
@@ -359,6 +363,7 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
     outcome = rejudge(own, course)
     (new,) = [attempt for attempt in kept(course) if attempt.rejudged_at]
     assert statuses(new)["released"] == "inconclusive"
+    assert causes(new)["released"] == "not_measured"
     assert new.reopened == ("c released",)
     assert statuses(new) | {"released": ""} == statuses(old) | {"released": ""}
     (line,) = [text for text in change_lines(outcome.rejudged) if "released" in text]
@@ -430,6 +435,7 @@ def test_what_was_cut_off_decides_nothing_beyond_the_cut(own: Kit, tmp_path: Pat
     old, new = kept(course)
     assert statuses(old)["efficiency"] == "fail"
     assert statuses(new)["efficiency"] == "inconclusive"
+    assert causes(new)["efficiency"] == "cut_too_early"
     assert new.reopened == ("c efficiency",)
     change_rules(own, "at_least = 0.05", "at_least = 0.2")
     rejudge(own, course)

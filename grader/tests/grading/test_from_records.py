@@ -90,12 +90,12 @@ def test_what_nobody_waited_for_and_what_nobody_asked_for_is_open(first_touch: L
         found = verdict_over(first_touch, parse(here()), {}, elsewhere)
         (local,) = [c for c in found.criteria if c.name == "local_pages"]
         assert (local.where, local.status) == ("hydra", "inconclusive")
-        assert local.is_interrupted
+        assert local.cause == "interrupted"
     # As after a change of rules: the first grading had no need of hydra.
     found = verdict_over(first_touch, parse(here()), {}, Elsewhere())
     (local,) = [c for c in found.criteria if c.name == "local_pages"]
     assert (local.where, local.status) == ("hydra", "inconclusive")
-    assert not local.is_interrupted and "Not measured" in local.why
+    assert local.cause == "not_measured"
 
 
 def test_of_several_machines_each_is_judged_by_what_it_has_left(labs: dict[str, Lab]) -> None:
@@ -103,12 +103,16 @@ def test_of_several_machines_each_is_judged_by_what_it_has_left(labs: dict[str, 
     hybrid = labs["07_hybrid"]
     record = here() | {"lab": hybrid.name, "runs": [invented.checked(part="code")]}
     evidence = parse(record)
-    shown = parse(on("nebula") | {"lab": hybrid.name, "runs": []})
+    (placed,) = [c for c in hybrid.criteria if c.name == "ranks_placed"]
+    launch = hybrid.launch_of(placed.part)
+    run = invented.launched(launch.name, str(placed.part), [], refused="It asks for 64 cores.")
+    shown = parse(on("nebula") | {"lab": hybrid.name, "runs": [run]})
     found = verdict_over(hybrid, evidence, {"nebula": shown}, Elsewhere())
-    placed = {c.where: c.why for c in found.criteria if c.name == "ranks_placed"}
-    assert placed.keys() == {"hydra", "nebula", "westmere-ex"}
-    assert "Not measured" in placed["hydra"] and "Not measured" in placed["westmere-ex"]
-    assert "Not measured there" not in placed["nebula"]
+    causes = {c.where: c.cause for c in found.criteria if c.name == "ranks_placed"}
+    assert causes.keys() == {"hydra", "nebula", "westmere-ex"}
+    assert causes["hydra"] == causes["westmere-ex"] == "not_measured"
+    (nebula,) = [c for c in found.criteria if c.name == placed.name and c.where == "nebula"]
+    assert nebula.status == "fail" and "64 cores" in nebula.why
 
 
 def test_what_is_kept_of_places_is_read_as_it_was_written(schema: Path) -> None:

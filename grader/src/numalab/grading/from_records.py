@@ -13,7 +13,6 @@ from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import NOT_DECIDED
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
 from numalab.machines.gallery import find_machine
@@ -42,7 +41,7 @@ class StoredGrading:
     @property
     def is_interrupted(self) -> bool:
         is_stopped = self.elsewhere is not None and self.elsewhere.interrupted_at is not None
-        return is_stopped or self.here.timing_error == NOT_DECIDED
+        return is_stopped or self.here.interrupted
 
     @property
     def is_handout(self) -> bool:
