@@ -20,7 +20,7 @@ from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.jobs import runs, slurm, work
-from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.head import Count, Head, Pace, RunPlan, Wanted, course_lock, missing
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
@@ -32,9 +32,9 @@ from numalab.kit import Kit
 
 LAB = "01_first_touch"
 LIMIT_S = 120  # for what may take long on a busy node only
-RUNNING = Seen("running")
-NODE_FAILED = Seen("over", "node_failed", "the node failed")
-LOST = Seen("over", "lost", "the job ended without this result")
+RUNNING = ChunkState("running")
+NODE_FAILED = ChunkState("over", "node_failed", "the node failed")
+LOST = ChunkState("over", "lost", "the job ended without this result")
 
 
 def item(student: str, **changes: str) -> Item:
@@ -245,7 +245,7 @@ def test_a_job_that_slurm_holds_since_it_could_not_be_started_is_not_waited_for(
     seen = slurm.seen_of("PENDING", reason)
     assert (seen.phase, seen.ended_as) == ("over", "node_failed")
     # What a person holds, a person releases.
-    assert slurm.seen_of("PENDING", "JobHeldUser") == Seen("waiting", why="JobHeldUser")
+    assert slurm.seen_of("PENDING", "JobHeldUser") == ChunkState("waiting", why="JobHeldUser")
 
 
 def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
@@ -615,7 +615,7 @@ def engine_of(head: Head) -> Script:
 def test_who_was_begun_pays_for_a_failed_node(course: CourseFolder) -> None:
     """The first item is done and the second under way whenever the node fails."""
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         if number < 2:
             if number == 0:
                 written(course, chunk[0])
@@ -653,7 +653,7 @@ def test_a_node_that_always_fails_ends_as_an_attempt(course: CourseFolder) -> No
 
 
 def test_the_kits_failure_is_kept_and_graded_again(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         if not attempts.is_over(course, chunk[0].item, chunk[0].number):
             written(course, chunk[0], "kit_error" if number == 0 else "graded")
         return LOST
@@ -667,7 +667,7 @@ def test_the_kits_failure_is_kept_and_graded_again(course: CourseFolder) -> None
 
 
 def test_a_result_counts_even_if_the_scheduler_says_otherwise(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         written(course, chunk[0])
         return NODE_FAILED
 
@@ -682,7 +682,7 @@ def test_a_file_that_is_late_is_waited_for(course: CourseFolder) -> None:
     """As on file systems that are shared: the job is over before its result is seen."""
     looks = 0
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         nonlocal looks
         looks += 1
         if looks == 3:
@@ -698,7 +698,7 @@ def test_a_file_that_is_late_is_waited_for(course: CourseFolder) -> None:
 
 
 def test_cancelled_runs_are_not_begun_again(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         runs.mark_cancelled(course, run)
         return RUNNING
 
@@ -718,7 +718,7 @@ def test_a_killed_commands_jobs_are_taken_up(course: CourseFolder) -> None:
     runs.keep(course, first)
     runs.keep(course, second)
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> Seen:
+    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
         if number == 0 and chunk[0].item == bob.item:
             return NODE_FAILED
         if not attempts.is_over(course, chunk[0].item, 1):
@@ -774,7 +774,7 @@ def test_how_far_it_is(course: CourseFolder) -> None:
     runs.keep(course, run)
     written(course, three[0])
     written(course, three[1], "kit_error")
-    states = {0: RUNNING, 1: Seen("waiting", why="Priority")}
+    states = {0: RUNNING, 1: ChunkState("waiting", why="Priority")}
     found = status_of(course, run, states)
     assert text_of(found) == "1 of 3 graded, 1 kit error, jobs: 1 waiting (Priority)"
 

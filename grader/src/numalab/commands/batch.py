@@ -71,11 +71,11 @@ def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
     from numalab.course.jobs.progress import class_text, text_of
 
     lines = []
-    for one in found:
-        job = f", job {one.job}" if one.job and one.run.engine == "slurm" else ""
-        how = f"begun {one.run.made_at}{job}" + (", over" if one.is_over else "")
-        lines += [f"{one.run.id}  {how}", f"  {text_of(one)}"]
-    if found and all(one.is_over for one in found):
+    for status in found:
+        job = f", job {status.job}" if status.job and status.run.engine == "slurm" else ""
+        how = f"begun {status.run.made_at}{job}" + (", over" if status.is_over else "")
+        lines += [f"{status.run.id}  {how}", f"  {text_of(status)}"]
+    if found and all(status.is_over for status in found):
         lines += [text for text in [class_text(course)] if text]
     elif found and not _has_head(course):
         lines.append(
@@ -106,7 +106,7 @@ def status(kit: Kit, course_path: Path, watch: bool) -> None:
     def look() -> tuple[list[str], bool]:
         shown = runs.open_runs(course) or runs.last_run(course)
         found = _look(course, kit, shown)
-        return _lines(course, found), all(one.is_over for one in found)
+        return _lines(course, found), all(status.is_over for status in found)
 
     lines, is_over = look()
     if not lines:

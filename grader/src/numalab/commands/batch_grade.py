@@ -156,7 +156,7 @@ def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted
         if student not in known:
             some = ", ".join(sorted(known)[:MOST_TOLD])
             raise UserError(f"--student {student}: the delivery has no such id. It has {some} ...")
-        submissions = [one for one in submissions if one.student.id == student]
+        submissions = [submission for submission in submissions if submission.student.id == student]
     labs = {submission.lab for submission in submissions}
     digests = {lab: measured_by(kit, lab) for lab in labs}
     return wanted_items(submissions, digests.__getitem__, effort)

@@ -170,7 +170,7 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
     rules = _rules(kit, course)
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
-    chosen = _lab_choice(kit, [lab] if lab else [], {one.row.lab for one in accounts})
+    chosen = _lab_choice(kit, [lab] if lab else [], {account.row.lab for account in accounts})
     for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
         if number:
             click.echo()
@@ -197,7 +197,11 @@ def _one_student(
     standing: Standing, student: str | None
 ) -> tuple[list[StandingRow], list[Problem]]:
     """Rows, and what is wrong with what was handed in, which may be all there is."""
-    known = [(one.student.id, one) for one in standing.problems if one.student is not None]
+    known = [
+        (problem.student.id, problem)
+        for problem in standing.problems
+        if problem.student is not None
+    ]
     ids = list(
         dict.fromkeys([row.student.id for row in standing.rows] + [whose for whose, _ in known])
     )
@@ -218,10 +222,10 @@ def _one_student(
 def _columns(kit: Kit, given: Sequence[str]) -> dict[str, str]:
     """Of --column LAB=TITLE."""
     named = {}
-    for one in given:
-        lab, equals, title = one.partition("=")
+    for text in given:
+        lab, equals, title = text.partition("=")
         if not equals or not title:
-            raise UserError(f'--column {one}: write it as LAB=TITLE, such as "01=Lab 1 (4711)"')
+            raise UserError(f'--column {text}: write it as LAB=TITLE, such as "01=Lab 1 (4711)"')
         named[_lab_choice(kit, [lab])[0]] = title
     return named
 

@@ -48,8 +48,8 @@ def parse_intake(data: Any) -> Intake:
     try:
         return Intake(
             layout=data["layout"],
-            submissions=tuple(_submission(one) for one in data["submissions"]),
-            problems=tuple(_problem(one) for one in data["problems"]),
+            submissions=tuple(_submission(submission) for submission in data["submissions"]),
+            problems=tuple(_problem(problem) for problem in data["problems"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

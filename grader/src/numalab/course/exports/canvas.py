@@ -138,7 +138,7 @@ def filled(
     for line in layout.students:
         cells = done[line]
         tried = ((column, cells[at].casefold()) for column, at in layout.keys.items())
-        student_id = next((ids[one] for one in tried if one in ids), None)
+        student_id = next((ids[key] for key in tried if key in ids), None)
         if student_id is None:
             strangers.append(cells[0])
             continue

@@ -43,7 +43,7 @@ def _state(row: StandingRow) -> str:
         return "set by hand" if row.override_reason else "graded"
     if not row.is_handed_in:
         return "not handed in"
-    failed = [one for one in row.others if one.state != "graded"]
+    failed = [other for other in row.others if other.state != "graded"]
     return f"not graded: {STATE_WORDS[failed[-1].state]}" if failed else "not graded"
 
 

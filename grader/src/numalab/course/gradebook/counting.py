@@ -138,13 +138,13 @@ def _choose(
 ) -> tuple[Weighed | None, HandIn | None]:
     """The one that counts, and what was handed in for it; weighed and hand_ins oldest first;
     late: seconds, by digest. Without a grading the hand-in is the one that waits for it."""
-    by_digest = {one.digest: one for one in hand_ins}
+    by_digest = {hand_in.digest: hand_in for hand_in in hand_ins}
     accepted = [w for w in weighed if w.penalty < 1]
     if rules.counts == "last":
         if not hand_ins:
             return None, None
         # What is too late to earn anything does not take the place of what came before it.
-        earning = [one for one in hand_ins if rules.late.penalty(late[one.digest]) < 1]
+        earning = [hand_in for hand_in in hand_ins if rules.late.penalty(late[hand_in.digest]) < 1]
         last = (earning or hand_ins)[-1]
         of_last = [w for w in weighed if w.attempt.item.digest == last.digest]
         return (of_last[-1] if of_last else None), last
@@ -180,7 +180,7 @@ def _oldest_first(
     attempts: Iterable[Attempt], hand_ins: Sequence[HandIn]
 ) -> tuple[list[HandIn], list[Attempt]]:
     """Both in order; a hand-in is made up where a delivery that would show it is not there."""
-    known = {one.digest for one in hand_ins}
+    known = {hand_in.digest for hand_in in hand_ins}
     every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
     for attempt in found:
         if attempt.item.digest not in known:
@@ -206,7 +206,7 @@ def account(
     gone = replaced_ones(all_kept)
     found = [a for a in all_kept if (a.item, a.number) not in gone]
     deadline, worth = rules.deadline(student.id, lab), rules.lab(lab).points
-    late = {one.digest: lateness_s(one.first_at, deadline, rules) for one in ordered}
+    late = {hand_in.digest: lateness_s(hand_in.first_at, deadline, rules) for hand_in in ordered}
     weighed = [w for a in found if (w := weigh(a, late[a.item.digest], lab, rules)) is not None]
     counted, hand_in = _choose(weighed, ordered, late, rules)
     override = rules.override(student.id, lab)

@@ -81,7 +81,7 @@ def explanation(account: Account, rules: Rules) -> Iterator[str]:
         own = account.deadline != rules.lab(row.lab).deadline
         named = f"{account.deadline.tzname()}{', an extension' if own else ''}"
         yield f"Deadline: {_moment(account.deadline, zone)} ({named})."
-    of = {id(one.attempt): one for one in account.weighed}
+    of = {id(weighed.attempt): weighed for weighed in account.weighed}
     attempts = [*row.others, *([row.attempt] if row.attempt else []), *account.replaced]
     for hand_in in account.hand_ins:
         at = hand_in.first_at

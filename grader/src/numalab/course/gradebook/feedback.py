@@ -49,16 +49,16 @@ def notices(row: StandingRow) -> Iterator[str]:
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
     """As the report has them: status, name, points, and why unless it passed."""
-    for one in verdict_words.criterion_rows(verdict.criteria):
-        criterion = one.criterion
-        points = f" {one.points}" if one.points else ""
+    for row in verdict_words.criterion_rows(verdict.criteria):
+        criterion = row.criterion
+        points = f" {row.points}" if row.points else ""
         line = f"{PLAIN_WORDS[criterion.status]}: {criterion.name}{points}"
         if criterion.status == "pass":
             yield line
             continue
         place = "" if criterion.where == "here" else f"on {criterion.where}: "
         bound = verdict_words.bound_words(criterion)
-        yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{one.where_too}"
+        yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{row.where_too}"
 
 
 def summary_lines(row: StandingRow) -> list[str]:

@@ -86,8 +86,8 @@ def _slim(results: Iterable[Json]) -> list[Json]:
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
         | {
             "criteria": [
-                {key: value for key, value in one.items() if key != _TIMING}
-                for one in result.get("criteria", ())
+                {key: value for key, value in criterion.items() if key != _TIMING}
+                for criterion in result.get("criteria", ())
             ]
         }
         for result in results
@@ -300,8 +300,8 @@ def _near(student_id: str, contents: _Contents) -> str:
 
 def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
     """What course.toml says of students that are not there."""
-    named = [("[[override]]", one.student_id) for one in rules.overrides]
-    named += [("[[extension]]", one.student_id) for one in rules.extensions]
+    named = [("[[override]]", override.student_id) for override in rules.overrides]
+    named += [("[[extension]]", extension.student_id) for extension in rules.extensions]
     for where, student_id in dict.fromkeys(named):
         if student_id not in students:
             yield Problem(
@@ -326,10 +326,10 @@ def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
         results = json.loads(f"[{','.join(row[-1] for row in rows)}]")
         for row, found in zip(rows, results, strict=True):
             for result in found:
-                for one in result["criteria"]:
-                    for key, value in one.items():
+                for criterion in result["criteria"]:
+                    for key, value in criterion.items():
                         if isinstance(value, str):
-                            one[key] = same.setdefault(value, value)
+                            criterion[key] = same.setdefault(value, value)
             student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
             number, state, started_at, ended_at, sandbox, why, job = row[5:12]
             judged_by, replaces, rejudged_at, reopened, node = row[12:17]
@@ -370,9 +370,9 @@ def _insert_delivery(
     database.execute(
         "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
     )
-    for one in intake.submissions:
-        _insert_student(database, one.student)
-        at = None if one.handed_in_at is None else _utc(one.handed_in_at)
+    for submission in intake.submissions:
+        _insert_student(database, submission.student)
+        at = None if submission.handed_in_at is None else _utc(submission.handed_in_at)
         # min() and max() of two values are NULL where one is.
         database.execute(
             "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
@@ -382,8 +382,8 @@ def _insert_delivery(
             "taken_in_at = excluded.taken_in_at, external = excluded.external, "
             "notes = excluded.notes",
             (
-                one.student.id, one.lab, one.digest, at, at, taken_in_at,
-                _compact(dict(one.student.external)), _compact(one.notes),
+                submission.student.id, submission.lab, submission.digest, at, at, taken_in_at,
+                _compact(dict(submission.student.external)), _compact(submission.notes),
             ),
         )  # fmt: skip
     database.execute("DELETE FROM problems")

@@ -44,7 +44,7 @@ class StandingRow:
         """What counts: of the attempt, in its language."""
         found = self.attempt.results if self.attempt is not None else ()
         if self.language:
-            found = tuple(one for one in found if one["language"] == self.language)
+            found = tuple(result for result in found if result["language"] == self.language)
         return max(found, key=_share, default=None)
 
 

@@ -50,7 +50,9 @@ class Chosen:
     def languages(self) -> tuple[str, ...]:
         """Of the kernels; where there is none, the lab's first language, in which what else was
         handed in is graded."""
-        found = tuple(one for one in self.lab.languages if KERNEL_FILES[one] in self.files)
+        found = tuple(
+            language for language in self.lab.languages if KERNEL_FILES[language] in self.files
+        )
         return found or self.lab.languages[:1]
 
     @property

@@ -110,7 +110,7 @@ def _take_in(
     progress: StepReport,
     stack: ExitStack,
 ) -> Intake:
-    people = [one.person for one in layout.delivered]
+    people = [entry.person for entry in layout.delivered]
     students, known = identify(people, read_known(course.students))
     # First of all, so that ids are the same if this ends here and is begun again.
     write_known(course.students, known)
@@ -185,7 +185,7 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     """What shows that these are not of a class but of one student: a lab's folder, or a file
     that is graded, at the top. Empty: nothing does."""
     wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    for top, is_itself in dict.fromkeys((one.path[0], len(one.path) == 1) for one in entries):
+    for top, is_itself in dict.fromkeys((entry.path[0], len(entry.path) == 1) for entry in entries):
         is_lab = lab_of_folder(top, labs) == top
         if is_lab or (is_itself and folded(top) in wanted):
             return top
@@ -196,15 +196,15 @@ def _with_list(
     layout: Layout, listed: Sequence[Listed], name: str, remarks: Sequence[str]
 ) -> Layout:
     """Under the list's names; who handed in nothing is there with nothing."""
-    lines = match([one.person for one in layout.delivered], listed)
+    lines = match([entry.person for entry in layout.delivered], listed)
     found = []
-    for one, line in zip(layout.delivered, lines, strict=True):
+    for entry, line in zip(layout.delivered, lines, strict=True):
         note = () if line else (f"This name is not in the list {shown(name)}.",)
         found.append(
             replace(
-                one,
-                person=with_listed(one.person, line),
-                notes=(*one.notes, *note),
+                entry,
+                person=with_listed(entry.person, line),
+                notes=(*entry.notes, *note),
                 handed_in_at=line.handed_in_at if line else None,
             )
         )
@@ -267,10 +267,10 @@ def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
         groups.setdefault((one.student.id, one.chosen.lab.name), []).append(one)
     kept, problems = [], []
     for (_, lab), group in sorted(groups.items()):
-        if len({one.chosen.digest for one in group}) == 1:
+        if len({lab.chosen.digest for lab in group}) == 1:
             kept.append(group[0])
             continue
-        sources = " and ".join(shown(one.source) for one in group)
+        sources = " and ".join(shown(lab.source) for lab in group)
         problems.append(
             Problem(
                 shown(group[0].source),

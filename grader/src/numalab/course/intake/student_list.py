@@ -146,26 +146,26 @@ def _names(listed: Person, with_keys: bool) -> set[str]:
 def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | None, ...]:
     """The line of each person; None where there is none, or several. Keys decide before
     names."""
-    by_key = {key: one for one in listed for key in keys_of(one.person.external)}
+    by_key = {key: line for line in listed for key in keys_of(line.person.external)}
     found: list[Listed | None] = []
     for person in people:
         hits = {id(by_key[k]): by_key[k] for k in keys_of(person.external) if k in by_key}
         found.append(next(iter(hits.values())) if len(hits) == 1 else None)
-    taken = {id(one) for one in found if one is not None}
+    taken = {id(line) for line in found if line is not None}
     # Moodle's identifiers are of one assignment: another's list says nothing by them.
     decides = {kind for p in people for kind, v in keys_of(p.external) if (kind, v) in by_key}
     with_keys = not any(person.external for person in people)
     by_name: dict[str, list[Listed]] = {}
-    for one in listed:
-        for name in _names(one.person, with_keys) if id(one) not in taken else ():
-            by_name.setdefault(name, []).append(one)
+    for line in listed:
+        for name in _names(line.person, with_keys) if id(line) not in taken else ():
+            by_name.setdefault(name, []).append(line)
     for index, person in enumerate(people):
         if found[index] is not None:
             continue
         fitting = [
-            one
-            for one in by_name.get(_letters(person.name), ())
-            if not any(k in one.person.external and k in person.external for k in decides)
+            line
+            for line in by_name.get(_letters(person.name), ())
+            if not any(k in line.person.external and k in person.external for k in decides)
         ]
         found[index] = fitting[0] if len(fitting) == 1 else None
     return tuple(found)

@@ -226,10 +226,10 @@ def read_known(path: Path) -> tuple[Known, ...]:
     try:
         return tuple(
             Known(
-                Student(str(one["id"]), str(one["name"]), dict(one["external"])),
-                frozenset((str(kind), str(value)) for kind, value in one["keys"]),
+                Student(str(entry["id"]), str(entry["name"]), dict(entry["external"])),
+                frozenset((str(kind), str(value)) for kind, value in entry["keys"]),
             )
-            for one in data["students"]
+            for entry in data["students"]
         )
     except (TypeError, KeyError, ValueError) as error:
         raise UserError(
@@ -243,12 +243,12 @@ def write_known(path: Path, known: Sequence[Known]) -> None:
     """Raises OSError."""
     students: list[dict[str, Any]] = [
         {
-            "id": one.student.id,
-            "name": one.student.name,
-            "external": dict(one.student.external),
-            "keys": sorted(map(list, one.keys)),
+            "id": student.student.id,
+            "name": student.student.name,
+            "external": dict(student.student.external),
+            "keys": sorted(map(list, student.keys)),
         }
-        for one in known
+        for student in known
     ]
     data = {"schema": SCHEMA, "students": students}
     if read_json(path) != data:

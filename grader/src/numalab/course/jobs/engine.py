@@ -12,7 +12,7 @@ from numalab.course.records import AttemptState
 
 
 @dataclass(frozen=True)
-class Seen:
+class ChunkState:
     """What is known of a chunk's job. ended_as, why: what its attempts that did not come to an
     end are called, and in words for people; of one that waits, why may say what for."""
 
@@ -21,7 +21,7 @@ class Seen:
     why: str = ""
 
 
-States = Mapping[int, Seen]  # by the chunk's number
+States = Mapping[int, ChunkState]  # by the chunk's number
 
 
 class Engine(Protocol):

@@ -18,7 +18,7 @@ from typing import Protocol
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.course.jobs.engine import Engine, Seen, States
+from numalab.course.jobs.engine import ChunkState, Engine, States
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
 from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Item, Submission
@@ -127,8 +127,17 @@ def wanted_items(
     submissions: Iterable[Submission], digest_of: Callable[[str], str], effort: str
 ) -> tuple[Wanted, ...]:
     return tuple(
-        Wanted(Item(one.student.id, one.lab, one.digest, digest_of(one.lab), effort), one.languages)
-        for one in submissions
+        Wanted(
+            Item(
+                submission.student.id,
+                submission.lab,
+                submission.digest,
+                digest_of(submission.lab),
+                effort,
+            ),
+            submission.languages,
+        )
+        for submission in submissions
     )
 
 
@@ -137,10 +146,10 @@ def missing(
 ) -> Iterator[Task]:
     """A further attempt of each item but those that a job is at, or that are graded. Raises
     OSError."""
-    for one in wanted:
-        if one.item not in but:
-            last = max(attempts.numbers(course, one.item), default=0)
-            yield Task(one.item, last + 1, one.languages)
+    for each in wanted:
+        if each.item not in but:
+            last = max(attempts.numbers(course, each.item), default=0)
+            yield Task(each.item, last + 1, each.languages)
 
 
 # ---- following jobs ------------------------------------------------------------------
@@ -308,7 +317,9 @@ class Head:
         run = self._runs[key[0]]
         if seen is None:
             return []
-        state = seen.get(run.id, {}).get(key[1], Seen("over", "lost", "no job is known any more"))
+        state = seen.get(run.id, {}).get(
+            key[1], ChunkState("over", "lost", "no job is known any more")
+        )
         if state.phase != "over":
             self._quiet_since_s.pop(key, None)
             return []
@@ -319,7 +330,7 @@ class Head:
         return self._begin_again(run, key, tasks, state)
 
     def _begin_again(
-        self, run: Run, key: tuple[str, int], tasks: Sequence[Task], state: Seen
+        self, run: Run, key: tuple[str, int], tasks: Sequence[Task], state: ChunkState
     ) -> list[Task]:
         """Who was begun pays for it with a try, and where nobody was, everybody: a job that never
         comes to its first item must not be submitted for ever."""
@@ -338,7 +349,7 @@ class Head:
         self._given_up_on.add(run.id)
         return again
 
-    def _give_up(self, run: Run, chunk: int, task: Task, state: Seen) -> None:
+    def _give_up(self, run: Run, chunk: int, task: Task, state: ChunkState) -> None:
         """Keeps what befell the last try as an attempt."""
         at = runs.now()
         why = state.why[:1].upper() + state.why[1:] + "."
@@ -361,7 +372,7 @@ class Head:
 
     def _end_runs(self) -> None:
         under_way = {run_id for run_id, _ in self._left}
-        for run_id in [one for one in self._runs if one not in under_way]:
+        for run_id in [known_id for known_id in self._runs if known_id not in under_way]:
             run = self._runs.pop(run_id)
             runs.end(self.course, run, "done")
             if run_id in self._given_up_on:  # a job may be held by Slurm, or live after all

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.runs import Run
 from numalab.errors import UserError
 from numalab.grading.turns import VARIABLE as turns_variable
@@ -70,17 +70,17 @@ class Local:
         return {run.id: self._states(run) for run in wanted}
 
     def _states(self, run: Run) -> States:
-        found: dict[int, Seen] = {}
+        found: dict[int, ChunkState] = {}
         for number in range(len(run.chunks)):
             key = (run.id, number)
             if key in self._working:
-                found[number] = Seen("running")
+                found[number] = ChunkState("running")
             elif key in self._ended:
                 log = self.course.run(run.id) / "logs" / f"{number}.txt"
                 why = f"the process ended with code {self._ended[key]}; {log} tells why"
-                found[number] = Seen("over", "lost", why)
+                found[number] = ChunkState("over", "lost", why)
             else:
-                found[number] = Seen("waiting")
+                found[number] = ChunkState("waiting")
         return found
 
     def _start(self) -> None:
@@ -108,7 +108,7 @@ class Local:
 
     def cancel(self, run: Run) -> None:
         """From this or another terminal: the command that owns the processes sees the mark."""
-        self._queue = deque(one for one in self._queue if one[0].id != run.id)
+        self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
 
     def stop(self) -> None:

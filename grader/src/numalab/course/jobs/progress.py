@@ -94,7 +94,9 @@ def text_of(status: RunStatus) -> str:
         for state, count in sorted(status.ended.items())
         if state != "graded"
     ]
-    phases = [f"{status.jobs[one]} {one}" for one in ("running", "waiting") if one in status.jobs]
+    phases = [
+        f"{status.jobs[phase]} {phase}" for phase in ("running", "waiting") if phase in status.jobs
+    ]
     if phases:
         parts.append(f"jobs: {', '.join(phases)}")
     if phases and status.notes:

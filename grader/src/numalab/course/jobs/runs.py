@@ -160,7 +160,7 @@ def from_json(data: Json) -> Run:
         data["id"], data["engine"], data["made_at"],
         Grading(**(grading | {key: tuple(grading[key]) for key in ("command", "options")})),
         SlurmOptions(**(slurm | {"extra": tuple(slurm["extra"])})),
-        tuple(tuple(task(one) for one in chunk) for chunk in data["chunks"]),
+        tuple(tuple(task(entry) for entry in chunk) for chunk in data["chunks"]),
     )  # fmt: skip
 
 

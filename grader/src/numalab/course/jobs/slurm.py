@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.course.jobs.engine import Seen, States
+from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.runs import Run
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
@@ -31,16 +31,16 @@ _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",
             "SPECIAL_EXIT"}  # fmt: skip
 _RUNNING = {"RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
 _ENDED = {
-    "NODE_FAIL": Seen("over", "node_failed", "the node failed"),
-    "BOOT_FAIL": Seen("over", "node_failed", "the node did not start"),
-    "PREEMPTED": Seen("over", "preempted", "another job took the node"),
-    "TIMEOUT": Seen("over", "time_limit", "the job's time was over (--time)"),
-    "DEADLINE": Seen("over", "time_limit", "the job's deadline was over"),
-    "CANCELLED": Seen("over", "cancelled", "the job was cancelled"),
-    "REVOKED": Seen("over", "cancelled", "the job was revoked"),
-    "OUT_OF_MEMORY": Seen("over", "lost", "the job ran out of memory"),
-    "COMPLETED": Seen("over", "lost", "the job ended without this result"),
-    "FAILED": Seen("over", "lost", "the job failed; its log tells why"),
+    "NODE_FAIL": ChunkState("over", "node_failed", "the node failed"),
+    "BOOT_FAIL": ChunkState("over", "node_failed", "the node did not start"),
+    "PREEMPTED": ChunkState("over", "preempted", "another job took the node"),
+    "TIMEOUT": ChunkState("over", "time_limit", "the job's time was over (--time)"),
+    "DEADLINE": ChunkState("over", "time_limit", "the job's deadline was over"),
+    "CANCELLED": ChunkState("over", "cancelled", "the job was cancelled"),
+    "REVOKED": ChunkState("over", "cancelled", "the job was revoked"),
+    "OUT_OF_MEMORY": ChunkState("over", "lost", "the job ran out of memory"),
+    "COMPLETED": ChunkState("over", "lost", "the job ended without this result"),
+    "FAILED": ChunkState("over", "lost", "the job failed; its log tells why"),
 }
 # Why a job waits that Slurm could not start and will not try again: until somebody releases it.
 _HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
@@ -118,18 +118,22 @@ def render_script(run: Run, place: SlurmNodePlace) -> str:
 # ---- what Slurm says -------------------------------------------------------------------
 
 
-def seen_of(state: str, reason: str = "") -> Seen:
+def seen_of(state: str, reason: str = "") -> ChunkState:
     """state: as squeue or sacct has it, "CANCELLED by 1000" too."""
     word = state.split()[0].rstrip("+") if state.strip() else ""
     if word in _WAITING and reason.replace("_", " ") in _HELD:
-        return Seen("over", "node_failed", "the node could not start the job, and Slurm holds it")
+        return ChunkState(
+            "over", "node_failed", "the node could not start the job, and Slurm holds it"
+        )
     if word in _WAITING:
-        return Seen("waiting", why="" if reason == "None" else reason)
+        return ChunkState("waiting", why="" if reason == "None" else reason)
     if word in _RUNNING:
-        return Seen("running")
+        return ChunkState("running")
     if word == "FAILED" and "launch" in reason.lower():  # JobLaunchFailure
-        return Seen("over", "node_failed", "the node could not start the job")
-    return _ENDED.get(word, Seen("over", "lost", f"Slurm says {state or 'nothing'} of the job"))
+        return ChunkState("over", "node_failed", "the node could not start the job")
+    return _ENDED.get(
+        word, ChunkState("over", "lost", f"Slurm says {state or 'nothing'} of the job")
+    )
 
 
 def indices(text: str) -> Iterator[int]:
@@ -147,7 +151,7 @@ class Listed:
     name: str
     job: str
     index: int
-    seen: Seen
+    seen: ChunkState
 
 
 def parse_squeue(text: str) -> Iterator[Listed]:
@@ -178,10 +182,10 @@ def parse_sacct(text: str) -> Iterator[Listed]:
 def states_of(wanted: Iterable[Run], listed: Iterable[Listed]) -> dict[str, States]:
     """By run and chunk. Of a chunk that is listed twice, what comes later holds."""
     names = {run.job_name: run.id for run in wanted}
-    found: dict[str, dict[int, Seen]] = {run_id: {} for run_id in names.values()}
-    for one in listed:
-        if one.name in names:
-            found[names[one.name]][one.index] = one.seen
+    found: dict[str, dict[int, ChunkState]] = {run_id: {} for run_id in names.values()}
+    for line in listed:
+        if line.name in names:
+            found[names[line.name]][line.index] = line.seen
     return dict(found)
 
 
@@ -272,7 +276,7 @@ class Slurm:
             if listed is None:
                 time.sleep(SUBMIT_PAUSE_S)
                 continue
-            jobs = {one.job for one in listed if one.name == run.job_name}
+            jobs = {line.job for line in listed if line.name == run.job_name}
             if jobs:
                 runs.note_job(self.course, run, min(jobs))
             return bool(jobs)

@@ -51,10 +51,10 @@ GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says somethin
 
 def grade_arguments(task: Task, grading: Grading, submission: Path, into: Path) -> list[str]:
     """Of `numalab grade`, and of what is run in its place."""
-    languages = task.languages if task.languages in [(one,) for one in LANGUAGES] else ("all",)
+    language = task.languages[0] if len(task.languages) == 1 else "all"
     return [
         task.item.lab,
-        "--lang", languages[0],
+        "--lang", language,
         "--submission", str(submission),
         "--json", str(into / "result.json"),
         "--html", str(into / "report.html"),
@@ -101,8 +101,8 @@ def _first_error(result: Any) -> str:
     """What the kit could not do, as its result tells."""
     if not isinstance(result, dict):
         return ""
-    for one in result.get("results", ()):
-        for criterion in one.get("criteria", ()):
+    for kernel in result.get("results", ()):
+        for criterion in kernel.get("criteria", ()):
             if criterion.get("status") == "error":
                 return f"{criterion.get('name')}: {criterion.get('why')}"
     return ""

@@ -103,7 +103,7 @@ class ClassFacts:
 
     @property
     def criteria(self) -> Iterator[CriterionFacts]:
-        return (one for lab in self.labs for one in lab.criteria)
+        return (criterion for lab in self.labs for criterion in lab.criteria)
 
     @property
     def rows(self) -> Iterator[StandingRow]:
@@ -133,7 +133,7 @@ def attempts_of(row: StandingRow) -> Iterator[Attempt]:
 
 def _value(same: Iterable[CriterionVerdict]) -> float | None:
     """Of a criterion: on the node itself where it has one there, else on the first machine."""
-    found = [one for one in same if one.value is not None]
+    found = [place for place in same if place.value is not None]
     return min(found, key=lambda one: one.where != "here").value if found else None
 
 
@@ -149,8 +149,8 @@ def _lab_facts(name: str, rows: Iterable[StandingRow], lab: Lab | None) -> LabFa
         statuses = verdict.statuses
         seats.append(Seat(row, statuses))
         by_name: dict[str, list[CriterionVerdict]] = {}
-        for one in verdict.criteria:
-            by_name.setdefault(one.name, []).append(one)
+        for criterion in verdict.criteria:
+            by_name.setdefault(criterion.name, []).append(criterion)
         for same in by_name.values():
             first = same[0]
             facts = criteria.get(first.name)
@@ -179,10 +179,14 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeFacts]:
             continue
         node.graded += 1
         for result in attempt.results:
-            for one in result["criteria"]:
-                if one["kind"] == "timing" and one["status"] in ("pass", "fail", "inconclusive"):
+            for criterion in result["criteria"]:
+                if criterion["kind"] == "timing" and criterion["status"] in (
+                    "pass",
+                    "fail",
+                    "inconclusive",
+                ):
                     node.timed += 1
-                    node.open += one["status"] == "inconclusive"
+                    node.open += criterion["status"] == "inconclusive"
     return sorted(found.values(), key=lambda node: (-node.open_share, node.name))
 
 
@@ -205,7 +209,7 @@ def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
     by_lab: dict[str, list[StandingRow]] = {}
     for row in standing.rows:
         by_lab.setdefault(row.lab, []).append(row)
-    attempts = [one for row in standing.rows for one in attempts_of(row)]
+    attempts = [attempt for row in standing.rows for attempt in attempts_of(row)]
     nodes = _nodes(attempts)
     typed = ((row, node_types(attempts_of(row))) for row in standing.rows if row.others)
     return ClassFacts(
@@ -213,6 +217,8 @@ def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
         nodes=nodes,
         noisy=_noisy(nodes),
         mixed=[(row, types) for row, types in typed if len(types) > 1],
-        ended=Counter(one.state for one in attempts),
-        unsandboxed=sum(one.state == "graded" and one.sandbox == "none" for one in attempts),
+        ended=Counter(attempt.state for attempt in attempts),
+        unsandboxed=sum(
+            attempt.state == "graded" and attempt.sandbox == "none" for attempt in attempts
+        ),
     )

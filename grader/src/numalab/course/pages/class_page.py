@@ -94,7 +94,7 @@ class _LabLine:
 
 def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
     rows, shares = [seat.row for seat in lab.seats], lab.shares
-    nobody = [one.name for one in lab.criteria if one.nobody_passes]
+    nobody = [criterion.name for criterion in lab.criteria if criterion.nobody_passes]
     return _LabLine(
         lab_title(lab.name, labs),
         _lab_link(lab.name),
@@ -119,7 +119,7 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
             f"{words.count(len(standing.problems), 'problem')} in what was delivered.",
             "problems",
         )
-    nobody = [one.name for one in facts.criteria if one.nobody_passes]
+    nobody = [criterion.name for criterion in facts.criteria if criterion.nobody_passes]
     if nobody:
         yield f"Nobody passes {words.listed(nobody)}.", "criteria"
     if facts.noisy:
@@ -150,7 +150,7 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
 
 
 def _most_failed(facts: ClassFacts) -> list[CriterionFacts]:
-    found = [one for one in facts.criteria if one.counts["fail"]]
+    found = [criterion for criterion in facts.criteria if criterion.counts["fail"]]
     return sorted(found, key=lambda one: (-one.failed_share, -one.counts["fail"]))[:MOST_FAILED]
 
 
@@ -182,17 +182,18 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             figures=_facts(standing, facts),
             labs=[_lab_line(lab, labs) for lab in facts.labs],
             most_failed=[
-                (one, lab_title(one.lab, labs), _lab_link(one.lab)) for one in _most_failed(facts)
+                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
+                for criterion in _most_failed(facts)
             ],
             nobody=[
-                (one, lab_title(one.lab, labs), _lab_link(one.lab))
-                for one in facts.criteria
-                if one.nobody_passes
+                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
+                for criterion in facts.criteria
+                if criterion.nobody_passes
             ],
             undecided=[
-                (one, lab_title(one.lab, labs), _lab_link(one.lab))
-                for one in facts.criteria
-                if not one.decided
+                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
+                for criterion in facts.criteria
+                if not criterion.decided
             ],
             nodes=facts.nodes,
             noisy=[node.name for node in facts.noisy],
@@ -262,7 +263,7 @@ def _criterion_part(one: CriterionFacts, number: int) -> _CriterionPart:
 
 def _cells(lab: LabFacts) -> Iterator[tuple[StandingRow, str, str, Markup]]:
     """A line for each student, its link, points and cells."""
-    names = [one.name for one in lab.criteria]
+    names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
         found = seat.statuses
         cells = [_CELLS[found[name]] if name in found else _NO_CELL for name in names]

@@ -99,7 +99,7 @@ def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, _attempt_key(row.attempt),
-            [_attempt_key(one) for one in row.others],
+            [_attempt_key(other) for other in row.others],
         )
         for row in rows
     ]  # fmt: skip
@@ -176,11 +176,11 @@ def _write_students(
 def _check(student_ids: Collection[str]) -> None:
     """An id names a folder: intake makes none that would lead elsewhere, and a gradebook that was
     changed by hand may not either."""
-    for one in student_ids:
-        if not one or one.startswith(".") or "/" in one or "\0" in one:
+    for student_id in student_ids:
+        if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
             raise KitError(
-                f"the gradebook has a student with the id {one!r}, which can't be a folder's name. "
-                "./numalab gradebook rebuild makes it again from what was handed in."
+                f"the gradebook has a student with the id {student_id!r}, which can't be the name "
+                "of a folder. ./numalab gradebook rebuild makes it again from what was handed in."
             )
 
 
@@ -219,12 +219,15 @@ def write_reports(
     labs = load_labs(kit.root)
     rows = _by_student(standing.rows)
     _check(rows)
-    for one in students or ():
-        if one not in rows:
+    for student_id in students or ():
+        if student_id not in rows:
             raise UserError(
-                f"there is no student '{one}' in {course.root}; ./numalab gradebook show lists all"
+                f"there is no student '{student_id}' in {course.root}; ./numalab gradebook show "
+                "lists all"
             )
-    chosen = {one: rows[one] for one in (rows if students is None else students)}
+    chosen = {
+        student_id: rows[student_id] for student_id in (rows if students is None else students)
+    }
     if students is None:
         write_class_reports(course, kit, standing, progress)
     with _told(course):

@@ -140,9 +140,9 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
         best = max(attempt.results, key=lambda one: float(one["points"]))
         status, words = best["status"], STATUS_WORDS[best["status"]]
         points = "; ".join(
-            f"{declaration.LANGUAGE_NAMES[one['language']]}: {one['points']} of "
-            f"{one['max_points'] - one['ungraded_points']} points"
-            for one in attempt.results
+            f"{declaration.LANGUAGE_NAMES[result['language']]}: {result['points']} of "
+            f"{result['max_points'] - result['ungraded_points']} points"
+            for result in attempt.results
         )
     kind = node_type(attempt.node)
     return _Try(
@@ -169,9 +169,9 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
     if row.attempt is not None:
         graded = row.attempt.results
         ordered = sorted(graded, key=lambda one: one is not counting)  # the one that counts first
-        for one in ordered:
-            counts = one is counting if graded[1:] else None
-            results.append(_result(lab, title, one, counts))
+        for result in ordered:
+            counts = result is counting if graded[1:] else None
+            results.append(_result(lab, title, result, counts))
     status = counting["status"] if counting is not None else "inconclusive"
     if counting is not None:
         words = STATUS_WORDS[status]
@@ -187,7 +187,7 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         notices=list(notices(row)),
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
         results=results,
-        others=[_try(one, pages) for one in reversed(row.others)],
+        others=[_try(other, pages) for other in reversed(row.others)],
     )
 
 
