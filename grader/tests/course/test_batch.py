@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -96,7 +96,9 @@ def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
         assert sum(made) == count and min(made) > 0 and max(made) <= per_job
 
 
-PLACE = slurm.Place("/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'")
+PLACE = slurm.SlurmNodePlace(
+    "/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'"
+)
 
 
 @pytest.mark.parametrize(
@@ -550,12 +552,15 @@ class Told:
     def states(self) -> Mapping[tuple[Item, int], AttemptState]:
         return {}
 
+    def reopened(self) -> Collection[tuple[Item, int]]:
+        return ()
+
 
 class Script:
     """An engine whose jobs do what a function says: it is called with each run's number from 0
     and each chunk, and returns what is seen of it, having written what it writes."""
 
-    name: runs.Engine = "slurm"
+    name: runs.EngineName = "slurm"
 
     def __init__(self, course: CourseFolder, play: object, known: bool = True) -> None:
         self.course, self.play, self.known = course, play, known

@@ -198,14 +198,6 @@ def _zip_kind(info: zipfile.ZipInfo) -> EntryKind:
     return "file" if file_type in (0, 0o100000) else "special"
 
 
-def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limits: Limits) -> _Metered:
-    try:
-        member = archive.open(info)
-    except (*_DAMAGED, OSError) as error:
-        raise Refused(f"{shown(info.filename)} is damaged: {_said(error)}") from error
-    return _Metered(member, info.filename, info.compress_size, limits)
-
-
 def _zip_entries(file: IO[bytes], name: str, limits: Limits, stack: ExitStack) -> Iterator[Entry]:
     _check_directory(file, name, limits)
     archive = stack.enter_context(zipfile.ZipFile(file))

@@ -128,14 +128,14 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-Place = tuple[str, ...]
+LabPath = tuple[str, ...]
 
 
-def _listed(places: Iterable[Place]) -> str:
+def _listed(places: Iterable[LabPath]) -> str:
     return " and ".join(sorted(shown("/".join(place) + "/") if place else "./" for place in places))
 
 
-def _preferred(places: Sequence[Place]) -> tuple[Place, ...]:
+def _preferred(places: Sequence[LabPath]) -> tuple[LabPath, ...]:
     """Of places that seem to hold the same lab the one that is meant: the least deep, and in a
     copy of the kit labs/NN_name/ and not its solutions. More than one: that is not clear."""
     own = [place for place in places if SOLUTIONS not in place] or places
@@ -147,11 +147,11 @@ def _preferred(places: Sequence[Place]) -> tuple[Place, ...]:
 
 def _places(
     files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None
-) -> tuple[dict[str, Place], list[str]]:
+) -> tuple[dict[str, LabPath], list[str]]:
     """Where each lab's files are, by lab."""
     known = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
     with_files = list(dict.fromkeys(entry.path[:-1] for entry in files))
-    by_lab: dict[str, list[Place]] = {}
+    by_lab: dict[str, list[LabPath]] = {}
     for place in with_files:
         lab = lab_of_folder(place[-1], labs) if place else None
         if lab is not None:
@@ -209,7 +209,7 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
 
 
 def _elsewhere(
-    files: Sequence[Entry], places: Sequence[Place], labs: Mapping[str, Lab]
+    files: Sequence[Entry], places: Sequence[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
     """Kernels in other folders than those that are taken, and than other labs'."""
     kernels = {KERNEL_FILES[language] for lab in labs.values() for language in lab.languages}

@@ -113,74 +113,113 @@ def _merged(known: Known, person: Person) -> Known:
     )
 
 
+Mark = tuple[str, frozenset[Key]]
+
+
+def _mark(person: Person) -> Mark:
+    """What a delivery tells of somebody: two with the same mark are one."""
+    return folded(person.name), keys_of(person.external)
+
+
+def _by_keys(
+    people: Sequence[Person], known: Sequence[Known]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Of the people whose keys are known: by index the id, or why it is not clear."""
+    by_key: dict[Key, set[str]] = {}
+    for student in known:
+        for key in student.keys:
+            by_key.setdefault(key, set()).add(student.student.id)
+    ids: dict[int, str] = {}
+    unclear: dict[int, str] = {}
+    for index, person in enumerate(people):
+        fitting = set().union(*(by_key.get(key, ()) for key in keys_of(person.external)))
+        if len(fitting) == 1:
+            (ids[index],) = fitting
+        elif fitting:
+            unclear[index] = (
+                f"{person.name} may be any of {', '.join(sorted(fitting))}: the keys are "
+                "of several students. Say who is who in a list: --students FILE."
+            )
+    return ids, unclear
+
+
+def _namesakes(person: Person, known: Sequence[Known], claimed: Collection[str]) -> list[str]:
+    """Ids of those of that name who it may be. claimed: who is in the delivery by other keys."""
+    return [
+        namesake.student.id
+        for namesake in known
+        if folded(namesake.student.name) == folded(person.name)
+        and (namesake.student.id not in claimed or not person.external)
+        and not _contradicts(person, namesake)
+    ]
+
+
+def _new_id(person: Person, taken: Collection[str]) -> str:
+    preferred = person.preferred_id
+    is_fit = _SLUG.fullmatch(preferred) is not None
+    return _unlike(preferred if is_fit else slug(preferred or person.name), taken)
+
+
+def _by_names(
+    people: Sequence[Person],
+    known: Sequence[Known],
+    left: Collection[int],
+    claimed: Collection[str],
+) -> tuple[dict[int, str], dict[int, str]]:
+    """As _by_keys, of those who are left: by name, and who is nobody's namesake is new."""
+    marks = {index: _mark(people[index]) for index in left}
+    # Each person of a name counts once, whatever number of entries there are.
+    distinct = Counter(name for name, _ in set(marks.values()))
+    by_name: dict[str, list[Known]] = {}
+    for student in known:
+        by_name.setdefault(folded(student.student.name), []).append(student)
+    taken = {student.student.id.casefold() for student in known}
+    ids: dict[int, str] = {}
+    unclear: dict[int, str] = {}
+    id_of: dict[Mark, str] = {}
+    for index in sorted(left, key=lambda index: (marks[index][0], sorted(marks[index][1]))):
+        person, mark = people[index], marks[index]
+        if mark not in id_of:
+            namesakes = _namesakes(person, by_name.get(mark[0], ()), claimed)
+            if len(namesakes) > 1 or (namesakes and distinct[mark[0]] > 1):
+                unclear[index] = (
+                    f"Several students are called {person.name}, and the delivery does not tell "
+                    "which of them this is. Say who is who in a list: --students FILE."
+                )
+                continue
+            id_of[mark] = namesakes[0] if namesakes else _new_id(person, taken)
+            taken.add(id_of[mark].casefold())
+        ids[index] = id_of[mark]
+    return ids, unclear
+
+
 def identify(
     people: Sequence[Person], known: Sequence[Known]
 ) -> tuple[tuple[Student | str, ...], tuple[Known, ...]]:
     """For each person the student, or a sentence that says why it is not clear who that is; and
     all students that are known then. Two people with the same keys, or with the same name and no
     keys, are one."""
-    course = {one.student.id: one for one in known}
-    by_key: dict[Key, set[str]] = {}
-    by_name: dict[str, list[str]] = {}
-    for one in known:
-        by_name.setdefault(folded(one.student.name), []).append(one.student.id)
-        for key in one.keys:
-            by_key.setdefault(key, set()).add(one.student.id)
-    marks = [(folded(person.name), keys_of(person.external)) for person in people]
-    found: list[Student | str] = ["" for _ in people]
-    ids: dict[int, str] = {}
-    for index, (_, keys) in enumerate(marks):
-        fitting = set().union(*(by_key.get(key, ()) for key in keys))
-        if len(fitting) == 1:
-            (ids[index],) = fitting
-        elif fitting:
-            found[index] = (
-                f"{people[index].name} may be any of {', '.join(sorted(fitting))}: the keys are "
-                "of several students. Say who is who in a list: --students FILE."
-            )
-    claimed = set(ids.values())
-    left = [index for index in range(len(people)) if index not in ids and not found[index]]
-    # Each person of a name counts once, whatever number of entries there are.
-    distinct = Counter(name for name, _ in {marks[index] for index in left})
-    taken = {one.casefold() for one in course}
-    by_mark: dict[tuple[str, frozenset[Key]], str] = {}
-    for index in sorted(left, key=lambda index: (marks[index][0], sorted(marks[index][1]))):
-        person, mark = people[index], marks[index]
-        if mark in by_mark:
-            ids[index] = by_mark[mark]
-            continue
-        candidates = [
-            one
-            for one in by_name.get(mark[0], ())
-            if (one not in claimed or not person.external) and not _contradicts(person, course[one])
-        ]
-        if len(candidates) > 1 or (candidates and distinct[mark[0]] > 1):
-            found[index] = (
-                f"Several students are called {person.name}, and the delivery does not tell "
-                "which of them this is. Say who is who in a list: --students FILE."
-            )
-            continue
-        if candidates:
-            ids[index] = candidates[0]
-        else:
-            wanted = person.preferred_id
-            wanted = wanted if _SLUG.fullmatch(wanted) else slug(wanted or person.name)
-            ids[index] = _unlike(wanted, taken)
-            taken.add(ids[index].casefold())
-            course[ids[index]] = Known(Student(ids[index], person.name, {}), frozenset())
-        by_mark[mark] = ids[index]
+    ids, unclear = _by_keys(people, known)
+    left = [index for index in range(len(people)) if index not in ids | unclear]
+    more, unclear_too = _by_names(people, known, left, set(ids.values()))
+    ids, unclear = ids | more, unclear | unclear_too
+    course = {student.student.id: student for student in known}
     for index, id_ in ids.items():
-        course[id_] = _merged(course[id_], people[index])
-    for index, id_ in ids.items():
-        found[index] = course[id_].student
-    return tuple(found), tuple(sorted(course.values(), key=lambda one: one.student.id))
+        person = people[index]
+        before = course.get(id_) or Known(Student(id_, person.name, {}), frozenset())
+        course[id_] = _merged(before, person)
+    students = tuple(
+        course[ids[index]].student if index in ids else unclear[index]
+        for index in range(len(people))
+    )
+    return students, tuple(sorted(course.values(), key=lambda student: student.student.id))
 
 
 # ---- kept with the course ------------------------------------------------------------------
 
 
 def read_known(path: Path) -> tuple[Known, ...]:
-    """None where the course is new. Raises UserError."""
+    """None of them where the course is new. Raises UserError."""
     if not path.exists():
         return ()
     data = read_json(path)

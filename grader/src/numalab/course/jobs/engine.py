@@ -26,7 +26,7 @@ States = Mapping[int, Seen]  # by the chunk's number
 
 class Engine(Protocol):
     @property
-    def name(self) -> runs.Engine:
+    def name(self) -> runs.EngineName:
         """As in a run's record."""
 
     def submit(self, run: Run) -> None:

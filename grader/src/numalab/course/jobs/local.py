@@ -30,7 +30,7 @@ def worker_environment(kit: Kit) -> dict[str, str]:
 class Local:
     """at_once: processes at a time; each is alone while it takes times (turns.py)."""
 
-    name: runs.Engine = "local"
+    name: runs.EngineName = "local"
 
     def __init__(self, course: CourseFolder, kit: Kit, at_once: int) -> None:
         self.course = course

@@ -20,7 +20,7 @@ from numalab.errors import KitError
 from numalab.files import read_json, write_json
 
 Json = dict[str, Any]
-Engine = Literal["slurm", "local"]
+EngineName = Literal["slurm", "local"]
 SCHEMA = 1
 _CLEAN = "clean"  # a run's file, beside over.json
 JOB_MODULE = (
@@ -94,7 +94,7 @@ class Run:
     """chunks: what one job grades, one after another."""
 
     id: str
-    engine: Engine
+    engine: EngineName
     made_at: str
     grading: Grading
     slurm: SlurmOptions

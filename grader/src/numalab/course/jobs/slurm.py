@@ -62,7 +62,7 @@ SQUEUE_FORMAT = "%j|%F|%K|%T|%r|%N"
 
 
 @dataclass(frozen=True)
-class Place:
+class SlurmNodePlace:
     """What a node must know to find the kit and the course."""
 
     python: str
@@ -80,7 +80,7 @@ def job_minutes(run: Run) -> int:
     return -(-(longest_s + runs.BUILD_S) // 60)
 
 
-def render_script(run: Run, place: Place) -> str:
+def render_script(run: Run, place: SlurmNodePlace) -> str:
     """The job script. Paths are in no #SBATCH line, where quoting and % have rules of their own:
     it is submitted from the run's folder, below which its output goes."""
     slurm = run.slurm
@@ -230,11 +230,13 @@ def node_count(partition: str) -> int:
 class Slurm:
     """The engine of clusters."""
 
-    name: runs.Engine = "slurm"
+    name: runs.EngineName = "slurm"
 
     def __init__(self, course: CourseFolder, kit: Kit) -> None:
         self.course = course
-        self.place = Place(sys.executable, str(kit.root), kit.preset, str(course.root.absolute()))
+        self.place = SlurmNodePlace(
+            sys.executable, str(kit.root), kit.preset, str(course.root.absolute())
+        )
         self._has_accounting: bool | None = None
 
     def submit(self, run: Run) -> None:

@@ -4,7 +4,7 @@ and criterion. Pure: a standing in, text out."""
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -147,13 +147,6 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
         ("Gradings, with repeated ones", f"{facts.ended['graded']:,}"),
     ]
-
-
-def _criterion_lines(
-    criteria: Iterable[CriterionFacts], labs: Mapping[str, Lab]
-) -> list[tuple[CriterionFacts, str, str]]:
-    """Each with its lab's title and page."""
-    return [(one, lab_title(one.lab, labs), _lab_link(one.lab)) for one in criteria]
 
 
 def _most_failed(facts: ClassFacts) -> list[CriterionFacts]:
