@@ -297,7 +297,8 @@ MEMORY = Kind(
 )  # fmt: skip
 PAGE_TABLES = Kind(
     "page_tables", _page_tables, frozenset({"huge_pages"}), "kernel",
-    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT,), here_only=True,
+    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT, SOLUTION),
+    here_only=True,
 )  # fmt: skip
 LOCATE = Kind(
     "locate", _locate, frozenset({"located"}), "kernel",

@@ -261,8 +261,8 @@ def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Pic
         return None, None
     table = _Table(
         memory_table.memory_caption(evidence, columns),
-        ["Measured", *(head for head, _ in columns)],
-        [[label, *(value(one) for _, one in columns)] for label, value in memory_table.MEMORY_ROWS],
+        ["Measured", *(column.name for column in columns)],
+        [[label, *values] for label, values in memory_table.memory_rows(columns)],
     )
     found = picture(
         "Memory of a table",
