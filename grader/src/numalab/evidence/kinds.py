@@ -20,6 +20,7 @@ from numalab.evidence.record import (
     Latency,
     Launched,
     Locate,
+    LocatedThread,
     Memory,
     Mismatch,
     MpiCalls,
@@ -34,7 +35,6 @@ from numalab.evidence.record import (
     RolePart,
     Thread,
     ThreadLevel,
-    Told,
     TooFewMessages,
     Trace,
     TracedArray,
@@ -225,7 +225,7 @@ def _locate(data: Json) -> Locate:
     return Locate(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
-        rounds=tuple(tuple(Told(**entry) for entry in told) for told in data["rounds"]),
+        rounds=tuple(tuple(LocatedThread(**entry) for entry in told) for told in data["rounds"]),
         team=data["team"],
     )
 
