@@ -24,6 +24,7 @@ from numalab.errors import WIDTH, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, load_labs
+from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
@@ -155,7 +156,7 @@ def _write(course: CourseFolder, book: Gradebook, rejudged: Sequence[Rejudged]) 
         with progress_line("rejudge") as progress:
             for number, each in enumerate(rejudged):
                 if number % 25 == 0:
-                    progress(f"writing, {number} of {len(rejudged)}")
+                    progress(CountedStep("writing", f"{number} of {len(rejudged)}"))
                 if publish(course, each):
                     kept.append(each.new)
     except OSError as error:
