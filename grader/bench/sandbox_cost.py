@@ -21,7 +21,7 @@ from numalab.evidence.record import SOLUTION
 from numalab.explore.intervals import compare, median_interval
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
-from numalab.harness.sandbox import Sandbox, Unable, find_sandbox
+from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 
@@ -92,7 +92,7 @@ def main() -> int:
     try:
         kit = find_kit("gnu")
         sandbox = find_sandbox(kit)
-        if isinstance(sandbox, Unable):
+        if isinstance(sandbox, NoSandbox):
             raise KitError(f"{sandbox.why}; {sandbox.remedy}")
         with kit.lock():
             build_kit(kit, ["describe_node", sandbox.confine.name])

@@ -7,6 +7,17 @@ from collections.abc import Callable, Sequence
 StepReport = Callable[[str], None]  # is told in words what is going on, step by step
 
 
+class CountedStep(str):
+    """A step that is told again and again, as "timing, generation 5". step: what stays."""
+
+    step: str
+
+    def __new__(cls, step: str, count: str) -> CountedStep:
+        counted = super().__new__(cls, f"{step}, {count}")
+        counted.step = step
+        return counted
+
+
 def percent(share: float) -> str:
     """A share as a percentage that never rounds to 0 or 100 unless it is."""
     if 0 < share < 0.01:

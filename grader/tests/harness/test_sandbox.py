@@ -26,7 +26,7 @@ from numalab.grading.session import Session
 from numalab.harness.build import build_kit, configure
 from numalab.harness.compile_apart import bound_files, read_step, take
 from numalab.harness.monitor import describe_node
-from numalab.harness.sandbox import Sandbox, Unable, find_sandbox, other_roots
+from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox, other_roots
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit
@@ -43,7 +43,7 @@ EFFORT = replace(effort_for("default", True), check_limit_s=60.0)
 @pytest.fixture(scope="module")
 def sandbox(kit: Kit) -> Sandbox:
     found = find_sandbox(kit)
-    if isinstance(found, Unable):
+    if isinstance(found, NoSandbox):
         pytest.skip(f"{found.why}; {found.remedy}")
     configure(kit)
     build_kit(kit, [found.confine.name, "describe_node"])
@@ -431,7 +431,7 @@ def test_a_sandbox_that_can_not_be_made_is_told(
     refuses.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = find_sandbox(kit)
-    assert isinstance(found, Unable) and "No permissions to create new namespace" in found.why
+    assert isinstance(found, NoSandbox) and "No permissions to create new namespace" in found.why
     finding = sandbox_finding(found)
     assert finding.level == "note" and "administrator" in finding.remedy
 

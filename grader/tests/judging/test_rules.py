@@ -18,7 +18,7 @@ from numalab.judging.needs import is_needed
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
-from numalab.reports.memory_table import memory_caption
+from numalab.reports.memory_table import MemoryColumn, memory_caption
 
 Json = dict[str, Any]
 ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
@@ -498,7 +498,7 @@ def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
     times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
     seen_table = parse(session(memory(table(8), table(256)))).of(MEMORY)[0].tables[0]
     evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
-    told = memory_caption(evidence, [("yours", replace(seen_table, bytes=9))])
+    told = memory_caption(evidence, [MemoryColumn("yours", replace(seen_table, bytes=9), None)])
     assert told == caption
 
 

@@ -20,7 +20,7 @@ from numalab.judging.judge import judge
 from numalab.judging.verdict import with_machine
 from numalab.labs.declaration import Lab
 from numalab.reports import report
-from numalab.reports.comparison import WorkSight
+from numalab.reports.comparison import WorkView
 from numalab.reports.thread_map import thread_maps
 from numalab.reports.touch_map import symbol
 from numalab.reports.work_picture import work_picture
@@ -256,6 +256,6 @@ def test_ranks_are_held_against_the_solutions(labs: dict[str, Lab]) -> None:
 def test_an_uneven_solution_beside_a_failure_is_explained(share: float) -> None:
     yours = WorkShare((1.0, 0.3), 0.65, 0.65, 0)
     solution = WorkShare((1.0, 2 * share - 1), share, 0.95, 0)
-    lines = [line.plain for line in work_picture(WorkSight("here", "x", yours, solution, 0.9), 76)]
+    lines = [line.plain for line in work_picture(WorkView("here", "x", yours, solution, 0.9), 76)]
     assert max(map(len, lines)) <= 76
     assert ("lost cores to other programs" in " ".join(lines)) == (share < 0.9)

@@ -33,7 +33,7 @@ from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
-from numalab.reports.comparison import seat_sights, touch_sights
+from numalab.reports.comparison import seat_views, touch_views
 from numalab.reports.html_page import page, ungraded_steps
 from numalab.reports.occasion import Occasion, Submission
 
@@ -187,13 +187,13 @@ def test_pictures_are_legible_at_the_width_of_a_page(
 ) -> None:
     found = [
         report_figures.touch(sight)
-        for sight in touch_sights(handout.lab, handout.verdict, handout.seen)
+        for sight in touch_views(handout.lab, handout.verdict, handout.seen)
     ]
     found += [report_figures.timing(account) for account in handout.accounts]
     lab = labs["06_message_latency"]
     found += [
         report_figures.seats(sight, True)
-        for sight in seat_sights(lab, [("here", parse(message_session()))])
+        for sight in seat_views(lab, [("here", parse(message_session()))])
     ]
     assert len(found) == 6
     for figure in found:

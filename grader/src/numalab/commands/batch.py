@@ -13,8 +13,12 @@ import click
 from numalab.commands.batch_grade import grade_class
 from numalab.commands.batch_rejudge import rejudge_class
 from numalab.commands.shared import course_at
+from numalab.course.jobs import runs
+from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
+from numalab.course.jobs.slurm import Slurm, is_here
 from numalab.errors import UserError, wrapped
 from numalab.kit import Kit
+from numalab.terminal import make_console
 
 if TYPE_CHECKING:
     from numalab.course.course_folder import CourseFolder
@@ -58,9 +62,6 @@ def _has_head(course: CourseFolder) -> bool:
 
 
 def _look(course: CourseFolder, kit: Kit, shown: Sequence[Run]) -> list[RunStatus]:
-    from numalab.course.jobs.progress import known_states, status_of
-    from numalab.course.jobs.slurm import Slurm, is_here
-
     asked = [run for run in shown if run.engine == "slurm"]
     seen = Slurm(course, kit).look(asked) if asked and is_here() else None
     known = known_states(course)
@@ -68,8 +69,6 @@ def _look(course: CourseFolder, kit: Kit, shown: Sequence[Run]) -> list[RunStatu
 
 
 def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
-    from numalab.course.jobs.progress import class_text, text_of
-
     lines = []
     for status in found:
         job = f", job {status.job}" if status.job and status.run.engine == "slurm" else ""
@@ -98,9 +97,6 @@ def status(kit: Kit, course_path: Path, watch: bool) -> None:
       ./numalab batch status course
       ./numalab batch status course --watch
     """
-    from numalab.course.jobs import runs
-    from numalab.terminal import make_console
-
     course = course_at(course_path)
 
     def look() -> tuple[list[str], bool]:
@@ -139,9 +135,6 @@ def cancel(kit: Kit, course_path: Path) -> None:
     Example:
       ./numalab batch cancel course
     """
-    from numalab.course.jobs import runs
-    from numalab.course.jobs.slurm import Slurm
-
     course = course_at(course_path)
     found = runs.open_runs(course)
     for run in found:

@@ -13,8 +13,18 @@ import click
 
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, taking_one
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.intake.intake import take_in
+from numalab.course.jobs import slurm
+from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
+from numalab.course.jobs.local import Local
+from numalab.course.jobs.runs import Grading, SlurmOptions, usual_in_job
+from numalab.course.jobs.slurm import node_count
+from numalab.course.rejudging import digests_of, pending
 from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, load_labs
@@ -78,8 +88,6 @@ class _Options:
 
     def grading(self) -> Grading:
         """Strangers' code is kept apart where that is possible."""
-        from numalab.course.jobs.runs import Grading
-
         sandbox = "--require-sandbox" if self.require_sandbox else "--sandbox"
         options = (sandbox, *(["--force"] if self.force else []))
         return Grading(
@@ -87,8 +95,6 @@ class _Options:
         )
 
     def slurm(self) -> SlurmOptions:
-        from numalab.course.jobs.runs import SlurmOptions
-
         return SlurmOptions(
             self.partition, self.account, self.constraint, self.time_limit, self.jobs or 0,
             not self.no_exclusive, tuple(self.extra),
@@ -97,9 +103,6 @@ class _Options:
 
 def _engine(options: _Options, course: CourseFolder, kit: Kit) -> Engine:
     """Raises UserError."""
-    from numalab.course.jobs import slurm
-    from numalab.course.jobs.local import Local
-
     choice = options.choice or ("slurm" if slurm.is_here() else "local")
     if choice == "slurm":
         if not slurm.is_here():
@@ -122,10 +125,6 @@ def _share(count: int, jobs: int | None, per_job: int) -> int:
 
 def _run_plan(options: _Options, wanted: Sequence[Wanted], is_slurm: bool) -> RunPlan:
     """How many submissions a job has, and how they are graded. Raises UserError."""
-    from numalab.course.jobs.head import RunPlan
-    from numalab.course.jobs.runs import usual_in_job
-    from numalab.course.jobs.slurm import node_count
-
     jobs, count = options.jobs, len(wanted)
     nodes = min(node_count(options.partition), jobs or count or 1) if is_slurm else jobs or 1
     languages = max((len(submission.languages) for submission in wanted), default=1)
@@ -147,9 +146,6 @@ def _tell_problems(intake: Intake) -> None:
 
 def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted, ...]:
     """Raises UserError where there is no such student."""
-    from numalab.course.jobs.head import wanted_items
-    from numalab.grading.kit_digests import measured_by
-
     submissions = list(intake.submissions)
     if student:
         known = {submission.student.id for submission in intake.submissions}
@@ -167,8 +163,6 @@ def _taken_in(
 ) -> tuple[Wanted, ...]:
     """Reads the delivery into the course; what of it is to be graded. Raises UserError and
     KitError."""
-    from numalab.course.intake.intake import take_in
-
     all_labs = load_labs(kit.root)
     names = [name for given in options.labs for name in given.split(",") if name]
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
@@ -186,8 +180,6 @@ def _head(
     wanted: Sequence[Wanted],
 ) -> Iterator[Head]:  # fmt: skip
     """That shows how far it is. Raises UserError."""
-    from numalab.course.jobs.head import Head, Pace
-
     plan = _run_plan(options, wanted, engine.name == "slurm")
     with progress_line("batch") as progress:
         yield Head(
@@ -198,8 +190,6 @@ def _head(
 
 def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence[Wanted]) -> bool:
     """Grades what is missing; False where it was interrupted. Raises UserError and KitError."""
-    from numalab.course.jobs.head import missing
-
     head.note_earlier()
     earlier = frozenset(head.graded)
     try:
@@ -237,8 +227,6 @@ def _tell_end(head: Head, course: CourseFolder) -> int:
 def _tell_rejudging(kit: Kit, course: CourseFolder, book: Gradebook) -> None:
     """That results were judged by other rules than the present ones; they are not judged again
     at once, since that changes grades that nobody has looked at yet."""
-    from numalab.course.rejudging import digests_of, pending
-
     left = pending(book.attempts(), digests_of(kit, load_labs(kit.root))).attempts
     if left:
         results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
@@ -351,10 +339,6 @@ def grade_class(kit: Kit, options: _Options) -> int:
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
-    from numalab.course.course_folder import CourseFolder
-    from numalab.course.gradebook.gradebook import open_gradebook
-    from numalab.course.jobs.head import course_lock
-
     options.check()
     course = CourseFolder(options.out.resolve())
     engine = _engine(options, course, kit)

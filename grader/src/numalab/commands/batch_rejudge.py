@@ -15,10 +15,16 @@ from rich.cells import cell_len, set_cell_size
 
 from numalab import words
 from numalab.commands.shared import course_at, progress_line, taking_one
+from numalab.course import attempts
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.overview import printable
+from numalab.course.jobs.head import course_lock
+from numalab.course.rejudging import digests_of, judge_all, pending, publish, under_way
 from numalab.errors import WIDTH, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, load_labs
+from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
@@ -46,8 +52,6 @@ class _Options:
 
 def change_rows(rejudged: Sequence[Rejudged]) -> Iterator[Sequence[str]]:
     """A row for each criterion that changes."""
-    from numalab.course.gradebook.overview import printable
-
     ordered = sorted(rejudged, key=lambda each: (each.old.item.lab, each.old.item.student_id))
     for each in ordered:
         item = each.old.item
@@ -133,9 +137,6 @@ def _judged(
 ) -> tuple[Outcome, Pending, int]:
     """What would become of the course, and how many attempts jobs are at. Raises UserError and
     KitError."""
-    from numalab.course import attempts
-    from numalab.course.rejudging import judge_all, pending, under_way
-
     with progress_line("rejudge") as progress:
         progress("reading attempts")
         kept = list(attempts.kept_attempts(course))
@@ -150,14 +151,12 @@ def _judged(
 
 def _write(course: CourseFolder, book: Gradebook, rejudged: Sequence[Rejudged]) -> int:
     """How many it has kept. Raises KitError."""
-    from numalab.course.rejudging import publish
-
     kept: list[Attempt] = []
     try:
         with progress_line("rejudge") as progress:
             for number, each in enumerate(rejudged):
                 if number % 25 == 0:
-                    progress(f"writing, {number} of {len(rejudged)}")
+                    progress(CountedStep("writing", f"{number} of {len(rejudged)}"))
                 if publish(course, each):
                     kept.append(each.new)
     except OSError as error:
@@ -194,10 +193,6 @@ def rejudge_class(kit: Kit, options: _Options) -> int:
       ./numalab batch rejudge course
       ./numalab batch rejudge course --yes
     """
-    from numalab.course.gradebook.gradebook import open_gradebook
-    from numalab.course.jobs.head import course_lock
-    from numalab.course.rejudging import digests_of
-
     course = course_at(options.course_path)
     digests = digests_of(kit, load_labs(kit.root))
     with course_lock(course), open_gradebook(course) as book:

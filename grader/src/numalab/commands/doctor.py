@@ -13,6 +13,12 @@ from numalab.commands.shared import (
     prepare_virtual_nodes,
     progress_line,
 )
+from numalab.doctor import doctor_report
+from numalab.doctor.doctor import examine, mpi, sandbox_finding, virtual_nodes
+from numalab.doctor.load_sample import sample_load
+from numalab.doctor.node_facts import read_facts
+from numalab.doctor.noise_report import noise_json, show_noise
+from numalab.doctor.noise_run import measure_noise
 from numalab.errors import UserError
 from numalab.exit_codes import (
     EXIT_INTERRUPTED,
@@ -20,18 +26,19 @@ from numalab.exit_codes import (
 )
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.harness import monitor
+from numalab.harness.build import build_kit, configure, mpi_of
+from numalab.harness.sandbox import find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 from numalab.terminal import make_console, stripped
+from numalab.virtual import host
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.doctor.findings import Finding
 
 
 def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding:
-    from numalab.doctor.doctor import virtual_nodes
-    from numalab.virtual import host
-
     unable = prepare_virtual_nodes(kit, progress)
     if unable is not None:
         return virtual_nodes(unable, None)
@@ -70,16 +77,6 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
       ./numalab doctor --json node.json
       ./numalab doctor --noise
     """
-    from numalab.doctor import doctor_report
-    from numalab.doctor.doctor import examine, mpi, sandbox_finding
-    from numalab.doctor.load_sample import sample_load
-    from numalab.doctor.node_facts import read_facts
-    from numalab.doctor.noise_report import noise_json, show_noise
-    from numalab.doctor.noise_run import measure_noise
-    from numalab.harness import monitor
-    from numalab.harness.build import build_kit, configure, mpi_of
-    from numalab.harness.sandbox import find_sandbox
-
     check_json_target(json_path)
     if with_noise and on_login_node() and not force:
         raise UserError(refusal("doctor --noise"))

@@ -19,8 +19,11 @@ from numalab.exit_codes import (
     EXIT_INTERRUPTED,
     EXIT_PASSED,
 )
+from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.harness import monitor
+from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
 
@@ -78,9 +81,6 @@ def explore_command(
       ./numalab explore 04 --json all.json --plot tlb.svg
     """
     from numalab.explore import explore, explore_plot, explore_report
-    from numalab.explore.declaration import find_exploration, load_exploration, resized
-    from numalab.harness import monitor
-    from numalab.harness.build import build_explorations
 
     folder = find_exploration(kit.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, n)

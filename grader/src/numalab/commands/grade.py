@@ -22,7 +22,7 @@ from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import Turns, shared_node
-from numalab.harness.sandbox import Sandbox, Unable, find_sandbox
+from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
 
@@ -120,7 +120,7 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     if not is_wanted and not is_required:
         return None
     sandbox = find_sandbox(kit)
-    if not isinstance(sandbox, Unable):
+    if not isinstance(sandbox, NoSandbox):
         click.echo("numalab: sandbox: bubblewrap", err=True)
         return sandbox
     told = f"sandbox: none, since {sandbox.why}"

@@ -8,6 +8,15 @@ from numalab.commands.completing import complete_lab, complete_topic
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, load_labs
+from numalab.labs.hints import (
+    find_ladder,
+    ladder_for,
+    next_level,
+    remember,
+    seen_hints,
+    topics_of,
+)
+from numalab.learning.progress import load_progress
 
 
 @click.command()
@@ -27,16 +36,6 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
       ./numalab hint 06 near          the next hint on near.toml
       ./numalab hint 01 --level 1     the first one again
     """
-    from numalab.labs.hints import (
-        find_ladder,
-        ladder_for,
-        next_level,
-        remember,
-        seen_hints,
-        topics_of,
-    )
-    from numalab.learning.progress import load_progress
-
     (lab,) = choose_labs(load_labs(kit.root), [name])
     progress = load_progress(kit.progress_file)
     arrays = progress.wrong_arrays.get(lab.name, {})

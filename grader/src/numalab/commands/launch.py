@@ -14,7 +14,12 @@ import click
 
 from numalab.commands.completing import complete_machine
 from numalab.errors import KitError, UserError
+from numalab.harness.build import build_kit, configure
+from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
+from numalab.labs import launch as policies
+from numalab.machines.gallery import find_machine
+from numalab.machines.topology import topology_of_machine, topology_of_node
 
 if TYPE_CHECKING:
     from numalab.labs.launch import Command
@@ -75,8 +80,6 @@ def launch(
       ./numalab launch launch.toml --print --with srun -- ./jacobi 1000
       ./numalab launch launch.toml --machine nebula -- ./jacobi 1000
     """
-    from numalab.labs import launch as policies
-
     policy = policies.parse_policy(_read(file), str(file))
     topology = _topology(kit, machine_name)
     plan = policies.plan(policy, topology)
@@ -104,11 +107,6 @@ def _read(file: Path) -> str:
 
 
 def _topology(kit: Kit, machine_name: str | None) -> Topology:
-    from numalab.harness.build import build_kit, configure
-    from numalab.harness.monitor import describe_node
-    from numalab.machines.gallery import find_machine
-    from numalab.machines.topology import topology_of_machine, topology_of_node
-
     if machine_name is not None:
         return topology_of_machine(find_machine(kit, machine_name))
     if not kit.describe_node.is_file():

@@ -15,6 +15,14 @@ from numalab.commands.shared import progress_line, taking_one
 from numalab.errors import KitError, UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
+from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
+from numalab.machines.hwloc_xml import import_xml
+from numalab.machines.machine_file import parse_machine
+from numalab.machines.picture import description, distance_table, heading, summary, terminal
+from numalab.palette import keep_matplotlib_in
+from numalab.terminal import make_console, stripped
+from numalab.virtual import guest, plan, session
+from numalab.words import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,9 +58,6 @@ def list_command(kit: Kit) -> None:
     """
     from rich.table import Table
     from rich.text import Text
-
-    from numalab.machines.gallery import gallery_folder, load_gallery
-    from numalab.terminal import make_console, stripped
 
     machines = load_gallery(gallery_folder(kit))
     if not machines:
@@ -115,10 +120,6 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
-
-    from numalab.machines.picture import distance_table, summary, terminal
-    from numalab.terminal import stripped
-    from numalab.words import listed
 
     parts: list[object] = [
         Text(f"{one.name}: {one.title}", style="bold"),
@@ -191,9 +192,6 @@ def show(
       ./numalab machine show hydra --cores 4
       ./numalab machine show ./mine.toml --svg mine.svg
     """
-    from numalab.machines.gallery import find_machine
-    from numalab.terminal import make_console
-
     described = find_machine(kit, name)
     if cores is not None:
         described = described.scaled(cores)
@@ -205,9 +203,6 @@ def show(
 
 def _svg(kit: Kit, one: Machine) -> str:
     """The machine's picture, as a file. Raises KitError."""
-    from numalab.machines.picture import description, heading
-    from numalab.palette import keep_matplotlib_in
-
     try:
         keep_matplotlib_in(kit.build / "matplotlib")
         from numalab.reports.figures import topology_figure
@@ -317,9 +312,6 @@ def run(kit: Kit, asked: RunOptions) -> int:
       ./numalab machine run hydra -- mpiexec -bind-to socket -n 2 ./hello
       ./numalab machine run hydra -- bash
     """
-    from numalab.machines.gallery import find_machine
-    from numalab.virtual import guest, plan, session
-
     if asked.full and asked.cores is not None:
         raise UserError("--full and --cores exclude each other")
     described = find_machine(kit, asked.name)
@@ -372,11 +364,6 @@ def import_command(
       ./numalab machine import node.xml --name ournode
       ./numalab machine import node.xml --output ~/ournode.toml
     """
-    from numalab.machines.gallery import gallery_folder
-    from numalab.machines.hwloc_xml import import_xml
-    from numalab.machines.machine_file import parse_machine
-    from numalab.machines.picture import summary
-
     if output is not None and output.suffix != ".toml":
         raise UserError(f"--output {output}: a machine's file ends in .toml; add that")
     if name is None and output is not None:

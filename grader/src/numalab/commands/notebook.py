@@ -19,6 +19,7 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, load_labs
+from numalab.learning.api import open_lab
 from numalab.learning.notebook_files import (
     kits_notebook,
     read_notebook,
@@ -210,8 +211,6 @@ def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, pub
 
 
 def _publish(kit: Kit, names: Sequence[str]) -> None:
-    from numalab.learning.api import open_lab
-
     if not names:
         raise UserError("--publish wants the lab, such as ./numalab notebook 01 --publish")
     for lab in names:

@@ -7,10 +7,14 @@ from pathlib import Path
 import click
 
 import numalab
+from numalab.commands import shared
 from numalab.errors import wrapped
 from numalab.files import write_json
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
+from numalab.labs.hints import seen_hints
+from numalab.learning import progress_report
+from numalab.learning.progress import aside_path, is_damaged, load_progress
 from numalab.terminal import make_console, stripped
 
 
@@ -37,11 +41,6 @@ def progress(kit: Kit, json_path: Path | None) -> None:
       ./numalab progress
       ./numalab progress --json progress.json
     """
-    from numalab.commands import shared
-    from numalab.labs.hints import seen_hints
-    from numalab.learning import progress_report
-    from numalab.learning.progress import aside_path, is_damaged, load_progress
-
     shared.check_json_target(json_path)
     labs = list(load_labs(kit.root).values())
     reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)

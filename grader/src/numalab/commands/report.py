@@ -8,7 +8,10 @@ from pathlib import Path
 
 import click
 
+from numalab.commands import shared
 from numalab.commands.gradebook import standing_of
+from numalab.course.course_folder import CourseFolder
+from numalab.course.pages.reports import write_class_reports, write_reports
 from numalab.errors import UserError
 from numalab.kit import Kit
 
@@ -37,10 +40,6 @@ def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) ->
       ./numalab report hpc2027 --class-only
       ./numalab report hpc2027 --student ada
     """
-    from numalab.commands import shared
-    from numalab.course.course_folder import CourseFolder
-    from numalab.course.pages.reports import write_class_reports, write_reports
-
     if students and class_only:
         raise UserError("--student and --class-only exclude each other")
     with shared.progress_line("report") as progress:

@@ -14,6 +14,7 @@ from numalab.commands.shared import (
 from numalab.grading.request import (
     labs_with_mpi,
 )
+from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 
@@ -34,8 +35,6 @@ def setup(kit: Kit, yes: bool) -> None:
       ./numalab --preset llvm setup            with clang instead of gcc
     """
     del yes  # the launcher has acted on it before this program could start
-    from numalab.harness.build import build_kit, configure
-
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -16,6 +15,7 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path
 from numalab.kit import Kit
 from numalab.terminal import make_console
+from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.course_folder import CourseFolder
@@ -69,10 +69,10 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     said: list[str] = []
 
     def say(step: str) -> None:
-        step = re.split(r", (?=[^,]*\d)", step)[0]  # not one line a generation
-        if step not in said:
-            said.append(step)
-            click.echo(f"{title}: {step}", err=True)
+        told = step.step if isinstance(step, CountedStep) else step  # not a line a generation
+        if told not in said:
+            said.append(told)
+            click.echo(f"{title}: {told}", err=True)
 
     yield say
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab.commands import shared
 from numalab.commands.completing import complete_lab, complete_machine
 from numalab.commands.reporter import Reporter
 from numalab.errors import BusyError, KitError, UserError, wrapped
@@ -73,8 +74,6 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
       ./numalab watch 02 --on nebula       placements on a virtual nebula too
       ./numalab watch 03 --time            with times
     """
-    from numalab.commands import shared
-
     (lab,) = choose_labs(load_labs(kit.root), [name])
     request = Request(
         [lab], language or "edited", "submission", quick=True, on=shared.named_machines(kit, on),

@@ -24,6 +24,7 @@ from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, of_machine, read_verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.words import CountedStep
 
 _RUN = "rejudged"  # in the place of a run's id, in the name of what is being written
 _RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
@@ -207,7 +208,7 @@ def judge_all(
     next_number: dict[Item, int] = {}
     for number, attempt in enumerate(found):
         if number % 25 == 0:
-            progress(f"judging, {number} of {len(found)}")
+            progress(CountedStep("judging", f"{number} of {len(found)}"))
         rules = digests.judged[attempt.item.lab]
         try:
             one = judge_attempt(course, kit, labs, attempt, rules, at)

@@ -13,7 +13,7 @@ from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
-from numalab.harness.sandbox import Sandbox, Unable
+from numalab.harness.sandbox import NoSandbox, Sandbox
 from numalab.labs.declaration import Lab
 from numalab.words import amount, count
 
@@ -128,9 +128,9 @@ def examine(
     return findings
 
 
-def sandbox_finding(found: Sandbox | Unable) -> Finding:
+def sandbox_finding(found: Sandbox | NoSandbox) -> Finding:
     """Whether other people's kernels can be kept apart (grade --sandbox)."""
-    if isinstance(found, Unable):
+    if isinstance(found, NoSandbox):
         return Finding(
             "sandbox",
             "note",

@@ -29,7 +29,7 @@ from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
-from numalab.words import StepReport
+from numalab.words import CountedStep, StepReport
 
 NOISE_S = 30.0
 LANGUAGE = "c"
@@ -212,10 +212,9 @@ def measure_noise(
             chosen = _next(timings, budget_s - spent_s)
             if chosen is None:
                 break
-            progress(
-                f"timing {chosen.name}, generation {len(chosen.generations) + 1}, "
-                f"{spent_s:.0f} of about {budget_s:.0f} s"
-            )
+            number = len(chosen.generations) + 1
+            count = f"generation {number}, {spent_s:.0f} of about {budget_s:.0f} s"
+            progress(CountedStep(f"timing {chosen.name}", count))
             _take(chosen, runs[id(chosen)])
     except (KeyboardInterrupt, Interrupted):
         interrupted = True

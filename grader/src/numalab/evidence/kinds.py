@@ -20,6 +20,7 @@ from numalab.evidence.record import (
     Latency,
     Launched,
     Locate,
+    LocatedThread,
     Memory,
     Mismatch,
     MpiCalls,
@@ -34,7 +35,6 @@ from numalab.evidence.record import (
     RolePart,
     Thread,
     ThreadLevel,
-    Told,
     TooFewMessages,
     Trace,
     TracedArray,
@@ -225,7 +225,7 @@ def _locate(data: Json) -> Locate:
     return Locate(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
-        rounds=tuple(tuple(Told(**entry) for entry in told) for told in data["rounds"]),
+        rounds=tuple(tuple(LocatedThread(**entry) for entry in told) for told in data["rounds"]),
         team=data["team"],
     )
 
@@ -297,7 +297,8 @@ MEMORY = Kind(
 )  # fmt: skip
 PAGE_TABLES = Kind(
     "page_tables", _page_tables, frozenset({"huge_pages"}), "kernel",
-    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT,), here_only=True,
+    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT, SOLUTION),
+    here_only=True,
 )  # fmt: skip
 LOCATE = Kind(
     "locate", _locate, frozenset({"located"}), "kernel",

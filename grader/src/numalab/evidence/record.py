@@ -187,7 +187,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Told:
+class LocatedThread:
     """Where a thread was, and where the kernel said that it was."""
 
     thread: int
@@ -199,7 +199,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Locate(KernelRun):
-    rounds: tuple[tuple[Told, ...], ...]
+    rounds: tuple[tuple[LocatedThread, ...], ...]
     team: int
 
 

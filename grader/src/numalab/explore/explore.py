@@ -21,6 +21,7 @@ from numalab.explore.declaration import Exploration, Schedules, TableSizes
 from numalab.explore.samples import Configuration, Found, Sample, configurations
 from numalab.harness.monitor import HERE, Place, clean_environment
 from numalab.kit import Kit
+from numalab.words import CountedStep
 
 MIB = 2**20
 MEMORY_SHARE = 0.8  # of what is free may be taken
@@ -119,7 +120,7 @@ def rounds_of_samples(
         if number:
             left_s = (time.monotonic() - started) / number * (len(order) - number)
             left = f", about {left_s:.0f} s left"
-        progress(f"measuring, round {number + 1} of {len(order)}{left}")
+        progress(CountedStep("measuring", f"round {number + 1} of {len(order)}{left}"))
         for place_in_round, index in enumerate(this_round):
             configuration = configurations[index]
             began_s = time.monotonic() - started

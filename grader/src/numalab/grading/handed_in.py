@@ -43,8 +43,8 @@ def complaint_of(file: HandedFile, text: str) -> str | None:
 
 def _complaint(file: HandedFile, error: Exception) -> str:
     complaint = f"{error}" + ("" if str(error).endswith("?") else ".")
-    if complaint.startswith(file.name):
-        return complaint
+    if file.kind == "launch":
+        return complaint  # its reader names the file
     separator = "," if file.kind == "placement" else ":"
     return f"{file.name}{separator} {complaint}"
 

@@ -15,6 +15,7 @@ from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.judging import needs, thread_goals
 from numalab.judging.needs import Timed
+from numalab.words import CountedStep
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     evidence = session.evidence
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
-        session.progress(f"{what}{': ' if what else ''}timing, generation {number}{at_least}")
+        step = f"{what}: timing" if what else "timing"
+        session.progress(CountedStep(step, f"generation {number}{at_least}"))
         is_open = needs.timed_generations(lab, evidence, timed) >= least
         cut_s = needs.timing_cut_s(lab, evidence, timed)
         _generation(session, timed, setup, (*roles, CONTROL) if is_open else roles, cut_s)

@@ -46,7 +46,7 @@ _COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
 
 
 @dataclass(frozen=True)
-class Unable:
+class NoSandbox:
     """Why there is no sandbox here, and what would help."""
 
     why: str
@@ -146,14 +146,14 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
     )
 
 
-def find_sandbox(kit: Kit) -> Sandbox | Unable:
+def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
     """The sandbox, once it has been seen to work; the kit need not be built yet."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        return Unable("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
+        return NoSandbox("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
     missing = read_text(kit.confine_missing)
     if missing is not None:
-        return Unable(missing, REMEDY_MISSING)
+        return NoSandbox(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
     roots = other_roots(programs, dict(os.environ), kit.root.resolve())
     found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))
@@ -172,10 +172,10 @@ def find_sandbox(kit: Kit) -> Sandbox | Unable:
             timeout=_PROBE_LIMIT_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Unable(f"bubblewrap can't be run here ({error})", REMEDY_REFUSED)
+        return NoSandbox(f"bubblewrap can't be run here ({error})", REMEDY_REFUSED)
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        return Unable(
+        return NoSandbox(
             f"bubblewrap can't make a sandbox here ({said[-1] if said else 'it does not say why'})",
             REMEDY_REFUSED,
         )

@@ -34,7 +34,7 @@ def _about(lab: Lab, part: str | None, rules: frozenset[str]) -> list[Criterion]
 
 
 @dataclass(frozen=True)
-class TouchSight:
+class TouchView:
     """Who wrote and used the pages of a part's arrays. solution: as_control of it, None: not
     compared; with_homes: where the pages live is of interest, too."""
 
@@ -45,7 +45,7 @@ class TouchSight:
     with_homes: bool
 
 
-def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]:
+def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
     """This node's, and a virtual node's where something failed there."""
     rules = TRACE.rules
     for where, evidence in seen:
@@ -57,7 +57,7 @@ def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]
                 continue
             control = own.as_control()
             is_compared = failed and any(trace.arrays for trace in control.of(TRACE))
-            yield TouchSight(
+            yield TouchView(
                 where, part, own, control if is_compared else None, "local_pages" in failed
             )
 
@@ -66,7 +66,7 @@ def touch_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchSight]
 
 
 @dataclass(frozen=True)
-class WorkSight:
+class WorkView:
     """How a team shares the work of a part; solution: None: not compared; at_least: the share
     that is asked for."""
 
@@ -83,8 +83,8 @@ class WorkSight:
         return self.solution is not None and self.solution.share < self.at_least
 
 
-def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
-    """As touch_sights."""
+def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
+    """As touch_views."""
     for where, evidence in seen:
         for criterion in lab.criteria:
             if criterion.rule != "balanced" or criterion.at_least is None:
@@ -95,7 +95,7 @@ def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
             if not looks or not (where == "here" or has_failed):
                 continue
             of_solution = [run for run in own.of(PLACEMENT, SOLUTION) if run.cpu_time]
-            yield WorkSight(
+            yield WorkView(
                 where,
                 criterion.part,
                 judged_look(looks, criterion.at_least)[0],
@@ -110,7 +110,7 @@ def work_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkSight]:
 
 
 @dataclass(frozen=True)
-class SeatSight:
+class SeatView:
     """Where threads may run, or ranks: each for all of its threads. file: that led there;
     runtime: of OpenMP, empty: of no matter. drawn, compared: yours and what it is compared
     with, as heads call them; None: not compared."""
@@ -138,7 +138,7 @@ def _of_ranks(ranks: Sequence[Rank], team: int) -> list[Thread]:
     ]
 
 
-def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatView]:
     node = evidence.node
     for run in evidence.of(BINDING):
         if run.file != file.name or not run.outcome.ok:
@@ -153,10 +153,10 @@ def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSig
             ),
             None,
         )
-        yield SeatSight(where, evidence, file.name, run.runtime, run.threads, misplaced, solution)
+        yield SeatView(where, evidence, file.name, run.runtime, run.threads, misplaced, solution)
 
 
-def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatSight]:
+def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatView]:
     for job in evidence.of(RANKS):
         if job.file != file.name or not job.outcome.ok or job.refused is not None:
             continue
@@ -171,10 +171,10 @@ def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[Seat
             None,
         )
         drawn = _of_ranks(job.ranks, job.team)
-        yield SeatSight(where, evidence, file.name, "", drawn, reach.misplaced, solution)
+        yield SeatView(where, evidence, file.name, "", drawn, reach.misplaced, solution)
 
 
-def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> SeatSight:
+def _under_each_runtime(of_place: Sequence[SeatView], sight: SeatView) -> SeatView:
     """A goal that is reached under several runtimes may be reached in several ways: then the
     sight with another runtime's beside it."""
     if sight.misplaced or len(of_place) < 2:
@@ -186,12 +186,12 @@ def _under_each_runtime(of_place: Sequence[SeatSight], sight: SeatSight) -> Seat
     return replace(sight, runtime=words.listed([one.runtime for one in of_place]))
 
 
-def seat_sights(lab: Lab, seen: Seen) -> Iterator[SeatSight]:
+def seat_views(lab: Lab, seen: Seen) -> Iterator[SeatView]:
     """For each file where it led on the first place at which it misses its goal, or else on
     the first, under each runtime."""
     for file in lab.files:
         needed = min(c.needs_numa_nodes for c in lab.criteria if c.file == file)
-        sights: list[SeatSight] = []
+        sights: list[SeatView] = []
         for where, evidence in seen:
             sights += _bound(file, where, evidence)
             if evidence.numa_nodes >= needed:  # near and far are the same on one
@@ -208,7 +208,7 @@ def _wrong(run: Locate) -> int:
     return sum(answer.told_pu != answer.pu for of_round in run.rounds for answer in of_round)
 
 
-def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
+def located_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatView]:
     """Where a kernel that has to find its threads said that they were, in the first round with
     a wrong PU, beside where they were: what the solution says."""
     for criterion in lab.criteria:
@@ -221,7 +221,7 @@ def told_sights(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatSight]:
             told = next(
                 of for of in runs[-1].rounds if any(answer.told_pu != answer.pu for answer in of)
             )
-            yield SeatSight(
+            yield SeatView(
                 where,
                 evidence,
                 criterion.part or criterion.name,

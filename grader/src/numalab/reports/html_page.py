@@ -22,11 +22,11 @@ from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES, Lab
 from numalab.reports import memory_table, report_figures, verdict_words
 from numalab.reports.comparison import (
-    TouchSight,
-    seat_sights,
-    told_sights,
-    touch_sights,
-    work_sights,
+    TouchView,
+    located_views,
+    seat_views,
+    touch_views,
+    work_views,
 )
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
@@ -188,7 +188,7 @@ class _Pictures:
         return _Picture(title, Markup(svg), words, lines)  # inline_svg escapes what stands in it
 
 
-def _alike_words(sight: TouchSight) -> list[str]:
+def _alike_words(sight: TouchView) -> list[str]:
     return [
         f"What is drawn of {group[0]} holds for {words.listed(group[1:])}, too."
         for group in report_figures.alike_arrays(sight)
@@ -198,7 +198,7 @@ def _alike_words(sight: TouchSight) -> list[str]:
 
 def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
     lab, verdict, seen = graded.lab, graded.verdict, graded.seen
-    for touched in touch_sights(lab, verdict, seen):
+    for touched in touch_views(lab, verdict, seen):
         of = " of " + touched.part if touched.part else ""
         yield picture(
             f"Touch map{of}{_on(touched.where)}",
@@ -206,7 +206,7 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             touch_words(touched),
             _alike_words(touched),
         )
-    for worked in work_sights(lab, verdict, seen):
+    for worked in work_views(lab, verdict, seen):
         of = f" in {worked.part}" if worked.part else ""
         yield picture(
             f"How evenly the work is shared{of}{_on(worked.where)}",
@@ -214,7 +214,7 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             work_words(worked),
             [DISTURBED] if worked.solution_is_disturbed else [],
         )
-    for seated in (*told_sights(lab, verdict, seen), *seat_sights(lab, seen)):
+    for seated in (*located_views(lab, verdict, seen), *seat_views(lab, seen)):
         word = "goal reached" if seated.misplaced == 0 else "goal missed"
         yield picture(
             f"{seated.title}: {word}",
@@ -261,8 +261,8 @@ def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Pic
         return None, None
     table = _Table(
         memory_table.memory_caption(evidence, columns),
-        ["Measured", *(head for head, _ in columns)],
-        [[label, *(value(one) for _, one in columns)] for label, value in memory_table.MEMORY_ROWS],
+        ["Measured", *(column.name for column in columns)],
+        [[label, *values] for label, values in memory_table.memory_rows(columns)],
     )
     found = picture(
         "Memory of a table",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.kinds import GENERATION, MEMORY
+from numalab.evidence.kinds import GENERATION, MEMORY, PAGE_TABLES
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
@@ -18,6 +18,7 @@ from numalab.evidence.record import (
     Evidence,
     Generation,
     KernelTable,
+    PageTablesOfLife,
 )
 from numalab.judging.timing_rules import best_s
 
@@ -35,28 +36,52 @@ def _with_medians(table: KernelTable, generations: Sequence[Generation], role: s
     )
 
 
-def memory_columns(evidence: Evidence) -> list[tuple[str, KernelTable]]:
-    """The large table on small pages, on huge pages and as it was handed in, each with its
-    name; times are medians over the generations where there are any."""
+@dataclass(frozen=True)
+class MemoryColumn:
+    """The large table of one kernel. page_tables: None where nobody looked at them."""
+
+    name: str
+    table: KernelTable
+    page_tables: PageTablesOfLife | None
+
+
+def memory_columns(evidence: Evidence) -> list[MemoryColumn]:
+    """The large table on small pages, on huge pages and as it was handed in; times are medians
+    over the generations where there are any."""
     whose = {"submission": "yours", "solution": "the solution", "handout": "the handout"}
-    columns = [
-        (name, _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role))
-        for name, role, runs in (
-            ("4 KiB pages", HANDOUT, evidence.of(MEMORY, HANDOUT)),
-            ("2 MiB pages", SOLUTION, evidence.of(MEMORY, SOLUTION)),
-            (whose[evidence.variant], SUBMISSION, evidence.of(MEMORY)),
-        )
-        if runs and runs[-1].outcome.ok
-    ]
+    columns = []
+    for name, role in (
+        ("4 KiB pages", HANDOUT),
+        ("2 MiB pages", SOLUTION),
+        (whose[evidence.variant], SUBMISSION),
+    ):
+        runs = evidence.of(MEMORY, role)
+        if runs and runs[-1].outcome.ok:
+            table = _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role)
+            of_tables = [run for run in evidence.of(PAGE_TABLES, role) if run.outcome.ok]
+            lives = of_tables[-1].lives if of_tables else ()
+            columns.append(MemoryColumn(name, table, lives[-1] if lives else None))
     return columns if evidence.of(MEMORY) else []
 
 
-MEMORY_ROWS: tuple[tuple[str, Callable[[KernelTable], str]], ...] = (
-    ("on huge pages", lambda one: words.percent(one.huge_bytes / one.bytes)),
-    ("page faults while it is zeroed", lambda one: f"{one.initialize_page_faults:,}"),
-    ("zeroing it", lambda one: f"{1e3 * one.initialize_s:.0f} ms"),
-    ("random updates", lambda one: f"{1e3 * one.compute_s:.0f} ms"),
+def _page_tables(column: MemoryColumn) -> str:
+    return words.amount(column.page_tables.most_bytes) if column.page_tables else ""
+
+
+# An empty value: not known.
+MEMORY_ROWS: tuple[tuple[str, Callable[[MemoryColumn], str]], ...] = (
+    ("on huge pages", lambda it: words.percent(it.table.huge_bytes / it.table.bytes)),
+    ("page tables, with those in store", _page_tables),
+    ("page faults while it is zeroed", lambda it: f"{it.table.initialize_page_faults:,}"),
+    ("zeroing it", lambda it: f"{1e3 * it.table.initialize_s:.0f} ms"),
+    ("random updates", lambda it: f"{1e3 * it.table.compute_s:.0f} ms"),
 )
+
+
+def memory_rows(columns: Sequence[MemoryColumn]) -> list[tuple[str, list[str]]]:
+    """What is known of them, by its name."""
+    rows = [(label, [value(column) for column in columns]) for label, value in MEMORY_ROWS]
+    return [(label, values) for label, values in rows if any(values)]
 
 
 def _are_noisy(generations: Sequence[Generation]) -> bool:
@@ -70,8 +95,8 @@ def _are_noisy(generations: Sequence[Generation]) -> bool:
     return False
 
 
-def memory_caption(evidence: Evidence, columns: Sequence[tuple[str, KernelTable]]) -> str:
-    size = words.amount(columns[-1][1].bytes)
+def memory_caption(evidence: Evidence, columns: Sequence[MemoryColumn]) -> str:
+    size = words.amount(columns[-1].table.bytes)
     if not evidence.of(GENERATION):
         return f"A table of {size}, one run"
     return f"A table of {size}{', times noisy' if _are_noisy(evidence.of(GENERATION)) else ''}"
@@ -85,8 +110,8 @@ def memory_table(evidence: Evidence) -> Table | None:
     table = Table.grid(padding=(0, 3))
     table.add_row(
         Text(memory_caption(evidence, columns), style="bold"),
-        *(Text(name, style="bold", justify="right") for name, _ in columns),
+        *(Text(column.name, style="bold", justify="right") for column in columns),
     )
-    for label, value in MEMORY_ROWS:
-        table.add_row(f"  {label}", *(Text(value(one), justify="right") for _, one in columns))
+    for label, values in memory_rows(columns):
+        table.add_row(f"  {label}", *(Text(value, justify="right") for value in values))
     return table

@@ -10,7 +10,7 @@ from numalab import words
 from numalab.evidence.record import Evidence, Thread
 from numalab.evidence.work import WorkShare
 from numalab.pu_lists import format_pus
-from numalab.reports.comparison import SeatSight, TouchSight, WorkSight
+from numalab.reports.comparison import SeatView, TouchView, WorkView
 from numalab.reports.touch_map import OWNERS, Places, rows_by_array
 
 MOST_NAMED = 4  # of what a sentence counts up
@@ -44,7 +44,7 @@ def _touch_map(evidence: Evidence, with_homes: bool) -> str:
     return ". ".join(f"{', '.join(arrays)}: {words}" for words, arrays in told.items())
 
 
-def touch_words(sight: TouchSight) -> str:
+def touch_words(sight: TouchView) -> str:
     """Pages of each array, by who wrote and who uses them."""
     yours = _touch_map(sight.yours, sight.with_homes)
     if sight.solution is None:
@@ -62,7 +62,7 @@ def _work(share: WorkShare) -> str:
     return f"{len(each)} threads between {words.percent(low)} and {words.percent(high)}; {mean}"
 
 
-def work_words(sight: WorkSight) -> str:
+def work_words(sight: WorkView) -> str:
     """For how much of a call each thread works."""
     owners: Mapping[str, WorkShare | None] = dict(
         zip(OWNERS, (sight.yours, sight.solution), strict=True)
@@ -98,7 +98,7 @@ def _seats(threads: Sequence[Thread], is_ranks: bool) -> str:
     return "; ".join(parts)
 
 
-def seat_words(sight: SeatSight, is_ranks: bool) -> str:
+def seat_words(sight: SeatView, is_ranks: bool) -> str:
     """Where each thread or rank may run."""
     if sight.compared is None:
         return f"{words.first_upper(_seats(sight.drawn, is_ranks))}."

@@ -16,7 +16,7 @@ from numalab.evidence.record import (
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
-from numalab.reports.comparison import touch_sights, work_sights
+from numalab.reports.comparison import touch_views, work_views
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.launch_times import launch_times
 from numalab.reports.memory_table import memory_table
@@ -87,11 +87,11 @@ def _show_compiler(console: Console, build: Build) -> None:
 
 def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[list[Text]]:
     """Of pages and of work; the solution's beside yours where a criterion failed."""
-    for touched in touch_sights(lab, verdict, seen):
+    for touched in touch_views(lab, verdict, seen):
         yield touch_map_picture(
             touched.yours, columns, touched.where, touched.solution, touched.with_homes
         )
-    for worked in work_sights(lab, verdict, seen):
+    for worked in work_views(lab, verdict, seen):
         yield work_picture(worked, columns)
 
 

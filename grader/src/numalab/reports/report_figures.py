@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
-from numalab.reports.comparison import SeatSight, TouchSight, WorkSight, place_words
+from numalab.reports.comparison import SeatView, TouchView, WorkView, place_words
 from numalab.reports.touch_map import OWNERS, rows_by_array
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NARROW_IN, WIDE_IN = 4.8, 7.0
 
 
-def alike_arrays(sight: TouchSight) -> list[list[str]]:
+def alike_arrays(sight: TouchView) -> list[list[str]]:
     """The arrays whose rows are all the same, together."""
     owners = [one for one in (sight.yours, sight.solution) if one is not None]
     rows = [rows_by_array(one, sight.with_homes) for one in owners]
@@ -33,7 +33,7 @@ def alike_arrays(sight: TouchSight) -> list[list[str]]:
     return groups
 
 
-def touch(sight: TouchSight) -> Figure:
+def touch(sight: TouchView) -> Figure:
     """One array of those that look alike."""
     from numalab.reports.figures import touch_figure
 
@@ -48,7 +48,7 @@ def touch(sight: TouchSight) -> Figure:
     )
 
 
-def work(sight: WorkSight, yours: Evidence) -> Figure:
+def work(sight: WorkView, yours: Evidence) -> Figure:
     """yours: of the place, with the solution's runs where it is compared."""
     from numalab.reports.figures import work_figure
 
@@ -58,7 +58,7 @@ def work(sight: WorkSight, yours: Evidence) -> Figure:
     return work_figure(seen, parts=[sight.part], width_in=WIDE_IN if seen[1:] else NARROW_IN)
 
 
-def seats(sight: SeatSight, is_ranks: bool) -> Figure:
+def seats(sight: SeatView, is_ranks: bool) -> Figure:
     """Side by side where there is room."""
     from numalab.reports.figures import Sitting, thread_figure
 

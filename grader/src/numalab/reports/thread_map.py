@@ -13,7 +13,7 @@ from numalab import words
 from numalab.evidence.record import Json, Seen, Thread
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
-from numalab.reports.comparison import SeatSight, seat_sights, told_sights
+from numalab.reports.comparison import SeatView, located_views, seat_views
 
 Style = Callable[[int], tuple[str, str]]  # a thread's character and colour
 Named = Callable[[Sequence[int]], str]
@@ -167,7 +167,7 @@ def thread_maps(
     return lines
 
 
-def _picture(lab: Lab, sight: SeatSight, columns: int, style: Style) -> list[Text]:
+def _picture(lab: Lab, sight: SeatView, columns: int, style: Style) -> list[Text]:
     named = words.ranks if lab.mpi else words.threads
     node = sight.evidence.node
     if sight.compared is None:
@@ -180,7 +180,7 @@ def placement_pictures(
     lab: Lab, verdict: Verdict, seen: Seen, columns: int, style: Style
 ) -> Iterator[tuple[str, bool, list[Text]]]:
     """What is drawn, whether the goal is reached, and the lines."""
-    for sight in (*told_sights(lab, verdict, seen), *seat_sights(lab, seen)):
+    for sight in (*located_views(lab, verdict, seen), *seat_views(lab, seen)):
         yield sight.title, sight.misplaced == 0, _picture(lab, sight, columns, style)
 
 

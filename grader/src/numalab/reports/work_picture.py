@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.reports.comparison import WorkSight, place_words
+from numalab.reports.comparison import WorkView, place_words
 from numalab.reports.touch_map import OWNERS, symbol
 from numalab.words import percent
 
@@ -38,7 +38,7 @@ def _bar(share: float, columns: int, character: str, style: str) -> Text:
     return text
 
 
-def work_picture(sight: WorkSight, columns: int) -> list[Text]:
+def work_picture(sight: WorkView, columns: int) -> list[Text]:
     """A line a thread, or one for several next to each other; the solution's at its side."""
     shares = [sight.yours.of_thread]
     if sight.solution is not None:

@@ -37,7 +37,7 @@ from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
-from numalab.words import StepReport
+from numalab.words import CountedStep, StepReport
 
 SCHEMA_VERSION = 2
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
@@ -468,7 +468,7 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
             done += len(some)
             book.add_attempts(some)
             some.clear()
-            progress(f"reading attempts, {done:,} so far")
+            progress(CountedStep("reading attempts", f"{done:,} so far"))
     book.add_attempts(some)
 
 

@@ -43,7 +43,7 @@ from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
-from numalab.words import StepReport
+from numalab.words import CountedStep, StepReport
 
 SCHEMA = 1
 
@@ -122,7 +122,7 @@ def _take_in(
     empty = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "empty.git"
     make_empty_repository(empty)
     for count, (one, student) in enumerate(zip(layout.delivered, students, strict=True), start=1):
-        progress(f"reading hand-ins, {count} of {len(students)}")
+        progress(CountedStep("reading hand-ins", f"{count} of {len(students)}"))
         if isinstance(student, str):
             problems.append(Problem(shown(one.source), student))
             continue
@@ -136,7 +136,7 @@ def _take_in(
         handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
     handed, clashes = _one_each(handed)
     for count, hand_in in enumerate(handed, start=1):
-        progress(f"writing, {count} of {len(handed)}")
+        progress(CountedStep("writing", f"{count} of {len(handed)}"))
         _write(course, hand_in)
     submissions = tuple(hand_in.submission() for hand_in in handed)
     intake = Intake(layout.name, submissions, (*problems, *clashes))

@@ -21,7 +21,7 @@ from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_labs
 from numalab.reports.html_page import TEMPLATES
-from numalab.words import StepReport
+from numalab.words import CountedStep, StepReport
 
 MADE_BETWEEN = 25  # students' pages, after which progress is told
 
@@ -165,7 +165,7 @@ def _write_students(
     try:
         for number, student_id in enumerate(todo):
             if number % MADE_BETWEEN == 0:
-                progress(f"students' pages, {number} of {len(todo)}")
+                progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
             _write_student(course, kit, rows[student_id], labs, title)
             made[student_id] = wanted[student_id]
     finally:

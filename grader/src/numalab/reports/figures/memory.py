@@ -46,10 +46,10 @@ def memory_figure(evidence: Evidence, *, width_in: float = WIDTH_IN) -> Figure:
         raise NothingToDraw("nobody looked at a table's memory, so there is nothing to draw")
     figure = new_figure(width_in, 4.8)
     grid = figure.subplots(1, len(columns), sharey=True, squeeze=False)
-    for axes, (name, table) in zip(grid[0], columns, strict=True):
-        _draw(axes, name, table)
+    for axes, column in zip(grid[0], columns, strict=True):
+        _draw(axes, column.name, column.table)
     grid[0][0].set_ylabel("memory against before [MiB]")
-    size = amount(columns[-1][1].bytes)
+    size = amount(columns[-1].table.bytes)
     figure.suptitle(f"A table of {size}, {node_words(evidence)}", fontsize=14)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)

@@ -1,0 +1,101 @@
+"""Rules on tables that a kernel makes: huge pages, what they take, what is left of them."""
+
+from __future__ import annotations
+
+from numalab import words
+from numalab.evidence.kinds import MEMORY
+from numalab.evidence.record import Evidence, KernelTable
+from numalab.judging.soundness import (
+    by_value,
+    missing_runs,
+)
+from numalab.judging.verdict import CriterionVerdict
+from numalab.labs.declaration import Criterion
+
+
+def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
+    """Why none of it sits on huge pages, as far as that shows from outside."""
+    if is_handout:
+        return "nobody asked the kernel for them; this is still the handout"
+    if table.resident_created_bytes is None or table.advised_bytes is None:
+        return "nobody asked the kernel for them in time, or they were refused"
+    if table.advised_bytes == 0 and table.page_offset_bytes:
+        return (
+            "nobody asked the kernel for them, or it refused. It refuses (EINVAL) an address that "
+            "is not the start of a page, and the table begins "
+            f"{words.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
+            "returns"
+        )
+    if table.advised_bytes == 0:
+        return "nobody asked the kernel for them, or it refused: look at what the call returns"
+    if table.resident_created_bytes - table.resident_before_bytes > table.bytes / 2:
+        return (
+            "the kernel was asked, but too late. The table had been written before, and what has "
+            "its small pages keeps them"
+        )
+    return (
+        "the kernel was asked, and gave none: they may be switched off for the process, memory may "
+        "be in pieces, or the table holds no whole huge page"
+    )
+
+
+def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    if missing:
+        return missing
+    tables = evidence.of(MEMORY)[-1].tables
+    worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
+    share = worst.huge_bytes / worst.bytes
+    part = words.first_upper(words.percent(share))
+    why = f"{part} of a table of {words.amount(worst.bytes)} sits on huge pages"
+    if share == 0:
+        why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
+    elif worst is tables[0] and share < (criterion.at_least or 1):
+        why += (
+            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
+            "ends stay on small pages"
+        )
+    return by_value(criterion, share, why + ".", unit="share")
+
+
+def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    if missing:
+        return missing
+    table = evidence.of(MEMORY)[-1].tables[-1]
+    resident_bytes = table.resident_during_bytes - table.resident_before_bytes
+    asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
+    why = f"A table of {asked} takes {taken} of memory."
+    return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
+
+
+def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
+    """What is left of a table: memory, addresses, or both where they differ."""
+    memory = f"{words.amount(resident_bytes)} of memory"
+    addresses = f"{words.amount(mapped_bytes)} of addresses"
+    if resident_bytes <= allowed_bytes:
+        return f"{addresses}, though {'hardly any' if resident_bytes > 0 else 'no'} memory,"
+    if mapped_bytes <= resident_bytes:
+        return memory
+    return f"{memory} and {addresses}"
+
+
+def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    if missing:
+        return missing
+    table = evidence.of(MEMORY)[-1].tables[-1]
+    resident_bytes = table.resident_after_bytes - table.resident_before_bytes
+    mapped_bytes = table.address_space_after_bytes - table.address_space_before_bytes
+    left_bytes = max(resident_bytes, mapped_bytes, 0)
+    value = left_bytes / table.bytes
+    assert criterion.at_most is not None
+    if value <= criterion.at_most:
+        why = f"After it was destroyed nothing is left of a table of {words.amount(table.bytes)}."
+    else:
+        left = _left_words(resident_bytes, mapped_bytes, criterion.at_most * table.bytes)
+        why = (
+            f"Of a table of {words.amount(table.bytes)}, {left} are still taken after it was "
+            "destroyed."
+        )
+    return by_value(criterion, value, why, unit="of the table")

@@ -1,0 +1,115 @@
+"""Kinds of evidence: one row each, and the same in the monitor and in the schema."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+from support import invented
+
+from numalab.errors import KitError
+from numalab.evidence.kinds import CHECK, KINDS, LOOKS, PAGE_TABLES, SYNCHRONOUS_CHECK, kind_of
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import HANDOUT, SUBMISSION, Json
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.reports.memory_table import memory_columns, memory_table
+
+MIB, KIB = 2**20, 2**10
+
+
+def page_tables(role: str, *most_bytes: int, status: str = "ok") -> Json:
+    """A run's record, with a life of the arrays for each of the growths of page tables."""
+    return {
+        "kind": "page_tables", "lab": "04_huge_pages", "part": None, "team": 2, "role": role,
+        "huge_pages_allowed": role != HANDOUT, "results": invented.RIGHT,
+        "tables": [
+            {"n": 1000, "bytes": 8000, "page_table_before_bytes": 48 * KIB,
+             "phases": [{"phase": "allocate", "page_table_bytes": 48 * KIB},
+                        {"phase": "initialize", "page_table_bytes": 48 * KIB + most},
+                        {"phase": "compute", "page_table_bytes": 48 * KIB + most},
+                        {"phase": "release", "page_table_bytes": 40 * KIB}]}
+            for most in most_bytes
+        ],
+        "outcome": {"status": status, "printed_bytes": 0},
+    }  # fmt: skip
+
+
+def memory(role: str) -> Json:
+    table = {
+        "n": 2**25, "bytes": 256 * MIB, "huge_bytes": 0, "create_s": 0.0, "initialize_s": 0.1,
+        "compute_s": 0.1, "initialize_page_faults": 9, "resident_before_bytes": 0,
+        "resident_during_bytes": 256 * MIB, "resident_after_bytes": 0,
+        "address_space_before_bytes": 0, "address_space_after_bytes": 0,
+    }  # fmt: skip
+    return {
+        "kind": "memory", "lab": "04_huge_pages", "part": None, "team": 2, "role": role,
+        "huge_pages_allowed": role != HANDOUT, "results": invented.RIGHT, "tables": [table],
+        "outcome": invented.OK,
+    }  # fmt: skip
+
+
+def of_runs(*runs: Json) -> Json:
+    return invented.evidence(invented.ONE_NODE) | {"runs": list(runs)}
+
+
+def test_monitor_schema_and_table_know_the_same_runs(kit: Kit) -> None:
+    runs = {kind.run or kind.name for kind in KINDS}
+    header = (kit.root / "common" / "monitor" / "runs" / "runs.h").read_text("utf-8")
+    assert set(re.findall(r"ROW\((\w+),", header)) == runs
+    schema = json.loads((kit.root / "common/schema/evidence.schema.json").read_text("utf-8"))
+    consts = [of.get("properties", {}).get("kind", {}) for of in schema["$defs"].values()]
+    assert {of["const"] for of in consts if "const" in of} == runs
+
+
+def test_every_rule_of_evidence_has_a_kind(labs: dict[str, Lab]) -> None:
+    known = {rule for kind in KINDS for rule in kind.rules}
+    missing = {c.rule for lab in labs.values() for c in lab.criteria} - known
+    assert missing == set()
+
+
+def test_names_are_their_own_and_looks_are_at_the_kernel() -> None:
+    names = [kind.name for kind in KINDS]
+    assert len(names) == len(set(names))
+    assert {kind.whose for kind in LOOKS} == {"kernel"}
+
+
+def test_a_mark_tells_kinds_of_one_run_apart() -> None:
+    assert kind_of({"kind": "check"}) is CHECK
+    assert kind_of({"kind": "check", "synchronous_sends": True}) is SYNCHRONOUS_CHECK
+    assert kind_of({"kind": "page_tables"}) is PAGE_TABLES
+
+
+def test_a_run_that_this_kit_does_not_know_is_told() -> None:
+    with pytest.raises(KitError, match="'telepathy', which this kit can't read"):
+        parse(of_runs({"kind": "telepathy", "role": SUBMISSION}))
+
+
+def test_page_tables_are_read_by_role_and_life(kit: Kit) -> None:
+    record = of_runs(page_tables(HANDOUT, 16 * KIB, 516 * KIB), page_tables(SUBMISSION, 8 * KIB))
+    validate(record, kit.root / "common/schema/evidence.schema.json")
+    evidence = parse(record)
+    (handout,) = evidence.of(PAGE_TABLES, HANDOUT)
+    assert [life.most_bytes for life in handout.lives] == [16 * KIB, 516 * KIB]
+    assert handout.lives[0].after_bytes["release"] == 40 * KIB
+    (own,) = evidence.of(PAGE_TABLES)
+    assert [life.most_bytes for life in own.lives] == [8 * KIB]
+
+
+def test_page_tables_are_shown_beside_the_tables_that_they_are_of() -> None:
+    both = of_runs(
+        memory(HANDOUT), memory(SUBMISSION), page_tables(HANDOUT, 16 * KIB, 516 * KIB),
+        page_tables(SUBMISSION, 4 * KIB, status="crashed"),
+    )  # fmt: skip
+    file = io.StringIO()
+    Console(file=file, width=80).print(memory_table(parse(both)))
+    (row,) = [line for line in file.getvalue().splitlines() if "page tables" in line]
+    assert row.split()[-2:] == ["516.0", "KiB"]  # what crashed has none
+    none = parse(of_runs(memory(SUBMISSION)))
+    file = io.StringIO()
+    Console(file=file, width=80).print(memory_table(none))
+    assert "page tables" not in file.getvalue()
+    assert [column.page_tables for column in memory_columns(none)] == [None]
