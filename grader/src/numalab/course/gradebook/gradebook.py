@@ -24,74 +24,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account
-from numalab.course.gradebook.node_types import kept
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import Standing
+from numalab.course.gradebook.tables import (
+    CHUNK,
+    OF_ONE_LAB,
+    SCHEMA,
+    SCHEMA_VERSION,
+    insert_attempt,
+    insert_delivery,
+    read_attempts,
+)
 from numalab.course.locks import held
-from numalab.course.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
+from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.words import CountedStep, StepReport
 
-SCHEMA_VERSION = 2
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
-CHUNK = 500  # attempts parsed at once
-# Keys that mean a student in one assignment of the course's system and in no other.
-OF_ONE_LAB = ("identifier",)
-_TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
-
-_SCHEMA = """
-CREATE TABLE students (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, external TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE deliveries (
-    number INTEGER PRIMARY KEY, layout TEXT NOT NULL, taken_in_at TEXT NOT NULL
-);
-CREATE TABLE submissions (
-    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL,
-    first_at TEXT, last_at TEXT, taken_in_at TEXT NOT NULL,
-    external TEXT NOT NULL, notes TEXT NOT NULL, PRIMARY KEY (student, lab, digest)
-) WITHOUT ROWID;
-CREATE TABLE problems (source TEXT NOT NULL, why TEXT NOT NULL, student TEXT);
-CREATE TABLE nodes (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
-CREATE TABLE attempts (
-    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL, kit_digest TEXT NOT NULL,
-    effort TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL,
-    started_at TEXT NOT NULL, ended_at TEXT NOT NULL, sandbox TEXT NOT NULL,
-    why TEXT NOT NULL, job TEXT NOT NULL, judged_by TEXT NOT NULL, replaces INTEGER NOT NULL,
-    rejudged_at TEXT NOT NULL, reopened TEXT NOT NULL, node INTEGER NOT NULL, results TEXT NOT NULL,
-    PRIMARY KEY (student, lab, digest, kit_digest, effort, number)
-);
-"""
-
-
-def _compact(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-def _utc(at: str) -> str:
-    """The same moment in one zone and of one length, so that texts compare as times do."""
-    return datetime.fromisoformat(at).astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _slim(results: Iterable[Json]) -> list[Json]:
-    """Without what takes most room and is in the attempt's folder."""
-    return [
-        {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
-        | {
-            "criteria": [
-                {key: value for key, value in criterion.items() if key != _TIMING}
-                for criterion in result.get("criteria", ())
-            ]
-        }
-        for result in results
-    ]
 
 
 @dataclass(frozen=True)
@@ -167,12 +122,12 @@ class Gradebook:
             if number > here[0]:
                 intake, taken_in_at = _read_delivery(path)
                 with self._transaction() as database:
-                    _insert_delivery(database, number, intake, taken_in_at)
+                    insert_delivery(database, number, intake, taken_in_at)
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
         """Those that are here already change nothing. Returns how many were new."""
         with self._transaction() as database:
-            return sum(_insert_attempt(database, attempt) for attempt in attempts)
+            return sum(insert_attempt(database, attempt) for attempt in attempts)
 
     def rebuild(self, progress: StepReport = lambda step: None) -> None:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
@@ -213,7 +168,7 @@ class Gradebook:
                 )
             )
         attempts: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
-        for attempt in _read_attempts(database):
+        for attempt in read_attempts(database):
             attempts[attempt.item.student_id, attempt.item.lab].append(attempt)
         problems = tuple(
             Problem(source, why, students.get(student))
@@ -248,7 +203,7 @@ class Gradebook:
 
     def attempts(self) -> Iterator[Attempt]:
         """All that are here, with their results in short."""
-        return _read_attempts(self._database)
+        return read_attempts(self._database)
 
     def hand_ins_graded(self) -> tuple[int, int]:
         """How many of the newest hand-ins have been graded, and how many there are."""
@@ -311,110 +266,7 @@ def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
             )
 
 
-def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
-    nodes = {
-        number: json.loads(facts)
-        for number, facts in database.execute("SELECT id, facts FROM nodes")
-    }
-    cursor = database.execute(
-        "SELECT student, lab, digest, kit_digest, effort, number, state, started_at, ended_at, "
-        "sandbox, why, job, judged_by, replaces, rejudged_at, reopened, node, results FROM attempts"
-    )
-    same: dict[str, str] = {}  # one text for all that are equal: a class has few different ones
-    while rows := cursor.fetchmany(CHUNK):
-        # One call for many: the parser then shares the keys between them.
-        results = json.loads(f"[{','.join(row[-1] for row in rows)}]")
-        for row, found in zip(rows, results, strict=True):
-            for result in found:
-                for criterion in result["criteria"]:
-                    for key, value in criterion.items():
-                        if isinstance(value, str):
-                            criterion[key] = same.setdefault(value, value)
-            student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
-            number, state, started_at, ended_at, sandbox, why, job = row[5:12]
-            judged_by, replaces, rejudged_at, reopened, node = row[12:17]
-            yield Attempt(
-                item=Item(student, lab, digest, kit_digest, effort),
-                number=number,
-                state=same.setdefault(state, state),  # type: ignore[arg-type]
-                started_at=started_at,
-                ended_at=ended_at,
-                results=tuple(found),
-                node=nodes[node],
-                sandbox=same.setdefault(sandbox, sandbox),  # type: ignore[arg-type]
-                why=same.setdefault(why, why),
-                job=job,
-                judged_by=same.setdefault(judged_by, judged_by),
-                replaces=replaces,
-                rejudged_at=rejudged_at,
-                reopened=tuple(json.loads(reopened)),
-            )
-
-
 # ---- into the database ------------------------------------------------------------------
-
-
-def _insert_student(database: sqlite3.Connection, student: Student) -> None:
-    """The newest name; keys of the course's system are added to those known."""
-    known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
-    external = (json.loads(known[0]) if known else {}) | dict(student.external)
-    database.execute(
-        "INSERT OR REPLACE INTO students VALUES (?, ?, ?)",
-        (student.id, student.name, _compact(external)),
-    )
-
-
-def _insert_delivery(
-    database: sqlite3.Connection, number: int, intake: Intake, taken_in_at: str
-) -> None:
-    database.execute(
-        "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
-    )
-    for submission in intake.submissions:
-        _insert_student(database, submission.student)
-        at = None if submission.handed_in_at is None else _utc(submission.handed_in_at)
-        # min() and max() of two values are NULL where one is.
-        database.execute(
-            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (student, lab, digest) DO UPDATE SET "
-            "first_at = coalesce(min(first_at, excluded.first_at), first_at, excluded.first_at), "
-            "last_at = coalesce(max(last_at, excluded.last_at), last_at, excluded.last_at), "
-            "taken_in_at = excluded.taken_in_at, external = excluded.external, "
-            "notes = excluded.notes",
-            (
-                submission.student.id, submission.lab, submission.digest, at, at, taken_in_at,
-                _compact(dict(submission.student.external)), _compact(submission.notes),
-            ),
-        )  # fmt: skip
-    database.execute("DELETE FROM problems")
-    for problem in intake.problems:
-        if problem.student is not None:
-            _insert_student(database, problem.student)
-        database.execute(
-            "INSERT INTO problems VALUES (?, ?, ?)",
-            (problem.source, problem.why, problem.student.id if problem.student else None),
-        )
-
-
-def _insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
-    """Whether it was not there."""
-    facts = _compact(kept(attempt.node))
-    database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
-    item = attempt.item
-    done = database.execute(
-        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "(SELECT id FROM nodes WHERE facts = ?), ?)",
-        (
-            item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
-            attempt.state, _utc(attempt.started_at), _utc(attempt.ended_at), attempt.sandbox,
-            attempt.why, attempt.job, attempt.judged_by, attempt.replaces, attempt.rejudged_at,
-            _compact(attempt.reopened), facts, _compact(_slim(attempt.results)),
-        ),
-    )  # fmt: skip
-    database.execute(
-        "INSERT OR IGNORE INTO students VALUES (?, ?, '{}')", (item.student_id, item.student_id)
-    )
-    return done.rowcount == 1
 
 
 # ---- files ------------------------------------------------------------------------------
@@ -489,7 +341,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if not tables:
             database.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
             )
         elif version != SCHEMA_VERSION:
             raise _other_version(path)
