@@ -30,7 +30,7 @@ from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import to_mend
 from numalab.virtual.place import VirtualPlaces
-from numalab.virtual.plan import Wish
+from numalab.virtual.plan import GuestOptions
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
@@ -84,7 +84,7 @@ TRIES = 4
 
 @pytest.fixture(scope="module")
 def places(kit: Kit) -> Iterator[VirtualPlaces]:
-    with VirtualPlaces(kit, Wish()) as found:
+    with VirtualPlaces(kit, GuestOptions()) as found:
         yield found
 
 

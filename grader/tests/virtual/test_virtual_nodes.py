@@ -29,13 +29,13 @@ pytestmark = pytest.mark.boots
 # ---- the machine that programs see ----------------------------------------------------------
 
 
-WHOLE = plan.Wish(full=True, use_snapshot=False)
+WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        *(pytest.param((name, plan.Wish()), id=name) for name in GALLERY),
+        *(pytest.param((name, plan.GuestOptions()), id=name) for name in GALLERY),
         *(
             pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
             for name in GALLERY
@@ -383,7 +383,7 @@ def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
 @pytest.mark.parametrize("use_snapshot", [True, False], ids=["waking", "booting"])
 def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> None:
     """No state hangs when it is woken. Of boots an emulated one may, and is begun once more."""
-    wish = plan.Wish(cores_per_node=1)
+    wish = plan.GuestOptions(cores_per_node=1)
     ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
     store = snapshots.Store(tmp_path) if use_snapshot else None
     said: list[str] = []
