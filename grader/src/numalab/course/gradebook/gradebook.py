@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,74 +23,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account
-from numalab.course.gradebook.node_types import kept
+from numalab.course.gradebook.database import (
+    CHUNK,
+    complaints_told,
+    connect,
+    connect_to_read,
+    insert_attempt,
+    insert_delivery,
+    leftovers,
+    read_attempts,
+    remove_files,
+)
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import Standing
 from numalab.course.locks import held
-from numalab.course.records import Attempt, AttemptState, Intake, Item, Json, Problem, Student
+from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.words import CountedStep, StepReport
 
-SCHEMA_VERSION = 2
-BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
-CHUNK = 500  # attempts parsed at once
 # Keys that mean a student in one assignment of the course's system and in no other.
 OF_ONE_LAB = ("identifier",)
-_TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
-
-_SCHEMA = """
-CREATE TABLE students (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, external TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE deliveries (
-    number INTEGER PRIMARY KEY, layout TEXT NOT NULL, taken_in_at TEXT NOT NULL
-);
-CREATE TABLE submissions (
-    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL,
-    first_at TEXT, last_at TEXT, taken_in_at TEXT NOT NULL,
-    external TEXT NOT NULL, notes TEXT NOT NULL, PRIMARY KEY (student, lab, digest)
-) WITHOUT ROWID;
-CREATE TABLE problems (source TEXT NOT NULL, why TEXT NOT NULL, student TEXT);
-CREATE TABLE nodes (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
-CREATE TABLE attempts (
-    student TEXT NOT NULL, lab TEXT NOT NULL, digest TEXT NOT NULL, kit_digest TEXT NOT NULL,
-    effort TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL,
-    started_at TEXT NOT NULL, ended_at TEXT NOT NULL, sandbox TEXT NOT NULL,
-    why TEXT NOT NULL, job TEXT NOT NULL, judged_by TEXT NOT NULL, replaces INTEGER NOT NULL,
-    rejudged_at TEXT NOT NULL, reopened TEXT NOT NULL, node INTEGER NOT NULL, results TEXT NOT NULL,
-    PRIMARY KEY (student, lab, digest, kit_digest, effort, number)
-);
-"""
-
-
-def _compact(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-def _utc(at: str) -> str:
-    """The same moment in one zone and of one length, so that texts compare as times do."""
-    return datetime.fromisoformat(at).astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _slim(results: Iterable[Json]) -> list[Json]:
-    """Without what takes most room and is in the attempt's folder."""
-    return [
-        {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
-        | {
-            "criteria": [
-                {key: value for key, value in criterion.items() if key != _TIMING}
-                for criterion in result.get("criteria", ())
-            ]
-        }
-        for result in results
-    ]
 
 
 @dataclass(frozen=True)
@@ -167,18 +124,18 @@ class Gradebook:
             if number > here[0]:
                 intake, taken_in_at = _read_delivery(path)
                 with self._transaction() as database:
-                    _insert_delivery(database, number, intake, taken_in_at)
+                    insert_delivery(database, number, intake, taken_in_at)
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
         """Those that are here already change nothing. Returns how many were new."""
         with self._transaction() as database:
-            return sum(_insert_attempt(database, attempt) for attempt in attempts)
+            return sum(insert_attempt(database, attempt) for attempt in attempts)
 
     def rebuild(self, progress: StepReport = lambda step: None) -> None:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
         self._database.close()
         _make_again(self._course, progress)
-        self._database = _connect(self._course.gradebook)
+        self._database = connect(self._course.gradebook)
 
     # ---- reading ------------------------------------------------------------------
 
@@ -213,7 +170,7 @@ class Gradebook:
                 )
             )
         attempts: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
-        for attempt in _read_attempts(database):
+        for attempt in read_attempts(database):
             attempts[attempt.item.student_id, attempt.item.lab].append(attempt)
         problems = tuple(
             Problem(source, why, students.get(student))
@@ -248,7 +205,7 @@ class Gradebook:
 
     def attempts(self) -> Iterator[Attempt]:
         """All that are here, with their results in short."""
-        return _read_attempts(self._database)
+        return read_attempts(self._database)
 
     def hand_ins_graded(self) -> tuple[int, int]:
         """How many of the newest hand-ins have been graded, and how many there are."""
@@ -311,112 +268,6 @@ def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
             )
 
 
-def _read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
-    nodes = {
-        number: json.loads(facts)
-        for number, facts in database.execute("SELECT id, facts FROM nodes")
-    }
-    cursor = database.execute(
-        "SELECT student, lab, digest, kit_digest, effort, number, state, started_at, ended_at, "
-        "sandbox, why, job, judged_by, replaces, rejudged_at, reopened, node, results FROM attempts"
-    )
-    same: dict[str, str] = {}  # one text for all that are equal: a class has few different ones
-    while rows := cursor.fetchmany(CHUNK):
-        # One call for many: the parser then shares the keys between them.
-        results = json.loads(f"[{','.join(row[-1] for row in rows)}]")
-        for row, found in zip(rows, results, strict=True):
-            for result in found:
-                for criterion in result["criteria"]:
-                    for key, value in criterion.items():
-                        if isinstance(value, str):
-                            criterion[key] = same.setdefault(value, value)
-            student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
-            number, state, started_at, ended_at, sandbox, why, job = row[5:12]
-            judged_by, replaces, rejudged_at, reopened, node = row[12:17]
-            yield Attempt(
-                item=Item(student, lab, digest, kit_digest, effort),
-                number=number,
-                state=same.setdefault(state, state),  # type: ignore[arg-type]
-                started_at=started_at,
-                ended_at=ended_at,
-                results=tuple(found),
-                node=nodes[node],
-                sandbox=same.setdefault(sandbox, sandbox),  # type: ignore[arg-type]
-                why=same.setdefault(why, why),
-                job=job,
-                judged_by=same.setdefault(judged_by, judged_by),
-                replaces=replaces,
-                rejudged_at=rejudged_at,
-                reopened=tuple(json.loads(reopened)),
-            )
-
-
-# ---- into the database ------------------------------------------------------------------
-
-
-def _insert_student(database: sqlite3.Connection, student: Student) -> None:
-    """The newest name; keys of the course's system are added to those known."""
-    known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
-    external = (json.loads(known[0]) if known else {}) | dict(student.external)
-    database.execute(
-        "INSERT OR REPLACE INTO students VALUES (?, ?, ?)",
-        (student.id, student.name, _compact(external)),
-    )
-
-
-def _insert_delivery(
-    database: sqlite3.Connection, number: int, intake: Intake, taken_in_at: str
-) -> None:
-    database.execute(
-        "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
-    )
-    for submission in intake.submissions:
-        _insert_student(database, submission.student)
-        at = None if submission.handed_in_at is None else _utc(submission.handed_in_at)
-        # min() and max() of two values are NULL where one is.
-        database.execute(
-            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (student, lab, digest) DO UPDATE SET "
-            "first_at = coalesce(min(first_at, excluded.first_at), first_at, excluded.first_at), "
-            "last_at = coalesce(max(last_at, excluded.last_at), last_at, excluded.last_at), "
-            "taken_in_at = excluded.taken_in_at, external = excluded.external, "
-            "notes = excluded.notes",
-            (
-                submission.student.id, submission.lab, submission.digest, at, at, taken_in_at,
-                _compact(dict(submission.student.external)), _compact(submission.notes),
-            ),
-        )  # fmt: skip
-    database.execute("DELETE FROM problems")
-    for problem in intake.problems:
-        if problem.student is not None:
-            _insert_student(database, problem.student)
-        database.execute(
-            "INSERT INTO problems VALUES (?, ?, ?)",
-            (problem.source, problem.why, problem.student.id if problem.student else None),
-        )
-
-
-def _insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
-    """Whether it was not there."""
-    facts = _compact(kept(attempt.node))
-    database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
-    item = attempt.item
-    done = database.execute(
-        "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "(SELECT id FROM nodes WHERE facts = ?), ?)",
-        (
-            item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
-            attempt.state, _utc(attempt.started_at), _utc(attempt.ended_at), attempt.sandbox,
-            attempt.why, attempt.job, attempt.judged_by, attempt.replaces, attempt.rejudged_at,
-            _compact(attempt.reopened), facts, _compact(_slim(attempt.results)),
-        ),
-    )  # fmt: skip
-    database.execute(
-        "INSERT OR IGNORE INTO students VALUES (?, ?, '{}')", (item.student_id, item.student_id)
-    )
-    return done.rowcount == 1
-
-
 # ---- files ------------------------------------------------------------------------------
 
 
@@ -433,28 +284,18 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
         raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
-def _leftovers(path: Path) -> list[Path]:
-    """What SQLite may leave beside a database."""
-    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
-
-
 def _make_again(course: CourseFolder, progress: StepReport) -> None:
     """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
-    _remove(path, *_leftovers(path))
+    remove_files(path, *leftovers(path))
     try:
-        with contextlib.closing(_connect(path)) as database:
+        with contextlib.closing(connect(path)) as database:
             _fill(Gradebook(course, database), course, progress)
-        _remove(*_leftovers(course.gradebook))
+        remove_files(*leftovers(course.gradebook))
         path.replace(course.gradebook)
     except BaseException:
-        _remove(path, *_leftovers(path))
+        remove_files(path, *leftovers(path))
         raise
-
-
-def _remove(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
 
 
 def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
@@ -472,33 +313,6 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     book.add_attempts(some)
 
 
-def _other_version(path: Path) -> UserError:
-    return UserError(
-        f"{path} was made by another version of the kit. It can be made again from what is in "
-        f"{path.parent}: ./numalab gradebook rebuild {path.parent}"
-    )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Makes the file where there is none."""
-    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = DELETE")
-        database.execute("PRAGMA synchronous = FULL")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not tables:
-            database.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
-        elif version != SCHEMA_VERSION:
-            raise _other_version(path)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
 @contextmanager
 def _lock(course: CourseFolder) -> Iterator[None]:
     """Keeps other writers out. Raises BusyError where there is one."""
@@ -511,20 +325,6 @@ def _lock(course: CourseFolder) -> Iterator[None]:
 
 
 @contextmanager
-def _told(course: CourseFolder) -> Iterator[None]:
-    """Turns what SQLite complains of into what to do about it."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise KitError(f"{course.gradebook} can't be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise UserError(
-            f"{course.gradebook} is damaged ({error}). It can be made again from what is in "
-            f"{course.root}: ./numalab gradebook rebuild {course.root}"
-        ) from error
-
-
-@contextmanager
 def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
     """The course's gradebook, made where there is none. For reading only it takes no lock, and
     what the head writes meanwhile is seen whole or not at all. Raises BusyError and UserError."""
@@ -533,8 +333,8 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             course.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-        with _lock(course), _told(course):
-            database = _connect(course.gradebook)
+        with _lock(course), complaints_told(course):
+            database = connect(course.gradebook)
             book = Gradebook(course, database)
             try:
                 book._catch_up()
@@ -548,31 +348,13 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             f"{course.root}` makes one, and `./numalab gradebook rebuild {course.root}` makes it "
             "again from what was graded."
         )
-    with _told(course), contextlib.closing(_connect_to_read(course)) as database:
+    with complaints_told(course), contextlib.closing(connect_to_read(course)) as database:
         yield Gradebook(course, database)
-
-
-def _connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """A writer that was killed leaves a journal, and only who may write can undo what it holds
-    of a change."""
-    uri = course.gradebook.absolute().as_uri()
-    journal = course.gradebook.with_name(course.gradebook.name + "-journal")
-    mode = "rw" if journal.exists() and os.access(course.gradebook, os.W_OK) else "ro"
-    database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
-    try:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-    except BaseException:
-        database.close()
-        raise
-    if version != SCHEMA_VERSION:
-        database.close()
-        raise _other_version(course.gradebook)
-    return database
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """As Gradebook.rebuild, whatever state the file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
-    with _lock(course), _told(course):
+    with _lock(course), complaints_told(course):
         _make_again(course, progress)
