@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -202,3 +203,28 @@ def test_links_in_texts_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):
             if not target.startswith("http"):
                 assert (text.parent / target).exists(), f"{text}: {target}"
+
+
+SOURCES = sorted((ROOT / "grader/src/numalab").rglob("*.py"))
+MOST_LINES, MOST_ON_THE_GROUND, MOST_PARAMETERS = 500, 10, 8
+
+
+def test_files_of_the_grader_can_be_read_in_one_go() -> None:
+    lines = {path: len(path.read_text("utf-8").splitlines()) for path in SOURCES}
+    assert len(lines) > 100
+    long = [f"{path.relative_to(ROOT)}: {n}" for path, n in lines.items() if n > MOST_LINES]
+    assert not long, "divide at a natural seam: " + ", ".join(long)
+    ground = [path for path in SOURCES if path.parent.name == "numalab"]
+    assert len(ground) <= MOST_ON_THE_GROUND, "what is not for everybody goes into a package"
+
+
+def test_commands_take_few_parameters() -> None:
+    """More options become one record at the edge (commands/shared.taking_one)."""
+    many = [
+        f"{path.name} {node.name}: {len(node.args.args)}"
+        for path in SOURCES
+        if path.parent.name == "commands"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and len(node.args.args) > MOST_PARAMETERS
+    ]
+    assert not many, ", ".join(many)

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from numalab.commands.completing import complete_lab
+from numalab.commands.shared import check_json_target, progress_line, taking_one
+from numalab.course.course_folder import CourseFolder
+from numalab.course.csv_files import read_table
+from numalab.course.exports import canvas, exports, moodle
+from numalab.course.exports.gradescope import results
+from numalab.course.exports.pseudonyms import assign
+from numalab.course.gradebook import gradebook as books
+from numalab.course.gradebook.explanation import explanation
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.overview import printable, table_lines
+from numalab.course.gradebook.rules import TEMPLATE, read_rules
 from numalab.errors import UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, lab_names, load_labs
@@ -50,14 +63,10 @@ def gradebook() -> None:
 
 
 def _rules(kit: Kit, course: CourseFolder) -> Rules:
-    from numalab.course.gradebook.rules import read_rules
-
     return read_rules(course.rules, lab_names(kit.root))
 
 
 def _open(root: Path) -> CourseFolder:
-    from numalab.course.course_folder import CourseFolder
-
     if not root.is_dir():
         raise UserError(
             f"there is no folder {root}; COURSE is the one that `./numalab batch grade "
@@ -77,8 +86,6 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
     """Of a course, in these labs or all. Raises UserError where there is none."""
     from dataclasses import replace
 
-    from numalab.course.gradebook.gradebook import open_gradebook
-
     course = _open(root)
     rules = _rules(kit, course)
     with open_gradebook(course, read_only=True) as book:
@@ -90,8 +97,6 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
 
 
 def _tell(sentences: Iterable[str]) -> None:
-    from numalab.course.gradebook.overview import printable
-
     for sentence in sentences:
         click.echo(wrapped(f"numalab: {printable(sentence)}"), err=True)
 
@@ -114,9 +119,6 @@ def init(root: Path) -> None:
     Example:
       ./numalab gradebook init course
     """
-    from numalab.course.course_folder import CourseFolder
-    from numalab.course.gradebook.rules import TEMPLATE
-
     path = CourseFolder(root).rules
     if path.exists():
         raise UserError(f"{path} is there already; edit it")
@@ -141,8 +143,6 @@ def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
       ./numalab gradebook show course
       ./numalab gradebook show course --lab 01 | less
     """
-    from numalab.course.gradebook.overview import table_lines
-
     standing = standing_of(kit, root, labs)
     click.echo("\n".join(line.rstrip() for line in table_lines(standing)))
     _tell_problems(standing)
@@ -162,10 +162,6 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
       ./numalab gradebook explain course ada
       ./numalab gradebook explain course ada 01
     """
-    from numalab.course.gradebook.explanation import explanation
-    from numalab.course.gradebook.gradebook import open_gradebook
-    from numalab.course.gradebook.overview import printable
-
     course = _open(root)
     rules = _rules(kit, course)
     with open_gradebook(course, read_only=True) as book:
@@ -230,11 +226,43 @@ def _columns(kit: Kit, given: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _refuse(format_: str, given: dict[str, object], allowed: dict[str, tuple[str, ...]]) -> None:
-    """Options that a format does not have."""
-    for option, value in given.items():
-        if value and format_ not in allowed[option]:
-            raise UserError(f"{option} is for --format {' and '.join(allowed[option])}")
+@dataclass(frozen=True)
+class _ExportOptions:
+    """As they stand on the command line; see the help of each."""
+
+    root: Path
+    format_: str
+    out: Path
+    labs: Sequence[str]
+    template: Path | None
+    student: str | None
+    columns: Sequence[str]
+    grade_column: str | None
+    feedback_column: str | None
+    pseudonyms: Path | None
+
+    def check(self) -> None:
+        """Raises UserError for what does not go together."""
+        for option, value, formats in (
+            ("--template", self.template, ("moodle", "canvas")),
+            ("--student", self.student, ("gradescope",)),
+            ("--column", self.columns, ("canvas",)),
+            ("--grade-column", self.grade_column, ("moodle",)),
+            ("--feedback-column", self.feedback_column, ("moodle",)),
+            ("--pseudonyms", self.pseudonyms, ("csv",)),
+        ):
+            if value and self.format_ not in formats:
+                raise UserError(f"{option} is for --format {' and '.join(formats)}")
+        if self.format_ == "canvas" and self.template is None:
+            raise UserError(
+                "--format canvas needs --template: the file that Canvas's Gradebook, Export gives. "
+                "Scores are filled into it, since an import needs its columns just as they are."
+            )
+        check_json_target(self.out, "--out")
+        check_json_target(self.pseudonyms, "--pseudonyms")
+        for other, option in ((self.template, "--template"), (self.pseudonyms, "--pseudonyms")):
+            if other is not None and other.absolute() == self.out.absolute():
+                raise UserError(f"--out and {option} name the same file; choose another for --out")
 
 
 @gradebook.command(short_help="Grades for a course's system.")
@@ -262,11 +290,8 @@ def _refuse(format_: str, given: dict[str, object], allowed: dict[str, tuple[str
     help="csv: instead of names; FILE says whose they are, and is made where it is not there.",
 )  # fmt: skip
 @click.pass_obj
-def export(
-    kit: Kit, root: Path, format_: str, out: Path, labs: Sequence[str], template: Path | None,
-    student: str | None, columns: Sequence[str], grade_column: str | None,
-    feedback_column: str | None, pseudonyms: Path | None,
-) -> None:  # fmt: skip
+@taking_one(_ExportOptions)
+def export(kit: Kit, options: _ExportOptions) -> int:
     """Write grades for a course's system. Who has no grade is left as the system has it, and
     told: an infrastructure failure is never a zero.
 
@@ -289,69 +314,37 @@ def export(
       ./numalab gradebook export course --format gradescope \\
           --out /autograder/results/results.json
     """
-    from numalab.commands.shared import check_json_target
-
-    _refuse(
-        format_,
-        {
-            "--template": template, "--student": student, "--column": columns,
-            "--grade-column": grade_column, "--feedback-column": feedback_column,
-            "--pseudonyms": pseudonyms,
-        },
-        {
-            "--template": ("moodle", "canvas"), "--student": ("gradescope",),
-            "--column": ("canvas",), "--grade-column": ("moodle",),
-            "--feedback-column": ("moodle",), "--pseudonyms": ("csv",),
-        },
-    )  # fmt: skip
-    if format_ == "canvas" and template is None:
-        raise UserError(
-            "--format canvas needs --template: the file that Canvas's Gradebook, Export gives. "
-            "Scores are filled into it, since an import needs its columns just as they are."
-        )
-    check_json_target(out, "--out")
-    check_json_target(pseudonyms, "--pseudonyms")
-    for other, option in ((template, "--template"), (pseudonyms, "--pseudonyms")):
-        if other is not None and other.absolute() == out.absolute():
-            raise UserError(f"--out and {option} name the same file; choose another for --out")
-    named = _columns(kit, columns)
-    standing = standing_of(kit, root, labs)
-    if format_ == "gradescope":
-        from numalab.course.exports.gradescope import results
-
-        write_json(out, results(*_one_student(standing, student)))
+    options.check()
+    named = _columns(kit, options.columns)
+    standing = standing_of(kit, options.root, options.labs)
+    if options.format_ == "gradescope":
+        write_json(options.out, results(*_one_student(standing, options.student)))
         _tell_problems(standing)
     else:
-        made = _table(standing, format_, template, named, grade_column, feedback_column, pseudonyms)
-        write_whole(out, made.text)
+        made = _table(standing, options, named)
+        write_whole(options.out, made.text)
         _tell_problems(standing)
         _tell(made.told)
-    click.echo(f"{out} is written.", file=sys.stderr)
+    click.echo(f"{options.out} is written.", file=sys.stderr)
+    return EXIT_PASSED
 
 
-def _table(
-    standing: Standing, format_: str, template: Path | None, named: dict[str, str],
-    grade_column: str | None, feedback_column: str | None, pseudonyms: Path | None,
-) -> Export:  # fmt: skip
-    from numalab.course.csv_files import read_table
-    from numalab.course.exports import canvas, exports, moodle
-    from numalab.course.exports.pseudonyms import assign
-
-    if format_ == "canvas":
+def _table(standing: Standing, options: _ExportOptions, named: dict[str, str]) -> Export:
+    template = options.template
+    if options.format_ == "canvas":
         assert template is not None
         return canvas.filled(read_table(template), standing.rows, named, str(template))
-    if format_ == "moodle":
+    if options.format_ == "moodle":
         rows = _one_lab(standing)
         if template is None:
             return moodle.worksheet(rows)
         return moodle.filled(
-            read_table(template), rows, str(template), grade_column or moodle.GRADE,
-            feedback_column or moodle.FEEDBACK,
+            read_table(template), rows, str(template), options.grade_column or moodle.GRADE,
+            options.feedback_column or moodle.FEEDBACK,
         )  # fmt: skip
-    if pseudonyms is not None:
-        return exports.pseudonymous(
-            standing, assign(pseudonyms, (r.student for r in standing.rows))
-        )
+    if options.pseudonyms is not None:
+        students = (row.student for row in standing.rows)
+        return exports.pseudonymous(standing, assign(options.pseudonyms, students))
     return exports.plain(standing)
 
 
@@ -368,9 +361,6 @@ def rebuild(root: Path) -> None:
     Example:
       ./numalab gradebook rebuild course
     """
-    from numalab.commands.shared import progress_line
-    from numalab.course.gradebook import gradebook as books
-
     course = _open(root)
     with progress_line("rebuild") as progress:
         books.rebuild(course, progress)

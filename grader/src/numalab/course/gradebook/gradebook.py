@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -28,27 +29,24 @@ from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account
-from numalab.course.gradebook.database import (
-    CHUNK,
-    complaints_told,
-    connect,
-    connect_to_read,
-    insert_attempt,
-    insert_delivery,
-    leftovers,
-    read_attempts,
-    remove_files,
-)
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import Standing
+from numalab.course.gradebook.tables import (
+    CHUNK,
+    OF_ONE_LAB,
+    SCHEMA,
+    SCHEMA_VERSION,
+    insert_attempt,
+    insert_delivery,
+    read_attempts,
+)
 from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.words import CountedStep, StepReport
 
-# Keys that mean a student in one assignment of the course's system and in no other.
-OF_ONE_LAB = ("identifier",)
+BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class Gradebook:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
         self._database.close()
         _make_again(self._course, progress)
-        self._database = connect(self._course.gradebook)
+        self._database = _connect(self._course.gradebook)
 
     # ---- reading ------------------------------------------------------------------
 
@@ -268,6 +266,9 @@ def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
             )
 
 
+# ---- into the database ------------------------------------------------------------------
+
+
 # ---- files ------------------------------------------------------------------------------
 
 
@@ -284,18 +285,28 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
         raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
+def _leftovers(path: Path) -> list[Path]:
+    """What SQLite may leave beside a database."""
+    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
+
+
 def _make_again(course: CourseFolder, progress: StepReport) -> None:
     """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
-    remove_files(path, *leftovers(path))
+    _remove(path, *_leftovers(path))
     try:
-        with contextlib.closing(connect(path)) as database:
+        with contextlib.closing(_connect(path)) as database:
             _fill(Gradebook(course, database), course, progress)
-        remove_files(*leftovers(course.gradebook))
+        _remove(*_leftovers(course.gradebook))
         path.replace(course.gradebook)
     except BaseException:
-        remove_files(path, *leftovers(path))
+        _remove(path, *_leftovers(path))
         raise
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
@@ -313,6 +324,33 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     book.add_attempts(some)
 
 
+def _other_version(path: Path) -> UserError:
+    return UserError(
+        f"{path} was made by another version of the kit. It can be made again from what is in "
+        f"{path.parent}: ./numalab gradebook rebuild {path.parent}"
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Makes the file where there is none."""
+    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    try:
+        database.execute("PRAGMA journal_mode = DELETE")
+        database.execute("PRAGMA synchronous = FULL")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables:
+            database.executescript(
+                f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            )
+        elif version != SCHEMA_VERSION:
+            raise _other_version(path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
 @contextmanager
 def _lock(course: CourseFolder) -> Iterator[None]:
     """Keeps other writers out. Raises BusyError where there is one."""
@@ -325,6 +363,20 @@ def _lock(course: CourseFolder) -> Iterator[None]:
 
 
 @contextmanager
+def _told(course: CourseFolder) -> Iterator[None]:
+    """Turns what SQLite complains of into what to do about it."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise KitError(f"{course.gradebook} can't be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise UserError(
+            f"{course.gradebook} is damaged ({error}). It can be made again from what is in "
+            f"{course.root}: ./numalab gradebook rebuild {course.root}"
+        ) from error
+
+
+@contextmanager
 def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
     """The course's gradebook, made where there is none. For reading only it takes no lock, and
     what the head writes meanwhile is seen whole or not at all. Raises BusyError and UserError."""
@@ -333,8 +385,8 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             course.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-        with _lock(course), complaints_told(course):
-            database = connect(course.gradebook)
+        with _lock(course), _told(course):
+            database = _connect(course.gradebook)
             book = Gradebook(course, database)
             try:
                 book._catch_up()
@@ -348,13 +400,31 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             f"{course.root}` makes one, and `./numalab gradebook rebuild {course.root}` makes it "
             "again from what was graded."
         )
-    with complaints_told(course), contextlib.closing(connect_to_read(course)) as database:
+    with _told(course), contextlib.closing(_connect_to_read(course)) as database:
         yield Gradebook(course, database)
+
+
+def _connect_to_read(course: CourseFolder) -> sqlite3.Connection:
+    """A writer that was killed leaves a journal, and only who may write can undo what it holds
+    of a change."""
+    uri = course.gradebook.absolute().as_uri()
+    journal = course.gradebook.with_name(course.gradebook.name + "-journal")
+    mode = "rw" if journal.exists() and os.access(course.gradebook, os.W_OK) else "ro"
+    database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+    try:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    if version != SCHEMA_VERSION:
+        database.close()
+        raise _other_version(course.gradebook)
+    return database
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """As Gradebook.rebuild, whatever state the file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
-    with _lock(course), complaints_told(course):
+    with _lock(course), _told(course):
         _make_again(course, progress)

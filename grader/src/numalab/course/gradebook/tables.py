@@ -1,27 +1,23 @@
-"""The gradebook's database: its tables, what goes into them, and how its file is opened."""
+"""The tables of the gradebook: their schema, and rows as records."""
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.node_types import kept
 from numalab.course.records import Attempt, Intake, Item, Json, Student
-from numalab.errors import KitError, UserError
 
 SCHEMA_VERSION = 2
-BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 CHUNK = 500  # attempts parsed at once
+# Keys that mean a student in one assignment of the course's system and in no other.
+OF_ONE_LAB = ("identifier",)
 _TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE students (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, external TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -46,16 +42,16 @@ CREATE TABLE attempts (
 """
 
 
-def _compact(data: Any) -> str:
+def compact(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def _utc(at: str) -> str:
+def utc(at: str) -> str:
     """The same moment in one zone and of one length, so that texts compare as times do."""
     return datetime.fromisoformat(at).astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _slim(results: Iterable[Json]) -> list[Json]:
+def slim(results: Iterable[Json]) -> list[Json]:
     """Without what takes most room and is in the attempt's folder."""
     return [
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
@@ -109,13 +105,13 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
             )
 
 
-def _insert_student(database: sqlite3.Connection, student: Student) -> None:
+def insert_student(database: sqlite3.Connection, student: Student) -> None:
     """The newest name; keys of the course's system are added to those known."""
     known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
     external = (json.loads(known[0]) if known else {}) | dict(student.external)
     database.execute(
         "INSERT OR REPLACE INTO students VALUES (?, ?, ?)",
-        (student.id, student.name, _compact(external)),
+        (student.id, student.name, compact(external)),
     )
 
 
@@ -126,8 +122,8 @@ def insert_delivery(
         "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
     )
     for submission in intake.submissions:
-        _insert_student(database, submission.student)
-        at = None if submission.handed_in_at is None else _utc(submission.handed_in_at)
+        insert_student(database, submission.student)
+        at = None if submission.handed_in_at is None else utc(submission.handed_in_at)
         # min() and max() of two values are NULL where one is.
         database.execute(
             "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
@@ -138,13 +134,13 @@ def insert_delivery(
             "notes = excluded.notes",
             (
                 submission.student.id, submission.lab, submission.digest, at, at, taken_in_at,
-                _compact(dict(submission.student.external)), _compact(submission.notes),
+                compact(dict(submission.student.external)), compact(submission.notes),
             ),
         )  # fmt: skip
     database.execute("DELETE FROM problems")
     for problem in intake.problems:
         if problem.student is not None:
-            _insert_student(database, problem.student)
+            insert_student(database, problem.student)
         database.execute(
             "INSERT INTO problems VALUES (?, ?, ?)",
             (problem.source, problem.why, problem.student.id if problem.student else None),
@@ -153,7 +149,7 @@ def insert_delivery(
 
 def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
     """Whether it was not there."""
-    facts = _compact(kept(attempt.node))
+    facts = compact(kept(attempt.node))
     database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
     item = attempt.item
     done = database.execute(
@@ -161,81 +157,12 @@ def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
         "(SELECT id FROM nodes WHERE facts = ?), ?)",
         (
             item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
-            attempt.state, _utc(attempt.started_at), _utc(attempt.ended_at), attempt.sandbox,
+            attempt.state, utc(attempt.started_at), utc(attempt.ended_at), attempt.sandbox,
             attempt.why, attempt.job, attempt.judged_by, attempt.replaces, attempt.rejudged_at,
-            _compact(attempt.reopened), facts, _compact(_slim(attempt.results)),
+            compact(attempt.reopened), facts, compact(slim(attempt.results)),
         ),
     )  # fmt: skip
     database.execute(
         "INSERT OR IGNORE INTO students VALUES (?, ?, '{}')", (item.student_id, item.student_id)
     )
     return done.rowcount == 1
-
-
-def leftovers(path: Path) -> list[Path]:
-    """What SQLite may leave beside a database."""
-    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
-
-
-def remove_files(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
-
-
-def _other_version(path: Path) -> UserError:
-    return UserError(
-        f"{path} was made by another version of the kit. It can be made again from what is in "
-        f"{path.parent}: ./numalab gradebook rebuild {path.parent}"
-    )
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Makes the file where there is none."""
-    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = DELETE")
-        database.execute("PRAGMA synchronous = FULL")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not tables:
-            database.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
-        elif version != SCHEMA_VERSION:
-            raise _other_version(path)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """A writer that was killed leaves a journal, and only who may write can undo what it holds
-    of a change."""
-    uri = course.gradebook.absolute().as_uri()
-    journal = course.gradebook.with_name(course.gradebook.name + "-journal")
-    mode = "rw" if journal.exists() and os.access(course.gradebook, os.W_OK) else "ro"
-    database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
-    try:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-    except BaseException:
-        database.close()
-        raise
-    if version != SCHEMA_VERSION:
-        database.close()
-        raise _other_version(course.gradebook)
-    return database
-
-
-@contextmanager
-def complaints_told(course: CourseFolder) -> Iterator[None]:
-    """Turns what SQLite complains of into what to do about it."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise KitError(f"{course.gradebook} can't be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise UserError(
-            f"{course.gradebook} is damaged ({error}). It can be made again from what is in "
-            f"{course.root}: ./numalab gradebook rebuild {course.root}"
-        ) from error
