@@ -29,6 +29,7 @@ from numalab.course.records import Attempt, AttemptState, Intake, Item, Student,
 from numalab.errors import BusyError, KitError, UserError
 from numalab.files import read_text
 from numalab.kit import Kit
+from numalab.words import CountedStep
 
 LAB = "01_first_touch"
 LIMIT_S = 120  # for what may take long on a busy node only
@@ -783,8 +784,8 @@ def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> N
     with progress_line("batch") as progress:
         for waiting, note in ((1, ""), (1, "Nodes are DOWN, DRAINED or reserved")):
             progress(Count(3, 2, 0, 0, 0, waiting, note).text)
-        progress("timing, generation 1")
-        progress("timing, generation 2")
+        progress(CountedStep("timing", "generation 1"))
+        progress(CountedStep("timing", "generation 2"))
     assert capsys.readouterr().err.splitlines() == [
         "batch: 2 of 3 graded; jobs: 0 running and 1 waiting",
         "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or reserved)",

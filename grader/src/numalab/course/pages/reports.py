@@ -179,8 +179,8 @@ def _check(student_ids: Collection[str]) -> None:
     for student_id in student_ids:
         if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
             raise KitError(
-                f"the gradebook has a student with the id {student_id!r}, which can't be the name "
-                "of a folder. ./numalab gradebook rebuild makes it again from what was handed in."
+                f"the gradebook has a student {student_id!r}, an id that can't be a folder's name. "
+                "./numalab gradebook rebuild makes it again from what was handed in."
             )
 
 
