@@ -82,6 +82,19 @@ def test_the_package_is_installed_once_and_again_where_the_kit_was_moved(copy: C
     assert copy.called()[0].endswith(f"--editable {moved}/grader")
 
 
+def test_a_link_to_the_kit_is_the_kit(copy: Copy) -> None:
+    """Called by another path it is installed as before, and installed nowhere else."""
+    link = copy.root.parent / "linked"
+    link.symlink_to(copy.root)
+    assert copy.run("doctor", root=link).returncode == 0
+    package, kernel, _ = copy.called()
+    assert package.endswith(f"--editable {copy.root}/grader")
+    assert f"--prefix {copy.root}/.venv " in kernel
+    copy.run("doctor")
+    copy.run("doctor", root=link)
+    assert copy.called() == ["python -m numalab doctor"] * 2
+
+
 def test_the_packages_of_another_copy_stay_its_own(copy: Copy) -> None:
     copy.run("doctor")
     copy.called()

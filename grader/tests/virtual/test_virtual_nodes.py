@@ -44,11 +44,11 @@ WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
 )
 def node(kit: Kit, request: pytest.FixtureRequest) -> Iterator[Guest]:
     """As much of each machine as this host is used for, and all of it."""
-    name, wish = request.param
+    name, options = request.param
     try:
-        booted = start(kit, name, wish=wish)
+        booted = start(kit, name, options=options)
     except UserError as error:
-        if not wish.full:
+        if not options.full:
             raise
         pytest.skip(str(error))  # it has too little memory for the whole machine
     with booted:
@@ -383,8 +383,8 @@ def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
 @pytest.mark.parametrize("use_snapshot", [True, False], ids=["waking", "booting"])
 def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> None:
     """No state hangs when it is woken. Of boots an emulated one may, and is begun once more."""
-    wish = plan.GuestOptions(cores_per_node=1)
-    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], wish, print)
+    options = plan.GuestOptions(cores_per_node=1)
+    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], options, print)
     store = snapshots.Store(tmp_path) if use_snapshot else None
     said: list[str] = []
     if store:

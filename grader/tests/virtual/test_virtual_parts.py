@@ -262,7 +262,7 @@ def test_scale_follows_the_host(name: str, cores: int, pus: int) -> None:
     assert plan.scale(GALLERY[name], plan.GuestOptions(), cores, "tcg").pus == pus
 
 
-def test_scale_follows_the_wish() -> None:
+def test_scale_follows_the_options() -> None:
     uv1000 = GALLERY["uv1000"]
     assert plan.scale(uv1000, plan.GuestOptions(full=True), 2, "tcg") is uv1000
     assert plan.scale(uv1000, plan.GuestOptions(cores_per_node=4), 2, "tcg").pus == 64
