@@ -215,9 +215,14 @@ def test_a_published_figure_is_told_once_it_is_predicted(
 
 def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
     assert read_published(tmp_path) == {}
-    for text in ("[", "x = 1", "[x]\nvalue = 1\n", '[x]\nvalue = "a"\nsays = ""\n'):
+    for text, says in (
+        ("[", "1: this is not TOML"),
+        ("x = 1", "1: "),
+        ("[x]\nvalue = 1\n", "1: .*'says'"),
+        ('[x]\nvalue = "a"\nsays = ""\n', "2: 'value' is 'a'; write a number"),
+    ):
         (tmp_path / PUBLISHED_FILE).write_text(text)
-        with pytest.raises(KitError, match="can't be read"):
+        with pytest.raises(KitError, match=f"{PUBLISHED_FILE}:{says}"):
             read_published(tmp_path)
 
 
@@ -298,7 +303,7 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
         ("", "what is asked is"),
         ('[q]\nright = "c"\n[q.says]\na = "1"\nb = "2"\n', "its choices are not"),
         ('[q]\nright = "a"\n[q.says]\na = "1"\n', "its choices are not"),
-        ("[", "can't be read"),
+        ("[", r"answers.toml:1: this is not TOML"),
     ):
         answers.write_text(text)
         with pytest.raises(KitError, match=says):

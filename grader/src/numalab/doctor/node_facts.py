@@ -59,7 +59,7 @@ class NodeFacts:
             found = getattr(self.groups, name)
             if found is None:
                 return None
-            return [{"file": one.file, "value": one.value} for one in found]
+            return [{"file": limit.file, "value": limit.value} for limit in found]
 
         cpusets = self.groups.cpusets
         return {
@@ -76,7 +76,7 @@ class NodeFacts:
             "cgroup_memory_limits": limits("memory"),
             "cgroup_cpusets": None
             if cpusets is None
-            else [{"file": one.file, "pus": pus(one.pus)} for one in cpusets],
+            else [{"file": cpuset.file, "pus": pus(cpuset.pus)} for cpuset in cpusets],
             "cgroup_levels_above_hidden": self.groups.is_cut_off,
         }
 

@@ -100,7 +100,9 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
 def unsteady_share(traces: Sequence[Trace], array: str) -> float:
     """The share of an array's pages that are not first written by the same thread in all
     tracings, which hold different threads back: who writes them is whoever comes first."""
-    writers = [one.first_writer for trace in traces for one in trace.arrays if one.name == array]
+    writers = [
+        traced.first_writer for trace in traces for traced in trace.arrays if traced.name == array
+    ]
     pages = list(zip(*writers, strict=True))
     return sum(len(set(page)) > 1 for page in pages) / len(pages) if pages else 0.0
 

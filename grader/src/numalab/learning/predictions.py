@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
+from numalab.toml_files.tables import read_table
 
 Value = float | int | str
 FILE = "predictions.json"
@@ -42,13 +42,11 @@ def read_published(folder: Path) -> dict[str, Published]:
     path = folder / PUBLISHED_FILE
     if not path.is_file():
         return {}
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {
-            name: Published(float(table["value"]), table["says"]) for name, table in tables.items()
-        }
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        raise KitError(f"{path} can't be read: {error}") from error
+    top = read_table(path, KitError, None)
+    tables = {name: top.table(name, ("value", "says")) for name in top.values}
+    return {
+        name: Published(table.number("value"), table.text("says")) for name, table in tables.items()
+    }
 
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:

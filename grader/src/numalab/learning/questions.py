@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
+from numalab.toml_files.tables import read_table
 
 WIDTH = 78
 
@@ -51,26 +49,23 @@ class Question:
         return textwrap.fill(f"{verdict} {self.says[letter]}", WIDTH)
 
 
-def _table(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise KitError(f"{path} can't be read: {error}") from error
-
-
 def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
     """All of a lab by name, in order. Raises KitError where questions and answers differ."""
-    asked = _table(kit.lab_folder(lab) / "questions.toml")
-    path = kit.solution_folder(lab) / "answers.toml"
-    answers = _table(path)
-    if list(asked) != list(answers):
-        raise KitError(f"{path}: it answers {list(answers)}, and what is asked is {list(asked)}")
+    asked = read_table(kit.lab_folder(lab) / "questions.toml", KitError, None)
+    answers = read_table(kit.solution_folder(lab) / "answers.toml", KitError, None)
+    if list(asked.values) != list(answers.values):
+        answered = list(answers.values)
+        answers.fail(f"it answers {answered}, and what is asked is {list(asked.values)}")
     questions = {}
-    for name, question in asked.items():
-        answer, choices = answers[name], question["choices"]
-        if list(answer["says"]) != list(choices) or answer["right"] not in choices:
-            raise KitError(f"{path}: {name}: its choices are not those of the question")
-        questions[name] = Question(name, question["text"], choices, answer["right"], answer["says"])
+    for name in asked.values:
+        question = asked.table(name, ("text", "choices"))
+        answer = answers.table(name, ("right", "says"))
+        choices = question.table("choices", None).text_values()
+        says = answer.table("says", None).text_values()
+        right = answer.text("right")
+        if list(says) != list(choices) or right not in choices:
+            answer.fail("its choices are not those of the question")
+        questions[name] = Question(name, question.text("text"), choices, right, says)
     return questions
 
 

@@ -174,16 +174,21 @@ def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[Seat
         yield SeatView(where, evidence, file.name, "", drawn, reach.misplaced, solution)
 
 
+def _allowed(view: SeatView) -> list[tuple[int, ...]]:
+    """Where each thread may run."""
+    return [thread.allowed_pus for thread in view.drawn]
+
+
 def _under_each_runtime(of_place: Sequence[SeatView], sight: SeatView) -> SeatView:
     """A goal that is reached under several runtimes may be reached in several ways: then the
     sight with another runtime's beside it."""
     if sight.misplaced or len(of_place) < 2:
         return sight
     for other in of_place:
-        if [one.allowed_pus for one in other.drawn] != [one.allowed_pus for one in sight.drawn]:
+        if _allowed(other) != _allowed(sight):
             heads = (f"under {sight.runtime}", f"under {other.runtime}")
             return replace(sight, runtime="", compared=other.drawn, heads=heads)
-    return replace(sight, runtime=words.listed([one.runtime for one in of_place]))
+    return replace(sight, runtime=words.listed([other.runtime for other in of_place]))
 
 
 def seat_views(lab: Lab, seen: Seen) -> Iterator[SeatView]:

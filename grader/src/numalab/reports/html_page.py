@@ -342,8 +342,8 @@ def _nodes(submissions: Sequence[Submission], occasion: Occasion) -> Iterator[tu
     yield _node_table(f"Node {occasion.node.get('name', '')}", occasion.node), ""
     seen = {
         where: evidence.node
-        for one in submissions
-        for graded in one.kernels
+        for submission in submissions
+        for graded in submission.kernels
         for where, evidence in graded.seen
         if where != "here"
     }
@@ -378,7 +378,7 @@ def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
         )
         for number, one in enumerate(submissions, start=1)
     ]
-    named = [one.name for one in submissions if one.name]
+    named = [submission.name for submission in submissions if submission.name]
     return (
         environment()
         .get_template("report.html")

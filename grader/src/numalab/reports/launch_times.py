@@ -47,12 +47,12 @@ class LaunchTimes:
 def times_of_launches(lab: Lab, evidence: Evidence) -> LaunchTimes | None:
     """A row for each of the kit's slow launches that was timed."""
     timed = complete(evidence, _ROLES)
-    slow = [one for one in dict.fromkeys(g.slow for g in timed) if one is not None]
+    slow = [name for name in dict.fromkeys(g.slow for g in timed) if name is not None]
     if not slow:
         return None
     rows = []
     for name in slow:
-        of_launch = [one for one in timed if one.slow == name]
+        of_launch = [generation for generation in timed if generation.slow == name]
         rows.append((name, *(_median_s(of_launch, role) for role in _ROLES)))
     return LaunchTimes(
         f"{words.first_upper(lab.repetition)} takes, median",

@@ -20,8 +20,8 @@ NARROW_IN, WIDE_IN = 4.8, 7.0
 
 def alike_arrays(sight: TouchView) -> list[list[str]]:
     """The arrays whose rows are all the same, together."""
-    owners = [one for one in (sight.yours, sight.solution) if one is not None]
-    rows = [rows_by_array(one, sight.with_homes) for one in owners]
+    owners = [owner for owner in (sight.yours, sight.solution) if owner is not None]
+    rows = [rows_by_array(owner, sight.with_homes) for owner in owners]
     groups: list[list[str]] = []
     for array in rows[0]:
         for group in groups:

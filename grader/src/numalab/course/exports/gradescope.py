@@ -26,18 +26,18 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     gradable = verdict.max_points - verdict.ungraded_points
     scale = row.max_points / gradable if gradable else 0.0
     tests = []
-    for one in verdict_words.criterion_rows(verdict.criteria):
-        criterion = one.criterion
+    for shown in verdict_words.criterion_rows(verdict.criteria):
+        criterion = shown.criterion
         bound = verdict_words.bound_words(criterion)
         place = "" if criterion.where == "here" else f" on {criterion.where}"
         test: Json = {
             "name": f"{prefix}{criterion.name}{place}",
-            "output": f"{bound}{'. ' if bound else ''}{criterion.why}{one.where_too}",
+            "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
             "visibility": "visible",
         }
         if criterion.status in _STATUS:
             test["status"] = _STATUS[criterion.status]
-            if one.points:
+            if shown.points:
                 test["score"] = rounded(criterion.points * scale)
                 test["max_score"] = rounded(criterion.max_points * scale)
         else:

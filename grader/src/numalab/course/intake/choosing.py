@@ -204,9 +204,9 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
     words = set(re.findall(r"\w+", text))
     by_contract = [lab.name for lab in labs.values() if lab.contract in text]
     by_functions = [lab.name for lab in labs.values() if words.issuperset(lab.functions)]
-    for found in (by_contract, by_functions):
-        if len(found) == 1:
-            return found[0]
+    for names in (by_contract, by_functions):
+        if len(names) == 1:
+            return names[0]
     return None
 
 

@@ -263,11 +263,11 @@ def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
     """One hand-in a student and lab. Of several with the same files the first; of several with
     other files none, since which one is meant can't be told."""
     groups: dict[tuple[str, str], list[HandIn]] = {}
-    for one in handed:
-        groups.setdefault((one.student.id, one.chosen.lab.name), []).append(one)
+    for hand_in in handed:
+        groups.setdefault((hand_in.student.id, hand_in.chosen.lab.name), []).append(hand_in)
     kept, problems = [], []
     for (_, lab), group in sorted(groups.items()):
-        if len({lab.chosen.digest for lab in group}) == 1:
+        if len({hand_in.chosen.digest for hand_in in group}) == 1:
             kept.append(group[0])
             continue
         sources = " and ".join(shown(lab.source) for lab in group)

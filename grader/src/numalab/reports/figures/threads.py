@@ -193,14 +193,14 @@ def thread_figure(seen: Sequence[Sitting], *, width_in: float = WIDTH_IN) -> Fig
     if not seen:
         raise NothingToDraw("nobody looked where threads run, so there is nothing to draw")
     inner = width_in - 2 * PAD
-    needed = max(lay_out(shape_of(one.node), inner, LABELLED_PU_H).width for one in seen)
+    needed = max(lay_out(shape_of(sitting.node), inner, LABELLED_PU_H).width for sitting in seen)
     across = min(len(seen), max(1, int((inner + 2 * PAD) / (max(needed, 2.4) + 2 * PAD))))
     width = (inner + 2 * PAD) / across - 2 * PAD
-    blocks = [_block(one, width) for one in seen]
+    blocks = [_block(sitting, width) for sitting in seen]
     rows = [blocks[first : first + across] for first in range(0, len(blocks), across)]
     noun = seen[0].noun
     legend = LEGEND.format(noun=noun, letter=noun[0].upper())
-    if any(one.seen and _bound(one)[1] for one in seen):
+    if any(sitting.seen and _bound(sitting)[1] for sitting in seen):
         legend += SEEN_LEGEND
     crowds = (numbers for block in blocks for numbers in block.bound.values())
     if any(_numbers(numbers, "").endswith(" ") for numbers in crowds):

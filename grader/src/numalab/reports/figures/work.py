@@ -29,15 +29,15 @@ def best_look(evidence: Evidence, part: str | None) -> Placement | None:
 
 
 def _waits_too(look: Placement) -> bool:
-    return any(one.lost_s > 0.01 * one.cpu_s for one in look.cpu_time)
+    return any(thread.lost_s > 0.01 * thread.cpu_s for thread in look.cpu_time)
 
 
 def _draw(axes: Axes, label: str, look: Placement, width: float, end: float) -> None:
     """end: of the axis, in percent."""
     share = work_share(look)
-    longest_s = sum(one.longest_s for one in look.cpu_time) or 1.0
-    works = [100 * one for one in share.of_thread]
-    waits = [100 * one.lost_s / longest_s for one in look.cpu_time]
+    longest_s = sum(thread.longest_s for thread in look.cpu_time) or 1.0
+    works = [100 * work for work in share.of_thread]
+    waits = [100 * thread.lost_s / longest_s for thread in look.cpu_time]
     waits += [0.0] * (len(works) - len(waits))  # threads that never started
     threads = range(len(works))
     axes.barh(threads, works, color=[place_colour(t) for t in threads], edgecolor="#333333",
