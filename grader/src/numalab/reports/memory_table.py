@@ -71,7 +71,7 @@ def _page_tables(column: MemoryColumn) -> str:
 # An empty value: not known.
 MEMORY_ROWS: tuple[tuple[str, Callable[[MemoryColumn], str]], ...] = (
     ("on huge pages", lambda it: words.percent(it.table.huge_bytes / it.table.bytes)),
-    ("page tables, with those in store", _page_tables),
+    ("page tables (VmPTE)", _page_tables),
     ("page faults while it is zeroed", lambda it: f"{it.table.initialize_page_faults:,}"),
     ("zeroing it", lambda it: f"{1e3 * it.table.initialize_s:.0f} ms"),
     ("random updates", lambda it: f"{1e3 * it.table.compute_s:.0f} ms"),
