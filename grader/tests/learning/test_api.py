@@ -64,6 +64,10 @@ def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> Non
     assert isinstance(first.topology(), Figure)
     with first.kit.lock():  # a grading is under way, and nothing is measured here
         assert isinstance(first.topology(), Figure)
+    assert [look.order for look in handout.looks("trace")] == ["natural", "ascending", "descending"]
+    assert handout.looks("memory", "handout") == ()
+    with pytest.raises(UserError, match=r"no evidence 'traces' \(did you mean trace\?\)"):
+        handout.looks("traces")
     assert "first written by thread 0" in str(handout)
     with pytest.raises(NothingToDraw, match="nothing was timed"):
         handout.timing()

@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
 from numalab.errors import NothingToDraw, UserError, reason_of
 from numalab.evidence import read_record
-from numalab.evidence.kinds import LATENCY, RANKS
-from numalab.evidence.record import Evidence, Json
+from numalab.evidence.kinds import KINDS, LATENCY, RANKS
+from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
@@ -91,6 +91,18 @@ class Run:
     def value(self, name: str) -> float | None:
         """What was measured for a criterion, in its unit."""
         return self.criterion(name).value
+
+    def looks(self, kind: str, role: str = SUBMISSION) -> tuple[Any, ...]:
+        """What was seen on this node of one kind of evidence, by its name in evidence/kinds.py,
+        look by look. role: "submission" is the kernel that was run; "solution" and "handout" are
+        the kit's own, where they were looked at beside it. Raises UserError."""
+        by_name = {known.name: known for known in KINDS}
+        if kind not in by_name:
+            raise UserError(
+                f"there is no evidence '{kind}'{near(kind, list(by_name))}. There is: "
+                f"{', '.join(by_name)}"
+            )
+        return self.here.of(by_name[kind], role)
 
     # ---- figures
 
