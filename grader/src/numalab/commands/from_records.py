@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from numalab.commands.reporter import write_page, write_result
+from numalab.commands.reporter import show_kernel, write_page, write_result
 from numalab.errors import wrapped
 from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
 from numalab.grading.request import Graded
@@ -16,7 +16,6 @@ from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 from numalab.reports import report
 from numalab.reports.occasion import Occasion
-from numalab.reports.timing_plot import timing_lines
 from numalab.terminal import make_console
 
 AGAIN = "grade the kernel again where times stayed open; from a record nothing more is measured."
@@ -36,19 +35,13 @@ def show_records(
     gradings = [read_grading(path, labs, schema) for path in paths]
     node = same_node(gradings) if json_path or html_path else gradings[0].data["node"]
     kernels = [judge_again(kit, grading, AGAIN) for grading in gradings]
-    console = make_console()
     for kernel in kernels:
-        explained = (
-            timing_lines(kernel.lab, kernel.accounts, kernel.here, console.width - 4)
-            if explain
-            else ()
-        )
-        report.show_verdict(console, kernel, explained)
+        show_kernel(kernel, explain)
     machines = {name: m for grading in gradings for name, m in grading.machines.items()}
     for _, note in _notes(gradings):
         click.echo("\n" + click.wrap_text(f"({note})", 78))
     graded = Graded(kernels, node, machines, any(kernel.interrupted for kernel in kernels), None)
-    report.show_summary(console, graded.verdicts)
+    report.show_summary(make_console(), graded.verdicts)
     taken_at = max(str(grading.data["started_at"]) for grading in gradings)
     told = f"(Judged again from records of {_local(taken_at)}; nothing was measured.)"
     click.echo("\n" + wrapped(told))

@@ -76,13 +76,7 @@ class Reporter:
         if not self.kernels:
             self.before_report()
         self.kernels.append(kernel)
-        console = make_console()
-        explained = (
-            timing_lines(kernel.lab, kernel.accounts, kernel.here, console.width - 4)
-            if self.explain
-            else ()
-        )
-        report.show_verdict(console, kernel, explained)
+        show_kernel(kernel, self.explain)
         if self.request.is_own:
             self._keep_progress(kernel)
 
@@ -111,6 +105,14 @@ class Reporter:
         machines = [(name, self.places.note(name)) for name in graded.machines]
         occasion = Occasion(graded_at, graded.node, machines, graded.interrupted)
         write_page(self.kit, path, self.kernels, occasion)
+
+
+def show_kernel(kernel: GradedKernel, explain: bool) -> None:
+    """explain: also how its times were decided."""
+    console = make_console()
+    columns = console.width - 4
+    lines = timing_lines(kernel.lab, kernel.accounts, kernel.here, columns) if explain else ()
+    report.show_verdict(console, kernel, lines)
 
 
 def result_json(graded: Graded, sandbox: str) -> Json:

@@ -50,7 +50,6 @@ def taking_one(
 @contextmanager
 def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     """A line that says what is going on: live at a terminal, else one line a step."""
-
     console = make_console(to_stderr=True)
     if console.is_terminal:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -15,7 +15,7 @@ from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
-from numalab.machines.gallery import find_machine
+from numalab.machines.gallery import published_latencies
 from numalab.words import count
 
 FILE = "evidence.json"
@@ -167,7 +167,7 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
         accounts,
         unchanged=stored.is_handout,
         again=again,
-        published=find_machine(kit, "hydra").latencies if lab.mpi else (),
+        published=published_latencies(kit) if lab.mpi else (),
         interrupted=stored.is_interrupted,
     )
 
