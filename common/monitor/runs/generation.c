@@ -49,13 +49,13 @@ static int start(struct generation *generation, struct runner *runner)
 }
 
 static void add_sample(struct generation *generation, const struct runner *runner,
-                       size_t repetition, bool is_warm_up, double started_at_s, double elapsed_s)
+                       size_t repetition, double started_at_s, double elapsed_s)
 {
     json_array_append_new(generation->samples,
                           json_pack("{ss sI sI sb sb sf sf}", "role", runner->role->name,
                                     "repetition", (json_int_t)repetition, "order",
-                                    (json_int_t)generation->order++, "warm_up", (int)is_warm_up,
-                                    "cut", (int)runner->is_cut, "started_s",
+                                    (json_int_t)generation->order++, "warm_up",
+                                    (int)(repetition == 0), "cut", (int)runner->is_cut, "started_s",
                                     started_at_s - generation->origin_s, "elapsed_s", elapsed_s));
 }
 
@@ -81,10 +81,9 @@ static int compute(struct generation *generation, struct runner *runner)
     return 0;
 }
 
-/* One timed compute phase; the workers stand still before and after it, and the
- * inputs that it finds are new. */
-static int repeat(struct generation *generation, struct runner *runner, size_t repetition,
-                  bool is_warm_up)
+/* One timed compute phase, number 0 to warm up; the workers stand still before and after it, and
+ * the inputs that it finds are new. */
+static int repeat(struct generation *generation, struct runner *runner, size_t repetition)
 {
     const struct numalab_driver *driver = generation->options->driver;
     struct numalab_job *job = &runner->job;
@@ -97,37 +96,41 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     const double before_s = numalab_now_s();
     if (compute(generation, runner) < 0) return -1;
     if (runner->is_cut) {
-        add_sample(generation, runner, repetition, is_warm_up, before_s, runner->role->cut_s);
+        add_sample(generation, runner, repetition, before_s, runner->role->cut_s);
         return 0;
     }
     if (numalab_job_stop(job) < 0) return -1;
     driver->advance(runner->oracle, driver->compute_phase);
-    add_sample(generation, runner, repetition, is_warm_up, job->rank[0].started_at_s,
-               job->elapsed_s);
+    add_sample(generation, runner, repetition, job->rank[0].started_at_s, job->elapsed_s);
     const struct numalab_expected expected = {driver, runner->oracle, driver->compute_phase,
                                               repetition};
     return numalab_job_spot_check(job, &expected, &generation->random, &runner->changes,
                                   &runner->results);
 }
 
-/* Whether another timed repetition is due; the first always is. */
-static bool is_due(const struct generation *generation, size_t repetition, double start_s)
+/* All elements, after so many timed repetitions. */
+static int finish(struct generation *generation, struct runner *runner, size_t repetitions)
 {
-    const struct numalab_run_options *options = generation->options;
-    return repetition <= 1 ||
-           (repetition <= options->repetitions && numalab_now_s() - start_s < options->budget_s);
-}
-
-static int finish(struct generation *generation, struct runner *runner)
-{
-    const struct numalab_run_options *options = generation->options;
-    const struct numalab_expected expected = {options->driver, runner->oracle,
-                                              options->driver->compute_phase, options->repetitions};
+    const struct numalab_driver *driver = generation->options->driver;
+    const struct numalab_expected expected = {driver, runner->oracle, driver->compute_phase,
+                                              repetitions};
     if (runner->is_cut) return 0;
     return numalab_job_compare_all(&runner->job, &expected, &runner->results);
 }
 
-/* All roles at once: each round runs every role once, in an order of its own. */
+/* Each role once, in an order of its own. */
+static int run_round(struct generation *generation, size_t repetition)
+{
+    const size_t role_count = generation->options->role_count;
+    size_t order[NUMALAB_MAX_ROLES];
+
+    numalab_random_order(&generation->random, order, role_count);
+    for (size_t i = 0; i < role_count; i++)
+        if (repeat(generation, &generation->runner[order[i]], repetition) < 0) return -1;
+    return 0;
+}
+
+/* All roles at once, round by round, until there have been as many as are due. */
 static int run_interleaved(struct generation *generation)
 {
     const struct numalab_run_options *options = generation->options;
@@ -136,18 +139,18 @@ static int run_interleaved(struct generation *generation)
     numalab_random_order(&generation->random, order, options->role_count);
     for (size_t i = 0; i < options->role_count; i++)
         if (start(generation, &generation->runner[order[i]]) < 0) return -1;
-    const double start_s = numalab_now_s();
-    for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++) {
-        numalab_random_order(&generation->random, order, options->role_count);
-        for (size_t i = 0; i < options->role_count; i++)
-            if (repeat(generation, &generation->runner[order[i]], repetition, repetition == 0) < 0)
-                return -1;
-    }
+    if (run_round(generation, 0) < 0) return -1; /* to warm up */
+    const double start_s = numalab_now_s(), preparing_s = start_s - generation->origin_s;
+    size_t rounds = 0;
+    while (numalab_round_is_due(&options->rounds, rounds, preparing_s, numalab_now_s() - start_s))
+        if (run_round(generation, ++rounds) < 0) return -1;
     for (size_t i = 0; i < options->role_count; i++)
-        if (finish(generation, &generation->runner[i]) < 0) return -1;
+        if (finish(generation, &generation->runner[i], rounds) < 0) return -1;
     return 0;
 }
 
+/* There are no common rounds that could be ended for all: the number of repetitions is fixed
+ * before the first role starts, or it would follow one role's times. */
 static int run_one_at_a_time(struct generation *generation)
 {
     const struct numalab_run_options *options = generation->options;
@@ -157,10 +160,9 @@ static int run_one_at_a_time(struct generation *generation)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation->runner[order[i]];
         if (start(generation, runner) < 0) return -1;
-        const double start_s = numalab_now_s();
-        for (size_t repetition = 0; is_due(generation, repetition, start_s); repetition++)
-            if (repeat(generation, runner, repetition, repetition == 0) < 0) return -1;
-        if (finish(generation, runner) < 0) return -1;
+        for (size_t repetition = 0; repetition <= options->rounds.least; repetition++)
+            if (repeat(generation, runner, repetition) < 0) return -1;
+        if (finish(generation, runner, options->rounds.least) < 0) return -1;
         numalab_job_end(&runner->job);
     }
     return 0;

@@ -9,6 +9,7 @@
 #include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
 #include "monitor/processes/sandbox.h"
+#include "monitor/rounds.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
@@ -37,11 +38,10 @@ struct numalab_run_options {
     size_t role_count;
     size_t thread_count;
     enum numalab_size size;
-    size_t traced_pages; /* of all arrays together, about */
-    size_t repetitions;
-    double budget_s;        /* of a generation: no further round of repetitions after it */
-    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
-    bool synchronous_sends; /* check: every send of a rank waits for its receive */
+    size_t traced_pages;                /* of all arrays together, about */
+    struct numalab_round_limits rounds; /* of a generation */
+    bool one_at_a_time;                 /* one worker at a time: less memory, no interleaving */
+    bool synchronous_sends;             /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;
