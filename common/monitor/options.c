@@ -68,6 +68,16 @@ static int set_cut(struct numalab_run_options *options, char *text)
     return role->cut_s > 0 ? 0 : -EINVAL;
 }
 
+static int set_kits_kernel(struct numalab_run_options *options, char *name)
+{
+    for (size_t i = 0; i < options->role_count; i++)
+        if (strcmp(options->role[i].name, name) == 0) {
+            options->role[i].is_kits_kernel = true;
+            return 0;
+        }
+    return -EINVAL;
+}
+
 static int set_synchronous_sends(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -181,6 +191,9 @@ static const struct option_row {
     {"cut", "ROLE:SECONDS", set_cut,
      "generation: a repetition that takes longer is the role's last,\n"
      "and counts as having taken that long"},
+    {"kits-kernel", "ROLE", set_kits_kernel,
+     "generation: that role's kernel is the kit's own: its results are\n"
+     "spot-checked after each repetition, and not compared in full"},
     {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
     {"threads", "N", set_threads, "size of the team that the kit asks for (one a core)"},
     {"size", "NAME", set_size, "quick, default or published"},

@@ -106,16 +106,24 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
     return 0;
 }
 
-int numalab_results_change_inputs(struct numalab_worker *worker,
-                                  const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle, struct numalab_random *random,
-                                  struct numalab_change changes[NUMALAB_CHANGES])
+int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                                 struct numalab_random *random,
+                                 struct numalab_change changes[NUMALAB_CHANGES])
 {
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
-        struct numalab_change *change = &changes[i];
-        int error = driver->change(oracle, numalab_random_next(random), numalab_random_next(random),
-                                   change);
-        if (error < 0) return numalab_worker_kit_error(worker, "change the inputs", error);
+        const uint64_t position = numalab_random_next(random), value = numalab_random_next(random);
+        const int error = driver->change(oracle, position, value, &changes[i]);
+        if (error < 0) return error;
+    }
+    return 0;
+}
+
+int numalab_results_write_changes(struct numalab_worker *worker,
+                                  const struct numalab_driver *driver,
+                                  const struct numalab_change changes[NUMALAB_CHANGES])
+{
+    for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
+        const struct numalab_change *change = &changes[i];
         size_t element_bytes = driver->arrays[change->array].element_bytes;
         if (numalab_worker_write(worker,
                                  worker->address[change->array] + change->element * element_bytes,

@@ -25,8 +25,9 @@ struct numalab_role {
     const char *program;                /* path of its worker */
     struct numalab_variables variables; /* of its environment, beside the monitor's own */
     size_t rank_count;                  /* of an MPI job */
-    double cut_s; /* of a generation: a timed phase that takes longer ends the role's part in
-                     it; 0: only limits.phase_s */
+    double cut_s;        /* of a generation: a timed phase that takes longer ends the role's part in
+                            it; 0: only limits.phase_s */
+    bool is_kits_kernel; /* of a generation: the kit's own, which is looked at less in the end */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
