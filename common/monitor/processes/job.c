@@ -207,8 +207,8 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     return started;
 }
 
-int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
-                      const struct numalab_limits *limits, int cancel_fd)
+int numalab_job_launch(struct numalab_job *job, const char *const *command, size_t rank_count,
+                       const struct numalab_limits *limits, int cancel_fd)
 {
     char name[NAME_BYTES];
     if (set_up(job, rank_count) < 0) return -1;
@@ -222,10 +222,21 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     int error = open_listener(job, limits->sandbox != NULL, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    int started = launch(job, command, name);
-    const bool have_come = started == 0 && connect_ranks(job) == 0;
-    if (limits->sandbox) unlink(name);
-    if (started < 0) return numalab_job_fail(job, &job->launcher);
+    if (limits->sandbox) memcpy(job->socket_path, name, sizeof name);
+    return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
+}
+
+static void remove_socket(struct numalab_job *job)
+{
+    if (job->socket_path[0]) unlink(job->socket_path);
+    job->socket_path[0] = '\0';
+}
+
+int numalab_job_meet(struct numalab_job *job)
+{
+    if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
+    const bool have_come = connect_ranks(job) == 0;
+    remove_socket(job);
     if (!have_come) return -1;
 
     /* It is looked at while the ranks work. */
@@ -314,7 +325,7 @@ static void take_last_words(struct numalab_job *job)
     }
 }
 
-void numalab_job_end(struct numalab_job *job)
+void numalab_job_kill(struct numalab_job *job)
 {
     const bool is_launched = job->rank_count && job->launcher.pid > 0;
     /* Where nothing went wrong, what the launcher says of the ranks' end is none of theirs. */
@@ -323,10 +334,17 @@ void numalab_job_end(struct numalab_job *job)
         if (job->rank[0].output >= 0) close(job->rank[0].output);
         job->rank[0].output = -1;
     }
-    /* The ranks first: a launcher that sees the others go would say so at length. */
-    for (size_t i = 0; is_launched && i < job->rank_count; i++)
-        if (job->rank[i].pid > 0)
+    /* The ranks first: a launcher that sees the others go would say so at length. A sandbox is
+     * ended as a whole, later. */
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (job->rank[i].pid > 0 && job->rank[i].keeper <= 0)
             syscall(SYS_pidfd_send_signal, job->rank[i].pid_fd, SIGKILL, NULL, 0);
+}
+
+void numalab_job_end(struct numalab_job *job)
+{
+    const bool is_launched = job->rank_count && job->launcher.pid > 0;
+    numalab_job_kill(job);
     if (is_launched) {
         const struct numalab_outcome kept = job->rank[0].outcome;
         take_last_words(job);
@@ -340,6 +358,7 @@ void numalab_job_end(struct numalab_job *job)
     }
     if (job->rank_count && job->listener >= 0) close(job->listener);
     job->listener = -1;
+    remove_socket(job);
 }
 
 void numalab_job_free(struct numalab_job *job)

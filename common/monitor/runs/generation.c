@@ -53,23 +53,52 @@ static struct truth *find_truth(struct generation *generation, size_t rank_count
     return truth;
 }
 
-static int start(struct generation *generation, struct runner *runner)
+static int launch(const struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
-    const struct numalab_driver *driver = options->driver;
-    struct numalab_limits limits = numalab_limits_of_role(options, runner->role);
+    const struct numalab_role *role = runner->role;
+    struct numalab_limits limits = numalab_limits_of_role(options, role);
     limits.keeps_core = true;
+    const size_t rank_count = options->driver->rank_counts ? role->rank_count : 1;
+    return numalab_role_launch(&runner->job, options, role, rank_count, &limits);
+}
 
-    const size_t rank_count = driver->rank_counts ? runner->role->rank_count : 1;
+static int allocate(const struct generation *generation, struct runner *runner)
+{
+    const struct numalab_driver *driver = generation->options->driver;
+    if (numalab_role_meet(&runner->job, driver) < 0 ||
+        numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0)
+        return -1;
+    return numalab_job_stop(&runner->job);
+}
 
-    if (numalab_role_start(&runner->job, options, runner->role, rank_count, &limits) < 0) return -1;
-    runner->truth = find_truth(generation, rank_count);
-    if (!runner->truth) return numalab_job_kit_error(&runner->job, "make the oracle", -ENOMEM);
-    if (numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0 ||
-        numalab_job_run(&runner->job, driver->initialize_phase) < 0)
+/* Alone: which thread is the first to write a page may depend on what runs beside it. */
+static int initialize(const struct generation *generation, struct runner *runner)
+{
+    if (numalab_job_continue(&runner->job) < 0 ||
+        numalab_job_run(&runner->job, generation->options->driver->initialize_phase) < 0)
         return -1;
     runner->initialize_s = runner->job.elapsed_s;
     return numalab_job_stop(&runner->job);
+}
+
+/* Of count roles, in an order. Their processes come up at the same time, while the oracle is made,
+ * and each stands still from when it is there. */
+static int start(struct generation *generation, const size_t *order, size_t count)
+{
+    struct runner *runner = generation->runner;
+    for (size_t i = 0; i < count; i++)
+        if (launch(generation, &runner[order[i]]) < 0) return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct numalab_job *job = &runner[order[i]].job;
+        runner[order[i]].truth = find_truth(generation, job->rank_count);
+        if (!runner[order[i]].truth) return numalab_job_kit_error(job, "make the oracle", -ENOMEM);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (allocate(generation, &runner[order[i]]) < 0) return -1;
+    for (size_t i = 0; i < count; i++)
+        if (initialize(generation, &runner[order[i]]) < 0) return -1;
+    return 0;
 }
 
 static void add_sample(struct generation *generation, const struct runner *runner,
@@ -182,8 +211,7 @@ static int run_interleaved(struct generation *generation)
     size_t order[NUMALAB_MAX_ROLES];
 
     numalab_random_order(&generation->random, order, options->role_count);
-    for (size_t i = 0; i < options->role_count; i++)
-        if (start(generation, &generation->runner[order[i]]) < 0) return -1;
+    if (start(generation, order, options->role_count) < 0) return -1;
     if (run_round(generation, 0) < 0) return -1; /* to warm up */
     const double start_s = numalab_now_s(), preparing_s = start_s - generation->origin_s;
     size_t rounds = 0;
@@ -204,7 +232,7 @@ static int run_one_at_a_time(struct generation *generation)
     numalab_random_order(&generation->random, order, options->role_count);
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation->runner[order[i]];
-        if (start(generation, runner) < 0) return -1;
+        if (start(generation, &order[i], 1) < 0) return -1;
         for (size_t repetition = 0; repetition <= options->rounds.least; repetition++)
             if ((!runner->is_cut && renew(generation, runner) < 0) ||
                 repeat(generation, runner, repetition) < 0)
@@ -243,6 +271,7 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     else
         run_interleaved(&generation);
 
+    for (size_t i = 0; i < options->role_count; i++) numalab_job_kill(&generation.runner[i].job);
     json_t *roles = json_array();
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];

@@ -61,6 +61,12 @@ int numalab_role_start(struct numalab_job *job, const struct numalab_run_options
                        const struct numalab_role *role, size_t rank_count,
                        const struct numalab_limits *limits);
 
+/* The two halves of it, where several roles may come up at once. */
+int numalab_role_launch(struct numalab_job *job, const struct numalab_run_options *options,
+                        const struct numalab_role *role, size_t rank_count,
+                        const struct numalab_limits *limits);
+int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driver);
+
 /* What a run has to be given. */
 enum numalab_run_needs {
     NUMALAB_NEEDS_ONE_ROLE,
