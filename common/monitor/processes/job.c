@@ -31,6 +31,11 @@ static const double start_limit_s = 60.0;
 /* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
 static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 
+/* Each rank of MPICH's looks for network and other devices to bind itself near to them, which is
+ * half of MPI_Init; ranks on one node need none. PUs, caches and NUMA nodes are found as ever. */
+static const char hwloc_components[] = "HWLOC_COMPONENTS";
+static const char no_devices[] = "-linuxio,-pci,-opencl,-cuda,-nvml,-rsmi,-levelzero,-gl";
+
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
     job->failed = worker;
@@ -185,6 +190,7 @@ static int add_variables(struct numalab_variables *variables, const struct numal
     if (limits->variables) *variables = *limits->variables;
     int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
+    if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
     if (!error && shares_cores)
         error = numalab_variables_set(variables, NUMALAB_YIELD_VARIABLE, "1");
     return error;
