@@ -54,8 +54,7 @@ int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expect
         for (size_t i = 0; i < job->rank_count; i++) {
             const struct numalab_expected of_rank = expected_of(expected, i);
             if (noted(job, i,
-                      numalab_results_compare(&job->rank[i], &of_rank, array, 0,
-                                              job->rank[i].count[array], results)) < 0)
+                      numalab_results_compare_array(&job->rank[i], &of_rank, array, results)) < 0)
                 return -1;
         }
     return 0;

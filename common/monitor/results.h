@@ -43,6 +43,12 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
                             size_t array, size_t first, size_t count,
                             struct numalab_results *results);
 
+/* Compares a whole array, a large one by several threads: the worker stands still, so cores are
+ * free. */
+int numalab_results_compare_array(struct numalab_worker *worker,
+                                  const struct numalab_expected *expected, size_t array,
+                                  struct numalab_results *results);
+
 enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
 
 /* Gives NUMALAB_CHANGES random input elements new values in the oracle; changes[] says which.
