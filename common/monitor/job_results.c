@@ -54,8 +54,7 @@ int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expect
         for (size_t i = 0; i < job->rank_count; i++) {
             const struct numalab_expected of_rank = expected_of(expected, i);
             if (noted(job, i,
-                      numalab_results_compare(&job->rank[i], &of_rank, array, 0,
-                                              job->rank[i].count[array], results)) < 0)
+                      numalab_results_compare_array(&job->rank[i], &of_rank, array, results)) < 0)
                 return -1;
         }
     return 0;
@@ -67,17 +66,36 @@ static bool has_inputs(const struct numalab_worker *worker)
     return worker->array_bytes > 0;
 }
 
-int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
-                              struct numalab_oracle *oracle, struct numalab_random *random,
-                              struct numalab_job_changes *changes)
+int numalab_job_draw_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                             struct numalab_oracle *oracle, struct numalab_random *random,
+                             struct numalab_job_changes *changes)
+{
+    for (size_t i = 0; i < job->rank_count; i++) {
+        if (!has_inputs(&job->rank[i])) continue;
+        const int error = numalab_results_draw_changes(driver, view(driver, oracle, i), random,
+                                                       changes->of_rank[i]);
+        if (error < 0) return numalab_job_kit_error(job, "change the inputs", error);
+    }
+    return 0;
+}
+
+int numalab_job_write_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                              const struct numalab_job_changes *changes)
 {
     for (size_t i = 0; i < job->rank_count; i++)
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
-                  numalab_results_change_inputs(&job->rank[i], driver, view(driver, oracle, i),
-                                                random, changes->of_rank[i])) < 0)
+                  numalab_results_write_changes(&job->rank[i], driver, changes->of_rank[i])) < 0)
             return -1;
     return 0;
+}
+
+int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
+                              struct numalab_oracle *oracle, struct numalab_random *random,
+                              struct numalab_job_changes *changes)
+{
+    if (numalab_job_draw_changes(job, driver, oracle, random, changes) < 0) return -1;
+    return numalab_job_write_changes(job, driver, changes);
 }
 
 int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,

@@ -20,9 +20,20 @@ int numalab_job_prepare(struct numalab_job *job);
 int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results);
 int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
                             struct numalab_results *results);
+
+/* Gives random input elements of every rank new values, in the oracle and in the ranks. */
 int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
                               struct numalab_oracle *oracle, struct numalab_random *random,
                               struct numalab_job_changes *changes);
+
+/* The two halves of it, where several jobs of as many ranks get the same inputs, and share an
+ * oracle: job is any of them first, and then each. */
+int numalab_job_draw_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                             struct numalab_oracle *oracle, struct numalab_random *random,
+                             struct numalab_job_changes *changes);
+int numalab_job_write_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                              const struct numalab_job_changes *changes);
+
 /* What a rank has noted of itself so far. */
 int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes);
 

@@ -68,6 +68,16 @@ static int set_cut(struct numalab_run_options *options, char *text)
     return role->cut_s > 0 ? 0 : -EINVAL;
 }
 
+static int set_kits_kernel(struct numalab_run_options *options, char *name)
+{
+    for (size_t i = 0; i < options->role_count; i++)
+        if (strcmp(options->role[i].name, name) == 0) {
+            options->role[i].is_kits_kernel = true;
+            return 0;
+        }
+    return -EINVAL;
+}
+
 static int set_synchronous_sends(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -96,15 +106,21 @@ static int set_size(struct numalab_run_options *options, char *name)
     return numalab_size_parse(name, &options->size);
 }
 
-static int set_repetitions(struct numalab_run_options *options, char *count)
+static int set_least_repetitions(struct numalab_run_options *options, char *count)
 {
-    options->repetitions = strtoul(count, NULL, 10);
-    return options->repetitions >= 1 ? 0 : -EINVAL;
+    options->rounds.least = strtoul(count, NULL, 10);
+    return options->rounds.least >= 1 ? 0 : -EINVAL;
+}
+
+static int set_most_repetitions(struct numalab_run_options *options, char *count)
+{
+    options->rounds.most = strtoul(count, NULL, 10);
+    return options->rounds.most >= 1 ? 0 : -EINVAL;
 }
 
 static int set_budget(struct numalab_run_options *options, char *seconds)
 {
-    options->budget_s = strtod(seconds, NULL);
+    options->rounds.budget_s = strtod(seconds, NULL);
     return 0;
 }
 
@@ -175,15 +191,23 @@ static const struct option_row {
     {"cut", "ROLE:SECONDS", set_cut,
      "generation: a repetition that takes longer is the role's last,\n"
      "and counts as having taken that long"},
+    {"kits-kernel", "ROLE", set_kits_kernel,
+     "generation: that role's kernel is the kit's own: its results are\n"
+     "spot-checked after each repetition, and not compared in full"},
     {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
     {"threads", "N", set_threads, "size of the team that the kit asks for (one a core)"},
     {"size", "NAME", set_size, "quick, default or published"},
-    {"repetitions", "N", set_repetitions, "timed repetitions of each role in a generation (3)"},
+    {"least-repetitions", "N", set_least_repetitions,
+     "generation: timed repetitions of each role (3)"},
+    {"most-repetitions", "N", set_most_repetitions,
+     "generation: and more of them until they have taken as long as\n"
+     "starting all roles did, up to so many (30)"},
     {"budget-s", "SECONDS", set_budget,
      "generation: start no further round of repetitions after this,\n"
      "but do one for each role (60)"},
     {"one-at-a-time", NULL, set_one_at_a_time,
-     "generation: one worker after another, not interleaved"},
+     "generation: one worker after another, not interleaved, each\n"
+     "with the least repetitions, whatever they take"},
     {"traced-pages", "N", set_traced_pages, "trace, placement: about so many in all (by size)"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
@@ -246,6 +270,8 @@ static const char *contradiction(const struct numalab_run *run,
         *value = run->name;
         return "only one --worker is for this run";
     }
+    if (options->rounds.most < options->rounds.least)
+        return "--most-repetitions is below --least-repetitions";
     *value = driver->lab;
     if (run->needs == NUMALAB_NEEDS_PING_PONG && !driver->repetitions)
         return "no ping-pong, so there is no latency";
@@ -259,8 +285,7 @@ const struct numalab_run *numalab_options_parse(struct numalab_run_options *opti
     *options = (struct numalab_run_options){
         .driver = numalab_drivers[0],
         .size = NUMALAB_DEFAULT,
-        .repetitions = 3,
-        .budget_s = 60.0,
+        .rounds = {.least = 3, .most = 30, .budget_s = 60.0},
         .limits = {.phase_s = 10.0,
                    .memory_bytes = (uint64_t)512 << 20,
                    .output_bytes = (uint64_t)16 << 20},

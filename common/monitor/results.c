@@ -1,12 +1,19 @@
+#define _GNU_SOURCE
 #include "results.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Small enough to stay in the second level cache between the copy out of the
  * worker and the comparison. */
-enum { CHUNK_BYTES = 512 << 10 };
+enum { CHUNK_BYTES = 512 << 10, CHUNK_ALIGNMENT = 64 };
+
+/* Fewer bytes are not worth a thread. */
+enum { LEAST_PART_BYTES = 4 << 20, MOST_PARTS = 16 };
 enum { BEFORE_PATTERN = 0xa5 };
 
 /* Bytes of the array's first page that lie before the array. None of an array that the
@@ -77,13 +84,25 @@ static void note_wrong(const struct numalab_worker *worker, const struct numalab
     results->first_wrong_repetition = expected->repetition;
 }
 
+/* A chunk of count elements from element first on, which has been read. */
+static void compare_chunk(const struct numalab_worker *worker,
+                          const struct numalab_expected *expected, size_t array, size_t first,
+                          size_t count, const void *chunk, struct numalab_results *results)
+{
+    struct numalab_mismatch mismatch = {0};
+    const size_t wrong =
+        expected->driver->compare(expected->oracle, array, first, count, chunk, &mismatch);
+    if (wrong > 0) note_wrong(worker, expected, &mismatch, first, count, chunk, results);
+    results->wrong += wrong;
+    results->checked += count;
+}
+
 int numalab_results_compare(struct numalab_worker *worker, const struct numalab_expected *expected,
                             size_t array, size_t first, size_t count,
                             struct numalab_results *results)
 {
-    static _Alignas(64) unsigned char chunk[CHUNK_BYTES];
-    const struct numalab_driver *driver = expected->driver;
-    const size_t element_bytes = driver->arrays[array].element_bytes;
+    static _Alignas(CHUNK_ALIGNMENT) unsigned char chunk[CHUNK_BYTES];
+    const size_t element_bytes = expected->driver->arrays[array].element_bytes;
     const size_t chunk_elements = CHUNK_BYTES / element_bytes;
 
     while (count > 0) {
@@ -95,27 +114,125 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
         if (numalab_worker_read(worker, worker->address[array] + first * element_bytes, chunk,
                                 part * element_bytes) < 0)
             return -1;
-        struct numalab_mismatch mismatch = {0};
-        size_t wrong = driver->compare(expected->oracle, array, first, part, chunk, &mismatch);
-        if (wrong > 0) note_wrong(worker, expected, &mismatch, first, part, chunk, results);
-        results->wrong += wrong;
-        results->checked += part;
+        compare_chunk(worker, expected, array, first, part, chunk, results);
         first += part;
         count -= part;
     }
     return 0;
 }
 
-int numalab_results_change_inputs(struct numalab_worker *worker,
-                                  const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle, struct numalab_random *random,
-                                  struct numalab_change changes[NUMALAB_CHANGES])
+/* ---- a whole array, by several threads ---------------------------------------------- */
+
+/* Consecutive elements of an array, and what a thread has found in them. */
+struct part {
+    const struct numalab_worker *worker;
+    const struct numalab_expected *expected;
+    size_t array, first, count;
+    pthread_t thread;
+    bool has_thread, is_done;
+    struct numalab_results results;
+};
+
+/* Ends early where something is amiss; whoever goes over the part again finds out what. */
+static void *compare_part(void *argument)
+{
+    struct part *part = argument;
+    const struct numalab_worker *worker = part->worker;
+    const size_t element_bytes = part->expected->driver->arrays[part->array].element_bytes;
+    const size_t most = CHUNK_BYTES / element_bytes, end = part->first + part->count;
+    void *chunk = aligned_alloc(CHUNK_ALIGNMENT, CHUNK_BYTES);
+    size_t first = part->first;
+    while (chunk && first < end && !numalab_worker_is_cancelled(worker)) {
+        const size_t count = end - first < most ? end - first : most;
+        const uint64_t address = worker->address[part->array] + first * element_bytes;
+        if (numalab_worker_peek(worker, address, chunk, count * element_bytes) < 0) break;
+        compare_chunk(worker, part->expected, part->array, first, count, chunk, &part->results);
+        first += count;
+    }
+    free(chunk);
+    part->is_done = first == end;
+    return NULL;
+}
+
+/* Adds what was found in elements that come behind all of results'. */
+static void add_results(struct numalab_results *results, const struct numalab_results *more)
+{
+    const uint64_t checked = results->checked + more->checked;
+    const uint64_t wrong = results->wrong + more->wrong;
+    if (results->wrong == 0 && more->wrong > 0) {
+        results->first_wrong = more->first_wrong;
+        results->first_wrong_rank = more->first_wrong_rank;
+        results->first_wrong_n = more->first_wrong_n;
+        results->first_wrong_row = more->first_wrong_row;
+        memcpy(results->first_wrong_remark, more->first_wrong_remark,
+               sizeof results->first_wrong_remark);
+        results->first_wrong_phase = more->first_wrong_phase;
+        results->first_wrong_repetition = more->first_wrong_repetition;
+    }
+    results->checked = checked;
+    results->wrong = wrong;
+}
+
+static size_t parts_of(uint64_t bytes)
+{
+    cpu_set_t usable;
+    size_t count = (size_t)(bytes / LEAST_PART_BYTES);
+    if (sched_getaffinity(0, sizeof usable, &usable) < 0) return 1;
+    if (count > (size_t)CPU_COUNT(&usable)) count = (size_t)CPU_COUNT(&usable);
+    if (count > MOST_PARTS) count = MOST_PARTS;
+    return count < 1 ? 1 : count;
+}
+
+int numalab_results_compare_array(struct numalab_worker *worker,
+                                  const struct numalab_expected *expected, size_t array,
+                                  struct numalab_results *results)
+{
+    const size_t count = worker->count[array], parts = parts_of(worker->bytes[array]);
+    struct part part[MOST_PARTS];
+    if (parts == 1) return numalab_results_compare(worker, expected, array, 0, count, results);
+
+    for (size_t i = 0; i < parts; i++) {
+        const size_t first = count / parts * i,
+                     end = i + 1 < parts ? count / parts * (i + 1) : count;
+        part[i] = (struct part){.worker = worker,
+                                .expected = expected,
+                                .array = array,
+                                .first = first,
+                                .count = end - first};
+        part[i].has_thread = pthread_create(&part[i].thread, NULL, compare_part, &part[i]) == 0;
+    }
+    for (size_t i = 0; i < parts; i++)
+        if (part[i].has_thread) pthread_join(part[i].thread, NULL);
+    for (size_t i = 0; i < parts; i++) {
+        if (part[i].is_done)
+            add_results(results, &part[i].results);
+        else if (numalab_results_compare(worker, expected, array, part[i].first, part[i].count,
+                                         results) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- between repetitions -------------------------------------------------------------- */
+
+int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                                 struct numalab_random *random,
+                                 struct numalab_change changes[NUMALAB_CHANGES])
 {
     for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
-        struct numalab_change *change = &changes[i];
-        int error = driver->change(oracle, numalab_random_next(random), numalab_random_next(random),
-                                   change);
-        if (error < 0) return numalab_worker_kit_error(worker, "change the inputs", error);
+        const uint64_t position = numalab_random_next(random), value = numalab_random_next(random);
+        const int error = driver->change(oracle, position, value, &changes[i]);
+        if (error < 0) return error;
+    }
+    return 0;
+}
+
+int numalab_results_write_changes(struct numalab_worker *worker,
+                                  const struct numalab_driver *driver,
+                                  const struct numalab_change changes[NUMALAB_CHANGES])
+{
+    for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
+        const struct numalab_change *change = &changes[i];
         size_t element_bytes = driver->arrays[change->array].element_bytes;
         if (numalab_worker_write(worker,
                                  worker->address[change->array] + change->element * element_bytes,

@@ -43,14 +43,24 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
                             size_t array, size_t first, size_t count,
                             struct numalab_results *results);
 
+/* Compares a whole array, a large one by several threads: the worker stands still, so cores are
+ * free. */
+int numalab_results_compare_array(struct numalab_worker *worker,
+                                  const struct numalab_expected *expected, size_t array,
+                                  struct numalab_results *results);
+
 enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
 
-/* Gives NUMALAB_CHANGES random input elements new values, in the worker and in
- * the oracle; changes[] says which. */
-int numalab_results_change_inputs(struct numalab_worker *worker,
+/* Gives NUMALAB_CHANGES random input elements new values in the oracle; changes[] says which.
+ * Returns 0, or a negative errno. */
+int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                                 struct numalab_random *random,
+                                 struct numalab_change changes[NUMALAB_CHANGES]);
+
+/* Gives them to the worker. */
+int numalab_results_write_changes(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  struct numalab_oracle *oracle, struct numalab_random *random,
-                                  struct numalab_change changes[NUMALAB_CHANGES]);
+                                  const struct numalab_change changes[NUMALAB_CHANGES]);
 
 /* Compares the pages (of every array) that hold those changes, and
  * NUMALAB_RANDOM_PAGES random ones. */

@@ -160,6 +160,31 @@ static void spin(size_t n, void **arrays)
     while (clock() - start < CLOCKS_PER_SEC / 20) continue;
 }
 
+/* ---- as its role's environment has it ------------------------------------------- */
+
+static void sleep_for(const char *variable)
+{
+    const char *text = getenv(variable);
+    const long ms = text ? strtol(text, NULL, 10) : 0;
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static void initialize_as_told(size_t n, void **arrays)
+{
+    sleep_for("INITIALIZE_MS");
+    well_behaved_initialize(n, arrays);
+}
+
+/* LEFT_OUT: an element that is not computed. */
+static void compute_as_told(size_t n, void **arrays)
+{
+    double *x = arrays[0];
+    const char *left_out = getenv("LEFT_OUT");
+    sleep_for("COMPUTE_MS");
+    well_behaved_compute(n, arrays);
+    if (left_out) x[strtoul(left_out, NULL, 10)] -= 1.0;
+}
+
 /* ---- pages touched by two threads in known ways --------------------------------- */
 
 struct part {
@@ -230,6 +255,8 @@ const struct numalab_phase numalab_phases[] = {
     {"ask_absurdly", ask_absurdly},
     {"look_for_huge_pages", look_for_huge_pages},
     {"spin", spin},
+    {"initialize_as_told", initialize_as_told},
+    {"compute_as_told", compute_as_told},
     {"halves", halves},
     {"interleaved", interleaved},
     {"read_then_write", read_then_write},

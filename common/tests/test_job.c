@@ -81,8 +81,8 @@ static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, 
     own_limits.variables = &variables;
     snprintf(count, sizeof count, "%zu", ranks);
     const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
-    return numalab_job_start(job, command, ranks, &own_limits, cancel_fd) < 0 ||
-                   numalab_job_run(job, "start") < 0 ||
+    return numalab_job_launch(job, command, ranks, &own_limits, cancel_fd) < 0 ||
+                   numalab_job_meet(job) < 0 || numalab_job_run(job, "start") < 0 ||
                    numalab_job_allocate(job, N, &uneven, NUMALAB_ANONYMOUS) < 0
                ? -1
                : 0;
@@ -266,21 +266,54 @@ static void test_notes(void)
     numalab_job_free(&job);
 }
 
+/* Two that come up at the same time, and go so. */
+static void test_together(void)
+{
+    enum { JOBS = 2, RANKS = 2 };
+    const char *const command[] = {"mpiexec", "-n", "2", MPI_WORKER, NULL};
+    struct numalab_job job[JOBS];
+    struct traces traces[JOBS];
+    for (size_t i = 0; i < JOBS; i++)
+        EXPECT(numalab_job_launch(&job[i], command, RANKS, &limits, -1) == 0);
+    for (size_t i = 0; i < JOBS; i++)
+        EXPECT(numalab_job_meet(&job[i]) == 0 && numalab_job_run(&job[i], "start") == 0);
+    for (size_t i = 0; i < JOBS; i++) EXPECT(numalab_job_run(&job[i], "barriers") == 0);
+    for (size_t i = 0; i < JOBS; i++) traces[i] = traces_of(&job[i]);
+    for (size_t i = 0; i < JOBS; i++) numalab_job_kill(&job[i]);
+    for (size_t i = 0; i < JOBS; i++) {
+        numalab_job_end(&job[i]);
+        EXPECT(!job[i].failed);
+        numalab_job_free(&job[i]);
+    }
+    for (size_t i = 0; i < JOBS; i++) expect_nothing_left(&traces[i]);
+
+    /* One that nobody has met. */
+    EXPECT(numalab_job_launch(&job[0], command, RANKS, &limits, -1) == 0);
+    numalab_job_free(&job[0]);
+    expect_nothing_left(&(struct traces){0});
+}
+
+static int launch_and_meet(struct numalab_job *job, const char *const *command, size_t ranks)
+{
+    if (numalab_job_launch(job, command, ranks, &limits, -1) < 0) return -1;
+    return numalab_job_meet(job);
+}
+
 static void test_bad_starts(void)
 {
     struct numalab_job job;
     const char *const missing[] = {"mpiexec", "-n", "2", "/no/such/program", NULL};
-    EXPECT(numalab_job_start(&job, missing, 2, &limits, -1) < 0);
+    EXPECT(launch_and_meet(&job, missing, 2) < 0);
     EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
     EXPECT(job.launcher.printed_bytes > 0);
     numalab_job_free(&job);
 
     const char *const none[] = {"/no/such/launcher", NULL};
-    EXPECT(numalab_job_start(&job, none, 2, &limits, -1) < 0);
+    EXPECT(launch_and_meet(&job, none, 2) < 0);
     EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
     numalab_job_free(&job);
 
-    EXPECT(numalab_job_start(&job, none, NUMALAB_MAX_RANKS + 1, &limits, -1) < 0);
+    EXPECT(launch_and_meet(&job, none, NUMALAB_MAX_RANKS + 1) < 0);
     EXPECT(job.failed->outcome.kind == NUMALAB_KIT_ERROR);
     numalab_job_free(&job);
 }
@@ -294,6 +327,7 @@ int main(void)
     test_synchronous_sends();
     test_patience();
     test_notes();
+    test_together();
     test_bad_starts();
     return failures > 0;
 }

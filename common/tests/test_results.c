@@ -24,12 +24,59 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     return all_wrong;
 }
 
+/* Every element is its index. */
+static size_t compare_with_index(const struct numalab_oracle *oracle, size_t array, size_t first,
+                                 size_t count, const void *found, struct numalab_mismatch *mismatch)
+{
+    size_t wrong = 0;
+    (void)oracle;
+    for (size_t i = 0; i < count; i++) {
+        const double value = ((const double *)found)[i], expected = (double)(first + i);
+        if (!(value == expected) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+    }
+    return wrong;
+}
+
+static const struct numalab_limits limits = {.phase_s = 30.0,
+                                             .memory_bytes = (uint64_t)64 << 20,
+                                             .output_bytes = 1 << 20,
+                                             .thread_count = 1};
+
+/* An array that several threads look at, where there are cores. */
+static void test_large_array(void)
+{
+    enum { LARGE = 6000001 };
+    static const size_t changed[] = {LARGE - 1, 2500001, 5000001};
+    const double other = -1.0;
+    struct numalab_driver driver = *numalab_drivers[0];
+    const struct numalab_expected expected = {&driver, NULL, "initialize", 0};
+    struct numalab_results results = {0};
+    struct numalab_worker worker;
+
+    driver.compare = compare_with_index;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
+           numalab_worker_allocate(&worker, LARGE, &driver, NUMALAB_ANONYMOUS) == 0 &&
+           numalab_worker_run(&worker, "initialize", NULL) == 0);
+    EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) == 0);
+    EXPECT(results.checked == LARGE && results.wrong == 0);
+
+    for (size_t i = 0; i < sizeof changed / sizeof changed[0]; i++)
+        EXPECT(numalab_worker_write(&worker, worker.address[0] + changed[i] * sizeof other, &other,
+                                    sizeof other) == 0);
+    EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) == 0);
+    EXPECT(results.checked == 2 * (uint64_t)LARGE && results.wrong == 3);
+    EXPECT(results.first_wrong.element == 2500001 && results.first_wrong.found == other);
+
+    /* Its second half is not there any more. */
+    worker.address[0] += LARGE / 2 * sizeof other;
+    EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_ARRAY_GONE);
+    numalab_worker_end(&worker);
+}
+
 int main(void)
 {
-    const struct numalab_limits limits = {.phase_s = 5.0,
-                                          .memory_bytes = (uint64_t)64 << 20,
-                                          .output_bytes = 1 << 20,
-                                          .thread_count = 1};
     const size_t per_page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
     struct numalab_driver driver = *numalab_drivers[0];
     struct numalab_worker worker;
@@ -61,5 +108,6 @@ int main(void)
     EXPECT(results.first_wrong.element == 0 && results.first_wrong_repetition == 0);
     EXPECT(results.first_wrong_phase[0] == 'i');
     numalab_worker_end(&worker);
+    test_large_array();
     return failures > 0;
 }

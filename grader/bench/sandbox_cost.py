@@ -47,7 +47,8 @@ def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]
         *monitor.worker_option(SOLUTION, program),
         *(["--ranks", f"{SOLUTION}:{RANKS}"] if lab.mpi else []),
         *monitor.common_options(lab.kernel_parts[-1], threads, "quick", LIMIT_S),
-        "--repetitions", str(REPETITIONS), "--budget-s", "60",
+        "--least-repetitions", str(REPETITIONS), "--most-repetitions", str(REPETITIONS),
+        "--budget-s", "60",
     ]  # fmt: skip
     environment = monitor.worker_environment(lab, threads)
     start = time.monotonic()

@@ -94,7 +94,7 @@ class Workload:
                 for word in monitor.set_options(role, {_PASSES_VARIABLE: str(count)})
             ),
             *monitor.common_options(None, self.threads, "quick", _PHASE_LIMIT_S),
-            "--repetitions", str(repetitions),
+            "--least-repetitions", str(repetitions), "--most-repetitions", str(repetitions),
             "--budget-s", "600",
         ]  # fmt: skip
         environment = monitor.worker_environment(self.lab, self.threads)

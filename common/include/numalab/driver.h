@@ -102,13 +102,13 @@ struct numalab_driver {
 
     /* Compares count elements of an array, from element first on, with what
      * they should be. Returns how many are wrong; if any, fills mismatch with
-     * the first. NaN is always wrong. */
+     * the first. NaN is always wrong. Threads may do so at once, with elements of their own. */
     size_t (*compare)(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
                       const void *found, struct numalab_mismatch *mismatch);
 
     /* What a mismatch means in the lab's own words, a sentence; remark stays as it is, empty,
      * where there is nothing to say. Found are count elements from element first on, as
-     * compare got them. NULL: there never is. */
+     * compare got them; threads, too. NULL: there never is. */
     void (*remark)(const struct numalab_oracle *oracle, const struct numalab_mismatch *mismatch,
                    size_t first, size_t count, const void *found,
                    char remark[NUMALAB_REMARK_BYTES]);

@@ -31,6 +31,11 @@ static const double start_limit_s = 60.0;
 /* UCX, on which MPICH is built, would catch crashes before the worker's own report. */
 static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 
+/* Each rank of MPICH's looks for network and other devices to bind itself near to them, which is
+ * half of MPI_Init; ranks on one node need none. PUs, caches and NUMA nodes are found as ever. */
+static const char hwloc_components[] = "HWLOC_COMPONENTS";
+static const char no_devices[] = "-linuxio,-pci,-opencl,-cuda,-nvml,-rsmi,-levelzero,-gl";
+
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
     job->failed = worker;
@@ -185,6 +190,7 @@ static int add_variables(struct numalab_variables *variables, const struct numal
     if (limits->variables) *variables = *limits->variables;
     int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
+    if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
     if (!error && shares_cores)
         error = numalab_variables_set(variables, NUMALAB_YIELD_VARIABLE, "1");
     return error;
@@ -207,8 +213,8 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     return started;
 }
 
-int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
-                      const struct numalab_limits *limits, int cancel_fd)
+int numalab_job_launch(struct numalab_job *job, const char *const *command, size_t rank_count,
+                       const struct numalab_limits *limits, int cancel_fd)
 {
     char name[NAME_BYTES];
     if (set_up(job, rank_count) < 0) return -1;
@@ -222,10 +228,21 @@ int numalab_job_start(struct numalab_job *job, const char *const *command, size_
     int error = open_listener(job, limits->sandbox != NULL, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    int started = launch(job, command, name);
-    const bool have_come = started == 0 && connect_ranks(job) == 0;
-    if (limits->sandbox) unlink(name);
-    if (started < 0) return numalab_job_fail(job, &job->launcher);
+    if (limits->sandbox) memcpy(job->socket_path, name, sizeof name);
+    return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
+}
+
+static void remove_socket(struct numalab_job *job)
+{
+    if (job->socket_path[0]) unlink(job->socket_path);
+    job->socket_path[0] = '\0';
+}
+
+int numalab_job_meet(struct numalab_job *job)
+{
+    if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
+    const bool have_come = connect_ranks(job) == 0;
+    remove_socket(job);
     if (!have_come) return -1;
 
     /* It is looked at while the ranks work. */
@@ -314,7 +331,7 @@ static void take_last_words(struct numalab_job *job)
     }
 }
 
-void numalab_job_end(struct numalab_job *job)
+void numalab_job_kill(struct numalab_job *job)
 {
     const bool is_launched = job->rank_count && job->launcher.pid > 0;
     /* Where nothing went wrong, what the launcher says of the ranks' end is none of theirs. */
@@ -323,10 +340,17 @@ void numalab_job_end(struct numalab_job *job)
         if (job->rank[0].output >= 0) close(job->rank[0].output);
         job->rank[0].output = -1;
     }
-    /* The ranks first: a launcher that sees the others go would say so at length. */
-    for (size_t i = 0; is_launched && i < job->rank_count; i++)
-        if (job->rank[i].pid > 0)
+    /* The ranks first: a launcher that sees the others go would say so at length. A sandbox is
+     * ended as a whole, later. */
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (job->rank[i].pid > 0 && job->rank[i].keeper <= 0)
             syscall(SYS_pidfd_send_signal, job->rank[i].pid_fd, SIGKILL, NULL, 0);
+}
+
+void numalab_job_end(struct numalab_job *job)
+{
+    const bool is_launched = job->rank_count && job->launcher.pid > 0;
+    numalab_job_kill(job);
     if (is_launched) {
         const struct numalab_outcome kept = job->rank[0].outcome;
         take_last_words(job);
@@ -340,6 +364,7 @@ void numalab_job_end(struct numalab_job *job)
     }
     if (job->rank_count && job->listener >= 0) close(job->listener);
     job->listener = -1;
+    remove_socket(job);
 }
 
 void numalab_job_free(struct numalab_job *job)

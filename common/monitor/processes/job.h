@@ -15,6 +15,7 @@ struct numalab_job {
     struct numalab_worker *rank;    /* the first has what any of them prints */
     size_t rank_count;
     int listener;                  /* -1 once all ranks have come */
+    char socket_path[64];          /* to remove once they have; mostly empty */
     double elapsed_s;              /* of the last phase: until the last rank was done */
     struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */
 };
@@ -27,10 +28,13 @@ int numalab_job_start_worker(struct numalab_job *job, const char *program,
                              const struct numalab_limits *limits, int cancel_fd);
 
 /* command: the launcher with its arguments and the program that each rank runs, ending with
- * NULL; rank_count: how many ranks it will start, at most NUMALAB_MAX_RANKS. Returns when
- * all have said hello. */
-int numalab_job_start(struct numalab_job *job, const char *const *command, size_t rank_count,
-                      const struct numalab_limits *limits, int cancel_fd);
+ * NULL; rank_count: how many ranks it will start, at most NUMALAB_MAX_RANKS. Does not wait for
+ * them. */
+int numalab_job_launch(struct numalab_job *job, const char *const *command, size_t rank_count,
+                       const struct numalab_limits *limits, int cancel_fd);
+
+/* Returns when all ranks that were launched have said hello; of one worker at once. */
+int numalab_job_meet(struct numalab_job *job);
 
 /* Maps the arrays of a problem of size n: in each rank its own share. Where the kernel makes
  * the arrays of the one worker that there is, kind is of no account. */
@@ -49,6 +53,10 @@ int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker);
 
 /* Notes that the kit itself failed at a step; returns -1. */
 int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error);
+
+/* Kills the worker or the ranks, and waits for nothing: numalab_job_end is still to be called, and
+ * takes less long where several jobs go at once. */
+void numalab_job_kill(struct numalab_job *job);
 
 /* Ends the launcher and all ranks. Their outcomes, and what they printed, stay until they
  * are freed. Both do nothing for a job that is all zeros, and may be called again. */

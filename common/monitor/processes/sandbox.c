@@ -73,7 +73,7 @@ bool numalab_sandbox_needs(const char *variable)
      * are found. */
     static const char *const beginnings[] = {
         "OMP_",   "KMP_",  "GOMP_",    "GFORTRAN_",        "TSAN_OPTIONS=", "NUMALAB_",
-        "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_",           "PMI_",          "PMIX_",
+        "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_",           "HWLOC_",        "PMI",
         "UCX_",   "FI_",   "PATH=",    "LD_LIBRARY_PATH=", "LANG=",         "LC_ALL="};
     /* They tell a learner of places outside. */
     static const char *const left_out[] = {"NUMALAB_ROOT=", "NUMALAB_BUILD=", "NUMALAB_NOTEBOOKS="};

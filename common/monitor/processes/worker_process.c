@@ -266,12 +266,19 @@ static int note_lost_memory(struct numalab_worker *worker, const char *doing, in
     return numalab_worker_kit_error(worker, doing, -error);
 }
 
-int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
+int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,
+                        size_t bytes)
 {
     struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
     ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
     if (got == (ssize_t)bytes) return 0;
-    return note_lost_memory(worker, "read the results", got < 0 ? errno : EFAULT);
+    return got < 0 ? -errno : -EFAULT;
+}
+
+int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
+{
+    const int error = numalab_worker_peek(worker, address, buffer, bytes);
+    return error == 0 ? 0 : note_lost_memory(worker, "read the results", -error);
 }
 
 int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,

@@ -159,6 +159,11 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
 /* The worker's memory, from outside. */
 int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes);
+
+/* The same, and nothing is noted: returns 0 or a negative errno. Threads may do so at once. */
+int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,
+                        size_t bytes);
+
 int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
                          size_t bytes);
 

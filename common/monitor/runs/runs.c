@@ -25,8 +25,8 @@ struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *o
 }
 
 /* Here and nowhere else, whatever batch system there is. */
-static int start_ranks(struct numalab_job *job, const struct numalab_role *role, size_t rank_count,
-                       const struct numalab_limits *limits, int cancel_fd)
+static int launch_ranks(struct numalab_job *job, const struct numalab_role *role, size_t rank_count,
+                        const struct numalab_limits *limits, int cancel_fd)
 {
     enum { OWN_WORDS = 9 };
     char count[24];
@@ -36,17 +36,28 @@ static int start_ranks(struct numalab_job *job, const struct numalab_role *role,
     memcpy(command + OWN_WORDS, role->launch_word,
            role->launch_word_count * sizeof *role->launch_word);
     command[OWN_WORDS + role->launch_word_count] = role->program;
-    return numalab_job_start(job, command, rank_count, limits, cancel_fd);
+    return numalab_job_launch(job, command, rank_count, limits, cancel_fd);
+}
+
+int numalab_role_launch(struct numalab_job *job, const struct numalab_run_options *options,
+                        const struct numalab_role *role, size_t rank_count,
+                        const struct numalab_limits *limits)
+{
+    return options->driver->rank_counts
+               ? launch_ranks(job, role, rank_count, limits, options->cancel_fd)
+               : numalab_job_start_worker(job, role->program, limits, options->cancel_fd);
+}
+
+int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driver)
+{
+    if (numalab_job_meet(job) < 0) return -1;
+    return driver->start_phase ? numalab_job_run(job, driver->start_phase) : 0;
 }
 
 int numalab_role_start(struct numalab_job *job, const struct numalab_run_options *options,
                        const struct numalab_role *role, size_t rank_count,
                        const struct numalab_limits *limits)
 {
-    const struct numalab_driver *driver = options->driver;
-    int started = driver->rank_counts
-                      ? start_ranks(job, role, rank_count, limits, options->cancel_fd)
-                      : numalab_job_start_worker(job, role->program, limits, options->cancel_fd);
-    if (started < 0) return -1;
-    return driver->start_phase ? numalab_job_run(job, driver->start_phase) : 0;
+    if (numalab_role_launch(job, options, role, rank_count, limits) < 0) return -1;
+    return numalab_role_meet(job, options->driver);
 }

@@ -9,6 +9,7 @@
 #include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
 #include "monitor/processes/sandbox.h"
+#include "monitor/rounds.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
@@ -24,8 +25,9 @@ struct numalab_role {
     const char *program;                /* path of its worker */
     struct numalab_variables variables; /* of its environment, beside the monitor's own */
     size_t rank_count;                  /* of an MPI job */
-    double cut_s; /* of a generation: a timed phase that takes longer ends the role's part in
-                     it; 0: only limits.phase_s */
+    double cut_s;        /* of a generation: a timed phase that takes longer ends the role's part in
+                            it; 0: only limits.phase_s */
+    bool is_kits_kernel; /* of a generation: the kit's own, which is looked at less in the end */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
@@ -37,11 +39,10 @@ struct numalab_run_options {
     size_t role_count;
     size_t thread_count;
     enum numalab_size size;
-    size_t traced_pages; /* of all arrays together, about */
-    size_t repetitions;
-    double budget_s;        /* of a generation: no further round of repetitions after it */
-    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
-    bool synchronous_sends; /* check: every send of a rank waits for its receive */
+    size_t traced_pages;                /* of all arrays together, about */
+    struct numalab_round_limits rounds; /* of a generation */
+    bool one_at_a_time;                 /* one worker at a time: less memory, no interleaving */
+    bool synchronous_sends;             /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;
@@ -59,6 +60,12 @@ struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *o
 int numalab_role_start(struct numalab_job *job, const struct numalab_run_options *options,
                        const struct numalab_role *role, size_t rank_count,
                        const struct numalab_limits *limits);
+
+/* The two halves of it, where several roles may come up at once. */
+int numalab_role_launch(struct numalab_job *job, const struct numalab_run_options *options,
+                        const struct numalab_role *role, size_t rank_count,
+                        const struct numalab_limits *limits);
+int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driver);
 
 /* What a run has to be given. */
 enum numalab_run_needs {

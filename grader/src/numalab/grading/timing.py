@@ -66,9 +66,11 @@ def _generation(
     options = [
         *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
         *(word for role in roles for word in setup.options.get(role, [])),
+        *(word for role in roles if role != SUBMISSION for word in ("--kits-kernel", role)),
         *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
         *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
-        "--repetitions", str(effort.repetitions),
+        "--least-repetitions", str(effort.least_repetitions),
+        "--most-repetitions", str(effort.most_repetitions),
         "--budget-s", f"{effort.generation_s:g}",
         *(["--one-at-a-time"] if effort.one_at_a_time else []),
     ]  # fmt: skip

@@ -7,28 +7,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a session measures. repetitions: of each process in a generation, fewer
-    where a generation takes longer than generation_s."""
+    """How much a session measures. least_repetitions: of each process in a generation, and more,
+    up to most_repetitions, until they have taken as long as starting the processes did; fewer
+    where they take longer than generation_s."""
 
     size: str
     quick: bool
-    repetitions: int
     generation_s: float
     least_generations: int  # that decide when all agree; the control joins after them
     most_generations: int
     budget_s: float  # of timing; three times as much for the least generations
     check_limit_s: float  # wall time of one phase
     phase_limit_s: float
-    one_at_a_time: bool = False
+    one_at_a_time: bool = False  # then there are the least repetitions
+    least_repetitions: int = 3
+    most_repetitions: int = 30
 
 
 def effort_for(size: str, quick: bool) -> Effort:
     """--quick means the quick size and the quick thresholds; the published size runs one
     worker at a time, since its arrays fill most machines."""
     if quick:
-        return Effort("quick", True, 3, 1.0, 5, 24, 12.0, 5.0, 20.0)
+        return Effort("quick", True, 1.0, 5, 24, 12.0, 5.0, 20.0)
     if size == "published":
-        return Effort(size, False, 3, 30.0, 11, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
+        return Effort(size, False, 30.0, 11, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
     if size == "quick":
-        return Effort(size, False, 3, 2.0, 11, 60, 60.0, 10.0, 20.0)
-    return Effort(size, False, 3, 10.0, 11, 60, 240.0, 10.0, 60.0)
+        return Effort(size, False, 2.0, 11, 60, 60.0, 10.0, 20.0)
+    return Effort(size, False, 10.0, 11, 60, 240.0, 10.0, 60.0)

@@ -1,0 +1,223 @@
+/* How often each role of a generation is repeated, and that wrong results are found. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expect.h"
+#include "monitor/runs/runs.h"
+#include "numalab/changed.h"
+
+static int failures;
+
+/* ---- a driver whose oracle knows every element ---------------------------------- */
+
+enum { N = 100000 };
+
+struct changed_element {
+    size_t element;
+    double value;
+};
+
+struct numalab_oracle {
+    double computes;
+    struct numalab_changed changed; /* of struct changed_element */
+};
+
+static const struct numalab_array arrays[] = {{"x", sizeof(double)}};
+
+static struct numalab_oracle *create(size_t n)
+{
+    (void)n;
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (oracle) oracle->changed.entry_bytes = sizeof(struct changed_element);
+    return oracle;
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    numalab_changed_free(&oracle->changed);
+    free(oracle);
+}
+
+static void advance(struct numalab_oracle *oracle, const char *phase)
+{
+    struct changed_element *changed = oracle->changed.entries;
+    if (strcmp(phase, "initialize_as_told") == 0) {
+        oracle->computes = 0.0;
+        numalab_changed_clear(&oracle->changed);
+        return;
+    }
+    oracle->computes += 1.0;
+    for (size_t i = 0; i < oracle->changed.count; i++) changed[i].value += 1.0;
+}
+
+static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
+                  struct numalab_change *change)
+{
+    const struct changed_element fresh = {.element = (size_t)(random_position % N)};
+    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
+    if (!entry) return -1;
+    entry->value = (double)(random_value % 1000);
+    change->array = 0;
+    change->element = entry->element;
+    memcpy(change->value, &entry->value, sizeof entry->value);
+    return 0;
+}
+
+static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
+                      const void *found, struct numalab_mismatch *mismatch)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
+        const double expected = changed ? changed->value : (double)(first + i) + oracle->computes;
+        const double value = ((const double *)found)[i];
+        if (!(value == expected) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+    }
+    return wrong;
+}
+
+static size_t bytes_moved(size_t n)
+{
+    return n * sizeof(double);
+}
+
+static const struct numalab_driver driver = {
+    .lab = "tests",
+    .arrays = arrays,
+    .array_count = 1,
+    .initialize_phase = "initialize_as_told",
+    .compute_phase = "compute_as_told",
+    .timed_n = {N, N, N},
+    .bytes_moved = bytes_moved,
+    .create = create,
+    .destroy = destroy,
+    .advance = advance,
+    .change = change,
+    .compare = compare,
+};
+
+/* ---- generations of it ---------------------------------------------------------- */
+
+static const struct numalab_node node = {.memory_bytes = (uint64_t)1 << 40};
+
+/* Three roles, of which the submission alone is told something. */
+static struct numalab_run_options options_with(const char *name, const char *value)
+{
+    static const char *const names[] = {"handout", "solution", "submission"};
+    struct numalab_run_options options = {
+        .driver = &driver,
+        .node = &node,
+        .thread_count = 1,
+        .size = NUMALAB_QUICK,
+        .rounds = {.least = 2, .most = 4, .budget_s = 600.0},
+        .limits = {.phase_s = 30.0,
+                   .memory_bytes = (uint64_t)64 << 20,
+                   .output_bytes = 1 << 20,
+                   .thread_count = 1},
+        .cancel_fd = -1,
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        options.role[options.role_count++] =
+            (struct numalab_role){.name = names[i], .program = MISBEHAVING_WORKER, .rank_count = 1};
+    if (name) numalab_variables_set(&options.role[2].variables, name, value);
+    return options;
+}
+
+/* How many timed repetitions a role has; they are numbered in order, behind one to warm up. */
+static size_t repetitions_of(const json_t *record, const char *role)
+{
+    size_t i, next = 0;
+    const json_t *sample;
+    json_array_foreach(json_object_get(record, "samples"), i, sample)
+    {
+        if (strcmp(json_string_value(json_object_get(sample, "role")), role) != 0) continue;
+        EXPECT(json_integer_value(json_object_get(sample, "repetition")) == (json_int_t)next);
+        EXPECT(json_is_true(json_object_get(sample, "warm_up")) == (next == 0));
+        next++;
+    }
+    return next > 0 ? next - 1 : 0;
+}
+
+/* Of all roles, which have as many; 0 and a failure where they have not. */
+static size_t repetitions(const struct numalab_run_options *options)
+{
+    json_t *record = numalab_run_generation(options);
+    size_t i, of_first = repetitions_of(record, options->role[0].name);
+    const json_t *role;
+    json_array_foreach(json_object_get(record, "roles"), i, role)
+    {
+        const json_t *outcome = json_object_get(role, "outcome");
+        const json_t *results = json_object_get(role, "results");
+        EXPECT(strcmp(json_string_value(json_object_get(outcome, "status")), "ok") == 0);
+        EXPECT(json_integer_value(json_object_get(results, "wrong")) == 0);
+        if (repetitions_of(record, options->role[i].name) != of_first) {
+            EXPECT(!"as many repetitions of each role");
+            of_first = 0;
+            break;
+        }
+    }
+    json_decref(record);
+    return of_first;
+}
+
+static void test_repetitions(void)
+{
+    struct numalab_run_options options = options_with("COMPUTE_MS", "20");
+    const size_t count = repetitions(&options);
+    EXPECT(count >= options.rounds.least && count <= options.rounds.most);
+
+    /* Who is slow to start brings more of them to all. */
+    options = options_with("INITIALIZE_MS", "1500");
+    EXPECT(repetitions(&options) == options.rounds.most);
+
+    /* Nothing is left to spend: one of each. */
+    options = options_with("COMPUTE_MS", "20");
+    options.rounds.budget_s = 0.0;
+    EXPECT(repetitions(&options) == 1);
+
+    /* Without common rounds the least of each, whatever they take. */
+    options.one_at_a_time = true;
+    EXPECT(repetitions(&options) == options.rounds.least);
+    options = options_with("INITIALIZE_MS", "100");
+    options.one_at_a_time = true;
+    EXPECT(repetitions(&options) == options.rounds.least);
+}
+
+/* Elements of a role: those that were looked at, or those found wrong. */
+static json_int_t count_of(const json_t *record, size_t role, const char *what)
+{
+    const json_t *entry = json_array_get(json_object_get(record, "roles"), role);
+    return json_integer_value(json_object_get(json_object_get(entry, "results"), what));
+}
+
+static void test_results(void)
+{
+    /* Every element of the kit's own kernels is not compared in the end; some are, each time. */
+    struct numalab_run_options mixed = options_with(NULL, NULL);
+    mixed.role[0].is_kits_kernel = true;
+    mixed.rounds = (struct numalab_round_limits){.least = 1, .most = 1, .budget_s = 600.0};
+    json_t *both = numalab_run_generation(&mixed);
+    EXPECT(count_of(both, 0, "checked") > 0 && count_of(both, 0, "checked") < N);
+    EXPECT(count_of(both, 1, "checked") >= N);
+    json_decref(both);
+
+    /* One element of many: all are looked at in the end. */
+    for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
+        struct numalab_run_options options = options_with("LEFT_OUT", "54321");
+        options.one_at_a_time = one_at_a_time;
+        json_t *record = numalab_run_generation(&options);
+        EXPECT(count_of(record, 0, "wrong") == 0);
+        EXPECT(count_of(record, 1, "wrong") == 0);
+        EXPECT(count_of(record, 2, "wrong") >= 1);
+        json_decref(record);
+    }
+}
+
+int main(void)
+{
+    test_repetitions();
+    test_results();
+    return failures > 0;
+}
