@@ -103,7 +103,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     effort, lab = session.effort, session.lab
     least = effort.least_generations
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
-    start = time.monotonic()
+    start, paused_before_s = time.monotonic(), session.paused_s
     evidence = session.evidence
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
@@ -112,9 +112,9 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         is_open = needs.timed_generations(lab, evidence, timed) >= least
         cut_s = needs.timing_cut_s(lab, evidence, timed)
         _generation(session, timed, setup, (*roles, CONTROL) if is_open else roles, cut_s)
-        spent_s = time.monotonic() - start
+        spent_s = time.monotonic() - start - (session.paused_s - paused_before_s)
         evidence = session.evidence
-        if needs.timing_is_decided(lab, evidence, timed):
+        if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
             return
         if spent_s > effort.budget_s * (1 if number >= least else 3):
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, LeftOut
 from numalab.judging.judge import evidence_for
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
@@ -39,13 +39,14 @@ Stopped = Literal[
 class TimingAccount:
     """What there is to say of a criterion that was timed. asked: the ratio of speeds that is
     asked for, against the solution (efficiency) or the handout (speedup), None where no
-    generation came to its end."""
+    generation came to its end; left_out: generations that do not count."""
 
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
     asked: float | None
     stopped_because: Stopped
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def is_effect_lost(self) -> bool:
@@ -78,6 +79,7 @@ class TimingAccount:
             "gradable": None if state.gradable is None else _decision_json(state.gradable),
             "control": _decision_json(state.control),
             "stopped_because": self.stopped_because,
+            "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
 
 
@@ -129,9 +131,9 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_ratio(criterion, generations) if generations else None
-        accounts.append(
-            TimingAccount(criterion, verdict_here, state, asked, _stopped(verdict_here, state, own))
-        )
+        stopped = _stopped(verdict_here, state, own)
+        left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
+        accounts.append(TimingAccount(criterion, verdict_here, state, asked, stopped, left_out))
     return accounts
 
 
