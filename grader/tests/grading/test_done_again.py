@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 from support import invented
 
-from numalab.errors import Interrupted
+from numalab.errors import Interrupted, KitError
 from numalab.evidence.kinds import CHECK, GENERATION
 from numalab.evidence.read_record import validate
 from numalab.evidence.record import Json
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import MOST_PAUSED_RUNS, Session
-from numalab.grading.timing import take_times
+from numalab.grading.timing import take_times, time_kits_own
 from numalab.harness import monitor
 from numalab.judging.effort import effort_for
+from numalab.judging.needs import Timed
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
@@ -136,6 +137,14 @@ def test_times_end_where_the_node_pauses_in_each_generation(
     assert len(place.asked) == 3 + MOST_PAUSED_RUNS + 1
     found = {c.name: c for c in session.verdict().criteria}["efficiency"]
     assert (found.status, found.cause) == ("inconclusive", "node_paused")
+
+
+def test_the_kits_own_times_end_there_too(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+    session = session_at(kit, first_touch, tmp_path, Answers([OK], always=PAUSED), [])
+    evidences = time_kits_own(session, Timed(None), ("solution",))
+    assert len(next(evidences).of(GENERATION)) == 1
+    with pytest.raises(KitError, match="stood still in 13 runs"):
+        next(evidences)
 
 
 def test_a_pause_costs_no_generation_and_no_time(

@@ -13,7 +13,7 @@ from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence
 from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.judging import needs, thread_goals
+from numalab.judging import explain, needs, thread_goals
 from numalab.judging.needs import Timed
 from numalab.words import CountedStep
 
@@ -124,8 +124,11 @@ def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Itera
     """Takes generations of the kit's own programs, which are built already, as a grading takes
     them and as many as are asked for; yields the evidence, with the newest at the end of its
     generations. session: of the solution, with its files read. There are none where a launch
-    has no meaning on the node. Raises KitError and Interrupted."""
+    has no meaning on the node. Raises KitError, also where the node pauses again and again, and
+    Interrupted."""
     setup = _setup(session, timed, roles)
     while setup is not None:
         _generation(session, timed, setup, roles, None)
+        if session.is_held_up:
+            raise KitError(explain.pauses(session.evidence.left_out))
         yield session.evidence
