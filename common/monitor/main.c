@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "monitor/options.h"
+#include "monitor/processes/heartbeat.h"
 #include "monitor/proc.h"
 #include "monitor/runs/runs.h"
 
@@ -88,11 +89,13 @@ int main(int argc, char **argv)
     if (options.traced_pages == 0) options.traced_pages = numalab_traced_pages(options.size);
     options.limits.thread_count = options.thread_count;
     options.cancel_fd = open_cancel_fd();
+    options.limits.heartbeat = numalab_heartbeat_start();
 
     json_t *record = record_of(run, &options);
     end_orphans();
     const int exit_code = print(record);
     json_decref(record);
+    numalab_heartbeat_stop(options.limits.heartbeat);
     numalab_node_close(&node);
     return exit_code;
 }

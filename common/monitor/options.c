@@ -211,7 +211,9 @@ static const struct option_row {
     {"traced-pages", "N", set_traced_pages, "trace, placement: about so many in all (by size)"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
-    {"limit-s", "SECONDS", set_limit, "wall time that one phase may take (10)"},
+    {"limit-s", "SECONDS", set_limit,
+     "CPU time on each of the team's cores that one phase may take,\n"
+     "and half of the wall time (10)"},
     {"sandbox", "CONFINE", set_confine,
      "start workers in a sandbox: by bubblewrap, whose command is given"},
     {"sandbox-word", "WORD", add_sandbox_word,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "processes/heartbeat.h"
 #include "refused_calls.h"
 #include "threads.h"
 
@@ -145,6 +146,8 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
         break;
     case NUMALAB_TIMED_OUT:
         json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
+        json_object_set_new(object, "limit_of",
+                            json_string(outcome->is_wall_limit ? "wall_time" : "cpu_time"));
         if (worker->kind == NUMALAB_RANK)
             add_number(object, "ranks_waiting", outcome->ranks_waiting);
         if (outcome->went_on) json_object_set_new(object, "went_on", json_true());
@@ -184,6 +187,8 @@ static json_t *describe_outcome(const struct numalab_worker *worker,
     const struct numalab_outcome *outcome = &worker->outcome;
     json_t *object = json_object();
     json_object_set_new(object, "status", json_string(outcome_names[outcome->kind]));
+    const double paused_s = numalab_heartbeat_paused_s(worker->limits.heartbeat);
+    if (paused_s > 0) json_object_set_new(object, "paused_s", json_real(paused_s));
     add_number(object, "printed_bytes", printer->printed_bytes);
     if (printer->printed_bytes) json_object_set_new(object, "printed", printable(printer));
     if (outcome->kind == NUMALAB_OK) return object;

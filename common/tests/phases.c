@@ -152,6 +152,47 @@ static void look_for_huge_pages(size_t n, void **arrays)
     _exit(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 ? 0 : 1);
 }
 
+static void *spin_endlessly(void *unused)
+{
+    (void)unused;
+    for (volatile size_t i = 0;; i++) continue;
+    return NULL;
+}
+
+/* More threads than any team of a test has. */
+static void spin_on_many(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    pthread_t other;
+    for (int i = 1; i < 4; i++)
+        if (pthread_create(&other, NULL, spin_endlessly, NULL) != 0) abort();
+    spin_endlessly(NULL);
+}
+
+static void stop_itself(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    for (;;) raise(SIGSTOP);
+}
+
+/* Has a process of its own stop and continue the monitor again and again, and sleeps. */
+static void stop_monitor(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    const pid_t monitor = getppid();
+    if (fork() == 0)
+        for (;;) {
+            kill(monitor, SIGSTOP);
+            usleep(300000);
+            kill(monitor, SIGCONT);
+            usleep(10000);
+        }
+    for (;;) pause();
+}
+
 static void spin(size_t n, void **arrays)
 {
     (void)n;
@@ -257,6 +298,9 @@ const struct numalab_phase numalab_phases[] = {
     {"spin", spin},
     {"initialize_as_told", initialize_as_told},
     {"compute_as_told", compute_as_told},
+    {"spin_on_many", spin_on_many},
+    {"stop_itself", stop_itself},
+    {"stop_monitor", stop_monitor},
     {"halves", halves},
     {"interleaved", interleaved},
     {"read_then_write", read_then_write},

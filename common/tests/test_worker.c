@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "monitor/processes/heartbeat.h"
 #include "monitor/processes/sandbox.h"
 #include "monitor/record.h"
+#include "monitor/threads.h"
 #include "monitor/results.h"
+#include "pause.h"
 
 static int failures;
 
-static const double hang_limit_s = 1.0;
+static struct numalab_heartbeat *heartbeat;
+static const double hang_limit_s = 0.5;
 
 /* Generous: on a busy node a process may stand for seconds. */
 static const struct numalab_limits limits = {.phase_s = 30.0,
@@ -49,7 +53,11 @@ static struct numalab_outcome after(const char *phase, size_t n)
 {
     struct numalab_worker worker;
     EXPECT(start(&worker, n) == 0);
-    if (strcmp(phase, "hang") == 0) worker.limits.phase_s = hang_limit_s;
+    const char *const endless[] = {"hang", "spin_on_many", "stop_itself"};
+    for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++)
+        if (strcmp(phase, endless[i]) == 0) worker.limits.phase_s = hang_limit_s;
+    if (strcmp(phase, "stop_monitor") == 0) worker.limits.phase_s = 0.2;
+    worker.limits.heartbeat = heartbeat;
     numalab_worker_run(&worker, phase, NULL);
     pid_t pid = worker.pid;
     numalab_worker_end(&worker);
@@ -66,7 +74,8 @@ static void test_ends(void)
     EXPECT(strcmp(outcome.doing, "leave") == 0);
 
     outcome = after("hang", 10);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.limit_s == hang_limit_s);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit && !outcome.is_cut);
+    EXPECT(outcome.limit_s == 2 * hang_limit_s);
     EXPECT(after("print_endlessly", 10).kind == NUMALAB_TOO_MUCH_OUTPUT);
     EXPECT(after("grow", 10).kind == NUMALAB_OUT_OF_MEMORY);
     EXPECT(after("forge_reply", 10).kind == NUMALAB_BAD_PROTOCOL);
@@ -186,6 +195,81 @@ static void test_kinds(void)
     EXPECT(!has_waiting_ranks && worker.kind == NUMALAB_KEPT);
 }
 
+/* What takes its time without an end, however it does: with more threads than the team has, asleep,
+ * stopped, or while it keeps the monitor from running. */
+static void test_endless(void)
+{
+    struct numalab_worker worker;
+    EXPECT(start(&worker, 10) == 0);
+    worker.limits.phase_s = hang_limit_s;
+    worker.limits.thread_count = 1;
+    EXPECT(numalab_worker_run(&worker, "spin_on_many", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && !worker.outcome.is_wall_limit);
+    EXPECT(worker.outcome.limit_s == hang_limit_s);
+    numalab_worker_end(&worker);
+
+    struct numalab_outcome outcome = after("stop_itself", 10);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
+    const double paused_s = numalab_heartbeat_paused_s(heartbeat);
+    outcome = after("stop_monitor", 10);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
+    EXPECT(numalab_heartbeat_paused_s(heartbeat) > paused_s);
+}
+
+/* A phase that is cut is none that failed. */
+static void test_cut(void)
+{
+    struct numalab_worker worker;
+    EXPECT(start(&worker, 10) == 0);
+    worker.limits.cut_s = 0.1;
+    EXPECT(numalab_worker_run(&worker, "hang", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_cut);
+    EXPECT(worker.outcome.limit_s == worker.limits.cut_s);
+    numalab_worker_end(&worker);
+}
+
+/* Worker and monitor stand still together, longer than any of the limits allow: that is nobody's
+ * time. Of the monitor alone it isn't either. */
+static void test_pause(void)
+{
+    const unsigned pause_us = 1500000;
+    for (int is_whole = 0; is_whole < 2; is_whole++) {
+        struct numalab_worker worker;
+        EXPECT(start(&worker, 10) == 0);
+        worker.limits.heartbeat = heartbeat;
+        worker.limits.phase_s = 0.5;
+        worker.limits.cut_s = 1.2;
+        const double paused_s = numalab_heartbeat_paused_s(heartbeat);
+        const pid_t pauser = pause_soon(is_whole ? worker.pid : 0, pause_us);
+        EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);
+        for (int i = 0; i < 4; i++) EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);
+        EXPECT(waitpid(pauser, NULL, 0) == pauser);
+        EXPECT(numalab_heartbeat_paused_s(heartbeat) - paused_s > 1.0);
+        numalab_worker_end(&worker);
+    }
+}
+
+/* Who continues a worker that the monitor has stopped wakes it: that is told, unless the node has
+ * paused. Then it is stopped, continued and runs as ever. */
+static void test_woken(void)
+{
+    struct numalab_worker worker;
+    EXPECT(start(&worker, 10) == 0);
+    worker.limits.heartbeat = heartbeat;
+    EXPECT(numalab_worker_stop(&worker) == 0);
+    const pid_t pauser = pause_soon(worker.pid, 500000);
+    EXPECT(waitpid(pauser, NULL, 0) == pauser);
+    EXPECT(numalab_worker_continue(&worker) == 0);
+    EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0);
+    EXPECT(numalab_worker_stop(&worker) == 0 && worker.is_stopped);
+    EXPECT(kill(worker.pid, SIGCONT) == 0);
+    for (int i = 0; i < 1000 && numalab_threads_is_stopped(worker.pid, worker.pid); i++)
+        usleep(1000);
+    EXPECT(numalab_worker_continue(&worker) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_BAD_PROTOCOL);
+    numalab_worker_end(&worker);
+}
+
 static void test_cancel(void)
 {
     struct numalab_worker worker;
@@ -241,13 +325,19 @@ int main(void)
     EXPECT(worker.outcome.kind == NUMALAB_KIT_ERROR);
     numalab_worker_end(&worker);
 
+    heartbeat = numalab_heartbeat_start();
     test_ends();
+    test_endless();
+    test_cut();
+    test_pause();
+    test_woken();
     test_guards();
     test_stop_and_memory();
     test_kinds();
     test_cancel();
     test_child();
     test_arrays_are_freed();
+    numalab_heartbeat_stop(heartbeat);
     EXPECT(entries_of(getpid(), "fd") == descriptors); /* nothing was left open */
     return failures > 0;
 }

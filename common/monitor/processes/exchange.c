@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <time.h>
 
+#include "heartbeat.h"
 #include "inside.h"
 #include "message.h"
 
@@ -104,14 +107,27 @@ _Static_assert(sizeof(struct waited) ==
                        sizeof(struct pollfd),
                "poll takes it as an array");
 
+/* A kernel that sleeps takes no CPU time, and one that uses a single core takes long to use up that
+ * of a team: both end after so many times phase_s of wall time. */
+enum { WALL_FACTOR = 2 };
+
+/* What the workers have taken of the time that they may take. */
+struct spent {
+    double cpu_s;  /* of all their threads, over the cores that their teams can use */
+    double wall_s; /* in which the monitor ran, too */
+};
+
 struct talk {
     struct numalab_exchange *list;
     size_t count, done;
     const struct numalab_watch *watch;
     size_t *failed;
-    double phase_s, start_s, now_s, next_look_s;
-    double deadline_s, last_deadline_s; /* the last: with all patience, if there is any */
-    uint64_t messages;                  /* of all ranks, when they were counted last */
+    const struct numalab_limits *limits; /* the first worker's */
+    double start_s, now_s, next_look_s;
+    struct numalab_lived lived_before;
+    size_t cores;
+    struct spent progress; /* until ranks were last seen to go on; else nothing */
+    uint64_t messages;     /* of all ranks, when they were counted last */
     struct waited waited;
 };
 
@@ -174,15 +190,49 @@ static int serve_watch(const struct talk *talk, bool is_anything_ready)
     return numalab_worker_kit_error(talk->list[0].worker, "trace page faults", error);
 }
 
-/* Ranks that have gone on asking for messages get another phase's time. */
-static void be_patient(struct talk *talk)
+/* CPU time of a process so far, of threads that have ended, too; 0 where it has ended. */
+static double cpu_s_of(pid_t pid)
 {
-    if (talk->last_deadline_s <= talk->deadline_s) return;
-    const uint64_t before = talk->messages;
-    talk->messages = messages_so_far(talk->list, talk->count);
-    if (talk->messages == before) return;
-    const double another_s = talk->now_s + talk->phase_s;
-    talk->deadline_s = another_s < talk->last_deadline_s ? another_s : talk->last_deadline_s;
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) < 0) return 0.0;
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Cores that all teams together can use at once. */
+static size_t usable_cores(const struct numalab_limits *limits, size_t worker_count)
+{
+    const size_t threads = worker_count * (limits->thread_count ? limits->thread_count : 1);
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0) return threads;
+    const size_t pus = (size_t)CPU_COUNT(&set);
+    return threads < pus ? threads : pus;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Wall time is that in which the monitor could run, too: what a pause of the node takes is
+ * nobody's fault. How much may be left out is limited, since a kernel that starts processes could
+ * stop the monitor, or keep it from its core. */
+static struct spent spent_so_far(struct talk *talk)
+{
+    static const double most_paused_s = 3600.0;
+    const struct numalab_lived lived = numalab_heartbeat_read(talk->limits->heartbeat);
+    const struct numalab_lived *before = &talk->lived_before;
+    struct spent spent = {.wall_s =
+                              lived.elapsed_s - before->elapsed_s -
+                              smaller(lived.paused_s - before->paused_s, most_paused_s) -
+                              smaller(lived.starved_s - before->starved_s, talk->limits->phase_s)};
+    for (size_t i = 0; i < talk->count; i++) {
+        struct numalab_exchange *one = &talk->list[i];
+        const double cpu_s = cpu_s_of(one->worker->pid);
+        if (cpu_s > one->cpu_s) one->cpu_s = cpu_s;
+        spent.cpu_s += (one->cpu_s - one->first_cpu_s) / (double)talk->cores;
+    }
+    return spent;
 }
 
 static int take_output(struct talk *talk)
@@ -216,25 +266,61 @@ static int note_deaths(struct talk *talk)
 }
 
 /* The outcome of a worker that has had its time. */
-static int time_out(const struct talk *talk, struct numalab_worker *worker)
+static int time_out(const struct talk *talk, struct numalab_worker *worker, double limit_s)
 {
-    const bool had_patience = talk->last_deadline_s > talk->start_s;
     struct numalab_outcome *outcome = &worker->outcome;
-    outcome->went_on = had_patience && talk->deadline_s >= talk->last_deadline_s;
-    outcome->limit_s = outcome->went_on ? talk->last_deadline_s - talk->start_s : talk->phase_s;
+    outcome->limit_s = limit_s;
     outcome->ranks_waiting = talk->count - talk->done;
     return numalab_worker_fail(worker, NUMALAB_TIMED_OUT);
 }
 
-/* Looks at the time, and where that is due at what the workers use up. */
-static int check_limits(struct talk *talk, bool is_time_to_look)
+/* Looks at the time of a worker that is not done. Ranks that have gone on asking for messages get
+ * another phase's, until their patience is over. */
+static int check_time(struct talk *talk, struct numalab_worker *worker)
 {
+    const struct numalab_limits *limits = talk->limits;
+    struct numalab_outcome *outcome = &worker->outcome;
+    const struct spent spent = spent_so_far(talk);
+    if (limits->cut_s > 0 && spent.wall_s > limits->cut_s) {
+        outcome->is_cut = outcome->is_wall_limit = true;
+        return time_out(talk, worker, limits->cut_s);
+    }
+    if (limits->patience) {
+        const uint64_t messages = messages_so_far(talk->list, talk->count);
+        if (messages != talk->messages) talk->progress = spent;
+        talk->messages = messages;
+    }
+    const double most_s = limits->phase_s * limits->patience;
+    const bool is_over[] = {
+        spent.cpu_s - talk->progress.cpu_s > limits->phase_s,
+        spent.wall_s - talk->progress.wall_s > WALL_FACTOR * limits->phase_s,
+        limits->patience && spent.cpu_s > most_s,
+        limits->patience && spent.wall_s > WALL_FACTOR * most_s,
+    };
+    for (size_t i = 0; i < sizeof is_over / sizeof is_over[0]; i++) {
+        if (!is_over[i]) continue;
+        outcome->is_wall_limit = i % 2 == 1;
+        outcome->went_on =
+            limits->patience && (spent.cpu_s > most_s || spent.wall_s > WALL_FACTOR * most_s);
+        return time_out(talk, worker,
+                        (outcome->is_wall_limit ? WALL_FACTOR : 1) *
+                            (outcome->went_on ? most_s : limits->phase_s));
+    }
+    return 0;
+}
+
+/* Looks at the time, and at what the workers use up. */
+static int check_limits(struct talk *talk)
+{
+    bool is_first = true;
     for (size_t i = 0; i < talk->count; i++) {
         struct numalab_worker *worker = talk->list[i].worker;
         *talk->failed = i;
-        if (talk->now_s > talk->deadline_s && !talk->list[i].is_done) return time_out(talk, worker);
-        if (is_time_to_look &&
-            (numalab_worker_check_memory(worker) < 0 || numalab_worker_check_threads(worker) < 0))
+        if (is_first && !talk->list[i].is_done) {
+            is_first = false;
+            if (check_time(talk, worker) < 0) return -1;
+        }
+        if (numalab_worker_check_memory(worker) < 0 || numalab_worker_check_threads(worker) < 0)
             return -1;
     }
     return 0;
@@ -244,18 +330,20 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
                      size_t *failed)
 {
     struct numalab_worker *const first = list[0].worker;
-    const double start_s = numalab_now_s(), phase_s = first->limits.phase_s;
     struct talk talk;
     talk.list = list;
     talk.count = count;
     talk.watch = watch;
     talk.failed = failed;
-    talk.phase_s = phase_s;
-    talk.start_s = start_s;
-    talk.deadline_s = start_s + phase_s;
-    talk.last_deadline_s = start_s + phase_s * first->limits.patience;
-    talk.next_look_s = start_s + 1e-3 * NUMALAB_LOOK_MS;
-    talk.messages = messages_so_far(list, count);
+    talk.limits = &first->limits;
+    talk.cores = usable_cores(talk.limits, count);
+    talk.progress = (struct spent){0.0, 0.0};
+    talk.messages = talk.limits->patience ? messages_so_far(list, count) : 0;
+    for (size_t i = 0; i < count; i++)
+        list[i].first_cpu_s = list[i].cpu_s = cpu_s_of(list[i].worker->pid);
+    talk.lived_before = numalab_heartbeat_read(talk.limits->heartbeat);
+    talk.start_s = numalab_now_s();
+    talk.next_look_s = talk.start_s + 1e-3 * NUMALAB_LOOK_MS;
 
     for (*failed = 0; *failed < count; ++*failed)
         if (begin(&list[*failed]) < 0) return -1;
@@ -266,11 +354,9 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
         if (talk.done == count) return 0;
         if (talk.waited.cancel.revents) return numalab_worker_fail(first, NUMALAB_CANCELLED);
         if (serve_watch(&talk, ready > 0) < 0) return -1;
-        const bool is_time_to_look = talk.now_s > talk.next_look_s;
-        if (is_time_to_look) be_patient(&talk);
-        if (take_output(&talk) < 0 || note_deaths(&talk) < 0 ||
-            check_limits(&talk, is_time_to_look) < 0)
-            return -1;
-        if (is_time_to_look) talk.next_look_s = talk.now_s + 1e-3 * NUMALAB_LOOK_MS;
+        if (take_output(&talk) < 0 || note_deaths(&talk) < 0) return -1;
+        if (talk.now_s <= talk.next_look_s) continue;
+        if (check_limits(&talk) < 0) return -1;
+        talk.next_look_s = talk.now_s + 1e-3 * NUMALAB_LOOK_MS;
     }
 }

@@ -10,11 +10,13 @@ struct numalab_exchange {
     struct numalab_request *request; /* its ticket is set */
     struct numalab_message *reply;   /* is filled */
     int *descriptor;                 /* may be NULL; else what came beside the reply, or -1 */
-    bool is_done, channel_open;      /* the exchange's own */
+    /* The exchange's own; CPU time so far: at its start, and when it was looked at last. */
+    bool is_done, channel_open;
+    double first_cpu_s, cpu_s;
 };
 
 /* Sends all requests, at most NUMALAB_MAX_RANKS, and waits for all replies within the first
- * worker's time limit. watch may be NULL. Each worker's time runs from the common start to
+ * worker's limits. watch may be NULL. Each worker's time runs from the common start to
  * its own reply. Returns 0, or -1 with *failed the index of a worker whose outcome is set. */
 int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
                      size_t *failed);

@@ -16,6 +16,7 @@
 
 #include "environment.h"
 #include "exchange.h"
+#include "heartbeat.h"
 #include "inside.h"
 #include "message.h"
 #include "requests.h"
@@ -23,7 +24,8 @@
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
-enum { NAME_BYTES = 64, HELLO_MS = 5000, END_MS = 10000, LAST_WORDS_MS = 10000 };
+enum { NAME_BYTES = 64 };
+static const double hello_limit_s = 5.0, end_limit_s = 10.0, last_words_limit_s = 10.0;
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
@@ -91,6 +93,11 @@ static int open_listener(struct numalab_job *job, bool is_path, char name[NAME_B
     return 0;
 }
 
+static struct numalab_heartbeat *heartbeat_of(const struct numalab_job *job)
+{
+    return job->launcher.limits.heartbeat;
+}
+
 /* Takes one connection: of a process of our own user that says which rank it is, and is told
  * where to print. */
 static int accept_rank(struct numalab_job *job, int output, size_t *connected)
@@ -102,8 +109,7 @@ static int accept_rank(struct numalab_job *job, int output, size_t *connected)
 
     int channel = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
     if (channel < 0) return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    struct pollfd ready = {.fd = channel, .events = POLLIN};
-    const bool said_hello = poll(&ready, 1, HELLO_MS) > 0 &&
+    const bool said_hello = numalab_heartbeat_wait(heartbeat_of(job), channel, hello_limit_s) &&
                             recv(channel, &hello, sizeof hello, 0) == (ssize_t)sizeof hello &&
                             hello.kind == NUMALAB_HELLO;
     if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
@@ -125,7 +131,7 @@ static int accept_rank(struct numalab_job *job, int output, size_t *connected)
 /* output: what they are to print to. */
 static int wait_for_ranks(struct numalab_job *job, int output)
 {
-    const double deadline_s = numalab_now_s() + start_limit_s;
+    const double deadline_s = numalab_heartbeat_now_s(heartbeat_of(job)) + start_limit_s;
     size_t connected = 0;
     while (connected < job->rank_count) {
         struct pollfd fds[] = {{.fd = job->listener, .events = POLLIN},
@@ -147,7 +153,7 @@ static int wait_for_ranks(struct numalab_job *job, int output)
             job->launcher.outcome.kind = NUMALAB_CANCELLED;
             return numalab_job_fail(job, &job->launcher);
         }
-        if (numalab_now_s() > deadline_s)
+        if (numalab_heartbeat_now_s(heartbeat_of(job)) > deadline_s)
             return numalab_job_kit_error(job, "start all ranks", -ETIMEDOUT);
     }
     close(job->listener);
@@ -324,8 +330,9 @@ int numalab_job_continue(struct numalab_job *job)
 static void take_last_words(struct numalab_job *job)
 {
     struct numalab_worker *first = &job->rank[0];
-    const double deadline_s = numalab_now_s() + 1e-3 * LAST_WORDS_MS;
-    while (first->output >= 0 && numalab_now_s() < deadline_s) {
+    struct numalab_heartbeat *const heartbeat = heartbeat_of(job);
+    const double deadline_s = numalab_heartbeat_now_s(heartbeat) + last_words_limit_s;
+    while (first->output >= 0 && numalab_heartbeat_now_s(heartbeat) < deadline_s) {
         struct pollfd words = {.fd = first->output, .events = POLLIN};
         if (poll(&words, 1, NUMALAB_LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
     }
@@ -358,8 +365,8 @@ void numalab_job_end(struct numalab_job *job)
     }
     if (job->rank_count) numalab_worker_end(&job->launcher);
     for (size_t i = 0; i < job->rank_count; i++) {
-        struct pollfd gone = {.fd = job->rank[i].pid_fd, .events = POLLIN};
-        if (gone.fd >= 0 && is_launched) poll(&gone, 1, END_MS);
+        if (job->rank[i].pid_fd >= 0 && is_launched)
+            numalab_heartbeat_wait(heartbeat_of(job), job->rank[i].pid_fd, end_limit_s);
         numalab_worker_end(&job->rank[i]);
     }
     if (job->rank_count && job->listener >= 0) close(job->listener);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "environment.h"
+#include "heartbeat.h"
 #include "inside.h"
 #include "sandbox.h"
 #include "worker_process.h"
@@ -144,7 +145,8 @@ static int take_hello(struct numalab_worker *worker)
 /* What was started is the sandbox: waits for the worker inside it. */
 static int wait_for_hello(struct numalab_worker *worker)
 {
-    const double deadline_s = numalab_now_s() + sandbox_start_limit_s;
+    struct numalab_heartbeat *const heartbeat = worker->limits.heartbeat;
+    const double deadline_s = numalab_heartbeat_now_s(heartbeat) + sandbox_start_limit_s;
     worker->kind = NUMALAB_KEPT;
     worker->keeper = worker->pid;
     worker->keeper_fd = worker->pid_fd;
@@ -162,7 +164,7 @@ static int wait_for_hello(struct numalab_worker *worker)
         }
         if (numalab_worker_is_cancelled(worker))
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        if (numalab_now_s() > deadline_s)
+        if (numalab_heartbeat_now_s(heartbeat) > deadline_s)
             return numalab_worker_kit_error(worker, "start the sandbox", -ETIMEDOUT);
     }
     return 0;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "heartbeat.h"
 #include "inside.h"
 #include "monitor/proc.h"
 #include "monitor/threads.h"
@@ -21,11 +22,11 @@
 
 /* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
  * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
- * one look. */
-enum { STOP_LOOKS = 2000 };
+ * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
+enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
 
 /* How long a sandbox may take to be gone on a busy node. */
-enum { SANDBOX_END_MS = 10000 };
+static const double sandbox_end_s = 10.0;
 
 /* A shell's way to say by which signal a program has ended, and bubblewrap's. */
 enum { EXIT_BY_SIGNAL = 128 };
@@ -146,7 +147,6 @@ void numalab_worker_take_reports(struct numalab_worker *worker)
 /* How the worker inside a sandbox has ended is what the sandbox then ends with. */
 static int note_death_in_sandbox(struct numalab_worker *worker)
 {
-    struct pollfd end = {.fd = worker->keeper_fd, .events = POLLIN};
     siginfo_t info = {0};
     worker->is_reaped = true;
     if (worker->outcome.has_report) {
@@ -154,7 +154,7 @@ static int note_death_in_sandbox(struct numalab_worker *worker)
         return numalab_worker_fail(worker, NUMALAB_CRASHED);
     }
     const bool is_known =
-        poll(&end, 1, SANDBOX_END_MS) > 0 &&
+        numalab_heartbeat_wait(worker->limits.heartbeat, worker->keeper_fd, sandbox_end_s) &&
         waitid(P_PID, (id_t)worker->keeper, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
         info.si_code == CLD_EXITED;
     if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG) {
@@ -207,36 +207,37 @@ static bool all_threads_stopped(pid_t pid)
     return stopped;
 }
 
+/* Whether a worker stands still by now: 1, 0, or -1 with the outcome set. Of a child the system
+ * tells, which looks at no thread. */
+static int has_stopped(struct numalab_worker *worker)
+{
+    siginfo_t info = {0};
+    if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
+    if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
+        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+    if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
+    if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
+    waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
+    return 1;
+}
+
 int numalab_worker_stop(struct numalab_worker *worker)
 {
     if (worker->is_stopped) return 0;
-    if (kill(worker->pid, SIGSTOP) < 0)
-        return numalab_worker_kit_error(worker, "stop the worker", -errno);
-
-    const bool is_child = worker->kind == NUMALAB_CHILD;
-    int looks = 0;
-    while (!is_child && !all_threads_stopped(worker->pid)) {
-        if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-        if (numalab_worker_is_cancelled(worker))
-            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, looks++ < 100 ? 0 : 1);
-    }
-    while (is_child) {
-        siginfo_t info = {0};
-        if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
+    worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
+    for (int look = 0; !worker->is_stopped; look++) {
+        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
             return numalab_worker_kit_error(worker, "stop the worker", -errno);
-        if (info.si_pid == worker->pid && info.si_code == CLD_STOPPED) break;
-        if (info.si_pid == worker->pid && info.si_code != CLD_TRAPPED)
-            return numalab_worker_note_death(worker);
+        const int stopped = has_stopped(worker);
+        if (stopped < 0) return -1;
+        worker->is_stopped = stopped;
+        if (stopped) break;
         /* Somebody in the worker may wake it again and again. */
-        if (looks > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker))
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, looks++ < 100 ? 0 : 1); /* most stop within 50 us */
+        poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
     }
-    siginfo_t taken;
-    if (is_child) waitid(P_PID, (id_t)worker->pid, &taken, WSTOPPED | WNOHANG);
-    worker->is_stopped = true;
     return 0;
 }
 
@@ -246,9 +247,20 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
     return poll(&cancel, 1, 0) > 0;
 }
 
+/* Whether a worker that was stopped has been woken by somebody else: it may have seen its inputs
+ * change. Who continues a whole job that has paused wakes it, too; what was measured meanwhile does
+ * not count anyway. */
+static bool was_woken(const struct numalab_worker *worker)
+{
+    if (numalab_threads_is_stopped(worker->pid, worker->pid)) return false;
+    const double paused_s = numalab_heartbeat_paused_s(worker->limits.heartbeat);
+    return paused_s <= worker->paused_before_stop_s;
+}
+
 int numalab_worker_continue(struct numalab_worker *worker)
 {
     if (!worker->is_stopped) return 0;
+    if (was_woken(worker)) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     if (kill(worker->pid, SIGCONT) < 0)
         return numalab_worker_kit_error(worker, "continue the worker", -errno);
     worker->is_stopped = false;
@@ -259,9 +271,9 @@ int numalab_worker_continue(struct numalab_worker *worker)
  * most often), or its kernel unmapped or protected an array. */
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
-    enum { DEATH_MS = 10000 }; /* once its memory is gone, the rest is sure to follow */
-    struct pollfd death = {.fd = worker->pid_fd, .events = POLLIN};
-    if (error == ESRCH && poll(&death, 1, DEATH_MS) > 0) return numalab_worker_note_death(worker);
+    static const double death_s = 10.0; /* once its memory is gone, the rest is sure to follow */
+    if (error == ESRCH && numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s))
+        return numalab_worker_note_death(worker);
     if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
     return numalab_worker_kit_error(worker, doing, -error);
 }
@@ -298,8 +310,8 @@ static void end_keeper(struct numalab_worker *worker)
 {
     kill(worker->keeper, SIGKILL);
     while (waitpid(worker->keeper, NULL, 0) < 0 && errno == EINTR) continue;
-    struct pollfd gone = {.fd = worker->pid_fd, .events = POLLIN};
-    if (gone.fd >= 0) poll(&gone, 1, SANDBOX_END_MS);
+    if (worker->pid_fd >= 0)
+        numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, sandbox_end_s);
     close(worker->keeper_fd);
     worker->keeper = 0;
     worker->keeper_fd = -1;

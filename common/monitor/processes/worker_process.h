@@ -14,7 +14,7 @@ enum numalab_outcome_kind {
     NUMALAB_OK = 0,
     NUMALAB_CRASHED,          /* ended by a signal of its own */
     NUMALAB_EXITED,           /* ended itself: exit, stop, abort of the runtime */
-    NUMALAB_TIMED_OUT,        /* a phase did not return within its limit */
+    NUMALAB_TIMED_OUT,        /* a phase did not return within its limits */
     NUMALAB_OUT_OF_MEMORY,    /* grew beyond its limit */
     NUMALAB_TOO_MUCH_OUTPUT,  /* printed beyond its limit */
     NUMALAB_TOO_MANY_THREADS, /* in a sandbox: started more than any team needs */
@@ -34,7 +34,9 @@ struct numalab_outcome {
     int signal_number;            /* NUMALAB_CRASHED */
     int exit_code;                /* NUMALAB_EXITED */
     int error;                    /* NUMALAB_KIT_ERROR: negative errno */
-    double limit_s;               /* NUMALAB_TIMED_OUT */
+    double limit_s;               /* NUMALAB_TIMED_OUT: the one that it passed: ... */
+    bool is_wall_limit;           /* ... of wall time, else of CPU time */
+    bool is_cut;                  /* NUMALAB_TIMED_OUT: by limits.cut_s, and nothing is wrong */
     size_t ranks_waiting;         /* NUMALAB_TIMED_OUT: this one and others of its job */
     bool went_on;                 /* NUMALAB_TIMED_OUT: ranks still asked for messages */
     bool is_anyone;               /* NUMALAB_EXITED: several ranks ended, and none said
@@ -48,13 +50,16 @@ struct numalab_outcome {
     struct numalab_message report;
 };
 
+struct numalab_heartbeat;
 struct numalab_sandbox;
 struct numalab_variables;
 
 struct numalab_limits {
-    double phase_s;         /* wall time of one phase */
+    double phase_s;         /* CPU time of one phase, of all threads together, over the cores that
+                               the team can use; and half of its wall time */
+    double cut_s;           /* wall time after which one need not be waited for; 0: none */
     unsigned patience;      /* ranks that go on asking for messages, as on a busy node, get up to
-                               so many times phase_s; 0: no more than others */
+                               so many times that; 0: no more than others */
     uint64_t memory_bytes;  /* resident, beyond the arrays */
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
@@ -63,6 +68,7 @@ struct numalab_limits {
     bool any_address_space; /* for a program that reserves more than it uses */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
+    struct numalab_heartbeat *heartbeat;       /* what clocks of limits go by, or NULL. Not owned */
     const struct numalab_sandbox *sandbox;     /* what workers are kept apart in, or NULL */
     const struct numalab_variables *variables; /* of its environment, beside the monitor's; or NULL.
                                                   Not looked at once it is started */
@@ -91,6 +97,7 @@ struct numalab_worker {
     pid_t keeper;  /* NUMALAB_KEPT: the sandbox, until it has ended; else 0 */
     int keeper_fd; /* its process descriptor */
     bool is_stopped;
+    double paused_before_stop_s; /* by the node, when it was stopped last */
     bool is_reaped;
     uint32_t ticket;
     struct numalab_limits limits;
@@ -173,7 +180,7 @@ int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, i
 /* Kills the worker and all it started, and frees what it left behind. */
 void numalab_worker_end(struct numalab_worker *worker);
 
-/* Seconds of CLOCK_MONOTONIC. */
+/* Seconds of CLOCK_MONOTONIC, for what is measured; limits go by the heartbeat. */
 double numalab_now_s(void);
 
 #endif

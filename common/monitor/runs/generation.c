@@ -118,17 +118,11 @@ static int compute(struct generation *generation, struct runner *runner)
     const struct numalab_driver *driver = generation->options->driver;
     struct numalab_job *job = &runner->job;
     struct numalab_limits *limits = &job->rank[0].limits;
-    const double cut_s = runner->role->cut_s;
-    const double phase_s = limits->phase_s;
-    const bool can_be_cut = cut_s > 0 && cut_s < phase_s;
-
-    if (can_be_cut) limits->phase_s = cut_s;
-    int done = numalab_job_run(job, driver->compute_phase);
-    if (done == 0) {
-        limits->phase_s = phase_s;
-        return 0;
-    }
-    if (!can_be_cut || job->failed->outcome.kind != NUMALAB_TIMED_OUT) return -1;
+    limits->cut_s = runner->role->cut_s;
+    const int done = numalab_job_run(job, driver->compute_phase);
+    limits->cut_s = 0.0;
+    if (done == 0) return 0;
+    if (!job->failed->outcome.is_cut) return -1;
     numalab_job_free(job);
     runner->is_cut = true;
     return 0;

@@ -22,9 +22,11 @@ from numalab.judging.needs import (
     timing_is_decided,
     timing_roles,
 )
+from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_state import timing_state
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import Lab
+from numalab.reports import timing_words
 from numalab.reports.touch_map import touch_map_picture
 
 Json = dict[str, Any]
@@ -76,6 +78,10 @@ def test_right_on_one_node(first_touch: Lab) -> None:
         ({"status": "exited", "exit_code": 2, "printed": "one\nERROR STOP"},
          "It printed: ERROR STOP"),
         ({"status": "timed_out", "limit_s": 5.0}, "did not return within 5 s"),
+        ({"status": "timed_out", "limit_s": 5.0, "limit_of": "cpu_time"},
+         "did not return within 5 s of CPU time a core (n = 7)"),
+        ({"status": "timed_out", "limit_s": 10.0, "limit_of": "wall_time"},
+         "did not return within 10 s (n = 7)"),
         ({"status": "out_of_memory", "resident_bytes": 3 * 2**30, "limit_bytes": 2**29},
          "grew to 3.0 GiB"),
         ({"status": "too_much_output", "limit_bytes": 2**24}, "more than 16.0 MiB"),
@@ -429,6 +435,38 @@ def test_a_time_limit_met_while_timed_is_slow_and_not_wrong(first_touch: Lab) ->
     assert [c.name for c in verdict.failed()] == ["efficiency"]
     assert "more than 60 s (n = 99), where the solution takes 0.2 s" in verdict.failed()[0].why
     assert timing_is_decided(first_touch, parse(record), Timed(None))
+
+    part["outcome"] |= {"limit_of": "cpu_time"}
+    (failed,) = judged(first_touch, record).failed()
+    assert "more than 60 s of CPU time a core (n = 99), where the solution" in failed.why
+
+
+def test_a_generation_that_was_repeated_is_not_judged(first_touch: Lab) -> None:
+    """Neither a pause of the node nor a time limit that was met once."""
+    record = invented.evidence(
+        ONE, times=invented.steady(9, solution=0.2, control=0.2, submission=0.2)
+    )
+    late = invented.generation(ONE, {"solution": 0.2, "submission": 50.0})
+    late["roles"][1]["outcome"] = {"status": "timed_out", "doing": "compute", "n": 99,
+                                   "limit_s": 60.0, "printed_bytes": 0}  # fmt: skip
+    paused = invented.generation(ONE, {"solution": 0.2, "submission": 50.0})
+    paused["roles"][1]["outcome"] = paused["roles"][1]["outcome"] | {"paused_s": 2.1}
+    before = judged(first_touch, record)
+    record["runs"] += [paused, late | {"tried_again": "timed_out"}, run_of(record, "generation")]
+    assert judged(first_touch, record).criteria == before.criteria
+    (account,) = timing_accounts(first_touch, before, parse(record))
+    assert len(account.state.margins) == 10
+    named = timing_words.names(first_touch, account, parse(record))
+    text = list(timing_words.sentences(account, named, parse(record), 1.0, "x"))
+    assert (
+        "1 generation with a pause of the node left out: it stood still there for up to 2.1 s"
+        in text[-2]
+    )
+    assert text[-1].startswith("1 generation did not come to an end in time")
+    assert account.to_json()["left_out"] == [
+        {"why": "paused", "paused_s": 2.1},
+        {"why": "timed_out", "paused_s": 0.0},
+    ]
 
 
 def test_too_few_generations_are_not_called_noise(first_touch: Lab) -> None:

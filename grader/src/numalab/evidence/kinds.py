@@ -312,8 +312,10 @@ THREAD_LEVEL = Kind(
 RACE = Kind("race", _race, frozenset({"race_free"}), "instrumented kernel")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
-LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit")
-GENERATION = Kind("generation", _generation, frozenset({"speedup", "efficiency"}), "all roles")
+LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit", is_timed=True)
+GENERATION = Kind(
+    "generation", _generation, frozenset({"speedup", "efficiency"}), "all roles", is_timed=True
+)
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE, THREAD_LEVEL, RACE,

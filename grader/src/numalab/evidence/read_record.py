@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import kind_of
+from numalab.evidence.left_out import paused_s, why_left_out
 from numalab.evidence.record import (
     SCHEMA_VERSION,
     SUBMISSION,
@@ -17,12 +19,19 @@ from numalab.evidence.record import (
     HandedText,
     Json,
     Kind,
+    LeftOut,
 )
 
 
 def _role_of(kind: Kind[Any], run: Json) -> str:
     """Whose run it is; one of all roles is the submission's, which it is taken for."""
     return SUBMISSION if kind.whose == "all roles" else str(run["role"])
+
+
+def _followed(run: LeftOut, what: tuple[str, str, str | None, str | None]) -> LeftOut:
+    """As it is where one that counts comes after it. what: of that one."""
+    stands_for_it = (run.kind, run.role, run.part, run.slow) == what
+    return replace(run, is_last=False) if stands_for_it else run
 
 
 # What earlier records said in the place of `interrupted`.
@@ -38,6 +47,7 @@ def parse(data: Json) -> Evidence:
         )
 
     runs: dict[tuple[str, str], list[AnyRun]] = {}
+    left_out: list[LeftOut] = []
     for run in data["runs"]:
         try:
             kind = kind_of(run)
@@ -45,7 +55,13 @@ def parse(data: Json) -> Evidence:
             raise KitError(
                 f"the evidence has a run '{error}', which this kit can't read"
             ) from error
-        runs.setdefault((kind.name, _role_of(kind, run)), []).append(kind.parse(run))
+        why = why_left_out(kind, run)
+        what = (kind.name, _role_of(kind, run), run["part"], run.get("slow"))
+        if why is None:
+            runs.setdefault(what[:2], []).append(kind.parse(run))
+            left_out = [_followed(other, what) for other in left_out]
+        else:
+            left_out.append(LeftOut(*what, why, paused_s(run), is_last=True))
     return Evidence(
         lab=data["lab"],
         language=data["language"],
@@ -61,6 +77,7 @@ def parse(data: Json) -> Evidence:
         handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),
+        left_out=tuple(left_out),
         interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
     )
 

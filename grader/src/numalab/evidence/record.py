@@ -375,6 +375,23 @@ class Build:
     output: str  # the compiler's or linker's, short
 
 
+WhyLeftOut = Literal["paused", "timed_out", "bad_protocol"]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A run that says nothing of the kernel (left_out.py). kind: its name; slow: of a generation,
+    as there; paused_s: how long the node stood still in it; is_last: none followed that counts."""
+
+    kind: str
+    role: str
+    part: str | None
+    slow: str | None
+    why: WhyLeftOut
+    paused_s: float
+    is_last: bool
+
+
 Whose = Literal["kernel", "instrumented kernel", "kit", "all roles"]
 Run = TypeVar("Run")
 Read = TypeVar("Read", covariant=True)
@@ -393,7 +410,8 @@ class Kind(Generic[Read]):
     taken in a way of its own. looks: options of each look that is taken; most_looks: how often
     one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
     are looked at just before. here_only: nothing new shows on a virtual node. team: the size of
-    the team, None: a thread a core; is_unbound: its threads are placed by nobody.
+    the team, None: a thread a core; is_unbound: its threads are placed by nobody. is_timed: times
+    are what is looked at, which a pause of the node spoils.
     """
 
     name: str
@@ -410,6 +428,7 @@ class Kind(Generic[Read]):
     here_only: bool = False
     team: int | None = None
     is_unbound: bool = False
+    is_timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -432,6 +451,7 @@ class Evidence:
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
     interrupted: bool = False  # before all was seen
+    left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
         """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and
@@ -452,7 +472,13 @@ class Evidence:
                 key: tuple(run for run in runs if run.part in parts)
                 for key, runs in self.runs.items()
             },
+            left_out=tuple(run for run in self.left_out if run.part in parts),
         )
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether the node paused so often that something was not seen."""
+        return any(run.is_last and run.why == "paused" for run in self.left_out)
 
     def as_control(self) -> Evidence:
         """The evidence of the kit's solution in the place of the submission's."""

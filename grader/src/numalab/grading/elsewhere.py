@@ -34,6 +34,8 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
         data={},
         spent_s={},
+        paused_s=0.0,
+        is_held_up=False,
     )
     for key in ("build", "handed_in"):
         there.data[key] = session.data[key]

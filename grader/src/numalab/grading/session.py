@@ -14,6 +14,7 @@ from typing import Any
 import numalab
 from numalab.errors import KitError
 from numalab.evidence import read_record
+from numalab.evidence.left_out import outcomes, paused_s, why_again
 from numalab.evidence.record import (
     HANDOUT,
     SCHEMA_VERSION,
@@ -21,6 +22,7 @@ from numalab.evidence.record import (
     Evidence,
     Json,
     Kind,
+    WhyLeftOut,
 )
 from numalab.files import write_json
 from numalab.grading.continuing import earlier_generations, fingerprint
@@ -35,6 +37,17 @@ from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import StepReport
+
+# A run lasts seconds, a generation often less than one. Where a node pauses in each of so many in a
+# row, there is nothing to be had from it.
+MOST_PAUSED_RUNS = 12
+
+# Why something is done once more, after "since".
+_AGAIN: dict[WhyLeftOut, str] = {
+    "paused": "the node stood still meanwhile",
+    "timed_out": "it did not come to its end in time",
+    "bad_protocol": "the talk with its process was disturbed",
+}
 
 
 @dataclass
@@ -59,6 +72,8 @@ class Session:
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
     spent_s: dict[str, float] = field(default_factory=dict)
+    paused_s: float = 0.0  # how long the node stood still while the monitor ran
+    is_held_up: bool = False  # the node paused in the newest run, however often it was repeated
 
     def __post_init__(self) -> None:
         environment = monitor.worker_environment(self.lab, self.threads)
@@ -142,12 +157,33 @@ class Session:
         **facts: Any,
     ) -> bool:
         """One run of the monitor, kept with what else is known of it; True if what it started
-        came to its end. Raises Interrupted and KitError."""
+        came to its end. Done again where that says nothing of the kernel. Raises Interrupted and
+        KitError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
         run = monitor.MonitorRun(kind.run or kind.name, [*kept_apart, *options], environment, facts)
-        record = monitor.run_monitor(self.kit, self.lab, run, self.place)
-        self.data["runs"].append(record)
-        return all(outcome["status"] == "ok" for outcome in monitor.outcomes(record))
+        record = self._taken(kind, run)
+        return all(outcome["status"] == "ok" for outcome in outcomes(record))
+
+    def _taken(self, kind: Kind[Any], run: monitor.MonitorRun) -> Json:
+        """One run that counts, and before it those that do not, all kept. What a pause of the node
+        has spoilt is done again, a number of times; what was late or disturbed once."""
+        pauses, is_second, self.is_held_up = 0, False, False
+        while True:
+            record = monitor.run_monitor(self.kit, self.lab, run, self.place)
+            self.data["runs"].append(record)
+            self.paused_s += paused_s(record)
+            why = why_again(kind, record)
+            if why == "paused":
+                pauses += 1
+                self.is_held_up = pauses > MOST_PAUSED_RUNS
+                if self.is_held_up:
+                    return record
+            elif why is None or is_second:
+                return record
+            else:
+                is_second = True
+            record["tried_again"] = why
+            self.progress(f"once more, since {_AGAIN[why]}{self.there}")
 
     # ---- keeping -----------------------------------------------------------
 

@@ -13,7 +13,7 @@ from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence
 from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.judging import needs, thread_goals
+from numalab.judging import explain, needs, thread_goals
 from numalab.judging.needs import Timed
 from numalab.words import CountedStep
 
@@ -105,7 +105,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     effort, lab = session.effort, session.lab
     least = effort.least_generations
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
-    start = time.monotonic()
+    start, paused_before_s = time.monotonic(), session.paused_s
     evidence = session.evidence
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
@@ -114,9 +114,9 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         is_open = needs.timed_generations(lab, evidence, timed) >= least
         cut_s = needs.timing_cut_s(lab, evidence, timed)
         _generation(session, timed, setup, (*roles, CONTROL) if is_open else roles, cut_s)
-        spent_s = time.monotonic() - start
+        spent_s = time.monotonic() - start - (session.paused_s - paused_before_s)
         evidence = session.evidence
-        if needs.timing_is_decided(lab, evidence, timed):
+        if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
             return
         if spent_s > effort.budget_s * (1 if number >= least else 3):
             return
@@ -126,8 +126,11 @@ def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Itera
     """Takes generations of the kit's own programs, which are built already, as a grading takes
     them and as many as are asked for; yields the evidence, with the newest at the end of its
     generations. session: of the solution, with its files read. There are none where a launch
-    has no meaning on the node. Raises KitError and Interrupted."""
+    has no meaning on the node. Raises KitError, also where the node pauses again and again, and
+    Interrupted."""
     setup = _setup(session, timed, roles)
     while setup is not None:
         _generation(session, timed, setup, roles, None)
+        if session.is_held_up:
+            raise KitError(explain.pauses(session.evidence.left_out))
         yield session.evidence

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
+from numalab.evidence.left_out import outcomes
 from numalab.evidence.record import Json
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -194,7 +195,10 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-_END_LIMIT_S = 45.0  # on a busy node: the monitor itself waits for ranks and their last words
+# On a busy node: the monitor itself waits for ranks and their last words. In looks of a second
+# each, since a job that is paused stands still with all its processes: that costs one look.
+_END_LOOKS = 45
+_END_LOOK_S = 1.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -202,18 +206,14 @@ def _end(process: subprocess.Popen[str]) -> None:
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
-        try:
-            process.communicate(timeout=_END_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        for _ in range(_END_LOOKS):
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_END_LOOK_S)
+                return
+        process.kill()
+        process.communicate()
     finally:
         signal.signal(signal.SIGINT, old)
-
-
-def outcomes(record: Json) -> list[Json]:
-    """How each worker of a run ended."""
-    return [record["outcome"]] if "outcome" in record else [r["outcome"] for r in record["roles"]]
 
 
 def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:

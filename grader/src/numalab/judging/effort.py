@@ -17,7 +17,7 @@ class Effort:
     least_generations: int  # that decide when all agree; the control joins after them
     most_generations: int
     budget_s: float  # of timing; three times as much for the least generations
-    check_limit_s: float  # wall time of one phase
+    check_limit_s: float  # of one phase: CPU time a core, and half of its wall time
     phase_limit_s: float
     one_at_a_time: bool = False  # then there are the least repetitions
     least_repetitions: int = 3

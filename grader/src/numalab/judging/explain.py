@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from numalab.evidence.record import Binding, Json, Mismatch, Outcome, Race, Results
+from numalab.evidence.record import Binding, Json, LeftOut, Mismatch, Outcome, Race, Results
 from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
 
@@ -176,29 +176,46 @@ def _size(ended: Outcome) -> str:
     return f" ({_its_size(ended)}{job})"
 
 
+def time_limit(detail: Mapping[str, Any]) -> str:
+    """The limit that a phase has passed."""
+    limit = f"{detail['limit_s']:g} s"
+    return f"{limit} of CPU time a core" if detail.get("limit_of") == "cpu_time" else limit
+
+
+def pauses(left_out: Sequence[LeftOut]) -> str:
+    """Why a node that pauses leaves something open, and what to do."""
+    paused_s = [run.paused_s for run in left_out if run.why == "paused"]
+    return (
+        f"The node, or this job on it, stood still in {count(len(paused_s), 'run')} (up to "
+        f"{max(paused_s):.1f} s in one), as where jobs take turns on a node or a virtual machine "
+        "is held: what was seen then does not count. Grade again where the job has its node for "
+        "itself."
+    )
+
+
 def _timed_out(ended: Outcome, phase: str) -> str:
-    limit_s, ranks = ended.detail["limit_s"], ended.detail.get("ranks", 1)
+    limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
     n = f"({_its_size(ended)})"
     if ranks == 1:
         return (
-            f"{_subject(phase)} did not return within {limit_s:g} s {n}; it was stopped. "
+            f"{_subject(phase)} did not return within {limit} {n}; it was stopped. "
             "Look for a loop that never ends, or threads that wait for each other."
         )
     if "rank" in ended.detail:
         return (
-            f"{_who(ended)} did not come out of {phase} within {limit_s:g} s {n}; it was stopped. "
+            f"{_who(ended)} did not come out of {phase} within {limit} {n}; it was stopped. "
             "Look for a receive that no send answers, or a loop that never ends."
         )
     waiting = ended.detail.get("ranks_waiting", ranks)
     who = "no rank" if waiting == ranks else f"{ranks - waiting}"
     if ended.detail.get("went_on"):
         return (
-            f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+            f"In a job of {ranks} ranks {who} came out of {phase} within {limit} {n}; it was "
             "stopped while messages were still under way. Look for a loop that sends without end; "
             "or the node is so busy that a message takes milliseconds: then try again later."
         )
     return (
-        f"In a job of {ranks} ranks {who} came out of {phase} within {limit_s:g} s {n}; it was "
+        f"In a job of {ranks} ranks {who} came out of {phase} within {limit} {n}; it was "
         "stopped. Most likely a deadlock: ranks wait for each other's messages."
     )
 

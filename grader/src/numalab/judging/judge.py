@@ -62,7 +62,10 @@ def of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
 def of_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """With the generations in which the handout ran under a launch, or as its own kernel."""
     of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
-    return evidence.having(GENERATION, of_launch)
+    left_out = tuple(
+        run for run in evidence.left_out if run.kind != GENERATION.name or run.slow == slow
+    )
+    return replace(evidence.having(GENERATION, of_launch), left_out=left_out)
 
 
 def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:

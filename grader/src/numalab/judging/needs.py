@@ -117,10 +117,11 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     """The processes that a generation needs; none when none of the criteria is gradable on
-    this node, the kernel is not sound or the launch file can't be read."""
+    this node, the kernel is not sound, the node kept it from being looked at, or the launch file
+    can't be read."""
     criteria = gradable_timing(lab, evidence, timed)
     own = _of_timed(lab, evidence, timed)
-    if not criteria or not is_sound(own):
+    if not criteria or not is_sound(own) or own.is_held_up:
         return ()
     if timed.slow is not None and refused_file(lab, criteria[0], own):
         return ()

@@ -137,7 +137,14 @@ def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run which decides it is missing."""
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
+    if evidence.is_held_up:
+        return held_up(criterion, evidence)
     return verdict_on(criterion, "inconclusive", "not_measured", NOT_MEASURED)
+
+
+def held_up(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Open, since the node paused in whatever would decide it."""
+    return verdict_on(criterion, "inconclusive", "node_paused", explain.pauses(evidence.left_out))
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:

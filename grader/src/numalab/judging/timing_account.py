@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, LeftOut
 from numalab.judging.judge import evidence_for
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
@@ -38,13 +38,14 @@ Stopped = Literal[
 @dataclass(frozen=True)
 class TimingAccount:
     """What there is to say of a criterion that was timed. asked: None where no generation came
-    to its end."""
+    to its end; left_out: generations that do not count."""
 
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
     asked: Asked | None
     stopped_because: Stopped
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def is_effect_lost(self) -> bool:
@@ -81,6 +82,7 @@ class TimingAccount:
             "control": _decision_json(state.control),
             "unsteady": _decision_json(state.unsteady),
             "stopped_because": self.stopped_because,
+            "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
 
 
@@ -133,9 +135,9 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         generations = complete(own, needed_roles(criterion))
         asked = asked_of(criterion, generations) if generations else None
-        accounts.append(
-            TimingAccount(criterion, verdict_here, state, asked, _stopped(verdict_here, state, own))
-        )
+        stopped = _stopped(verdict_here, state, own)
+        left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
+        accounts.append(TimingAccount(criterion, verdict_here, state, asked, stopped, left_out))
     return accounts
 
 

@@ -14,6 +14,7 @@ from numalab.judging import explain
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import (
     first_bad,
+    held_up,
     is_sound,
     not_looked_at,
     outcomes,
@@ -84,7 +85,10 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
         return not_looked_at(criterion, evidence)
     times = _times(criterion, evidence, generations)
     verdicts = (rule(times) for rule in _RULES_IN_ORDER)
-    return next(verdict for verdict in verdicts if verdict is not None)
+    verdict = next(verdict for verdict in verdicts if verdict is not None)
+    if verdict.cause in ("too_noisy", "not_decided") and evidence.is_held_up:
+        return held_up(criterion, evidence)
+    return verdict
 
 
 def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
@@ -333,7 +337,8 @@ def _too_slow(generation: Generation) -> str:
     detail = generation.roles[SUBMISSION].outcome.detail
     solution = generation.elapsed_s.get(SOLUTION)
     beside = f", where the solution takes {min(solution):.2g} s" if solution else ""
+    size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
     return (
-        f"Far too slow: {explain.one_of(detail['doing'])} took more than {detail['limit_s']:g} s "
-        f"({explain.problem_size(detail['n'], detail.get('n_unit', ''))}){beside}; it was stopped."
+        f"Far too slow: {explain.one_of(detail['doing'])} took more than "
+        f"{explain.time_limit(detail)} ({size}){beside}; it was stopped."
     )

@@ -44,6 +44,7 @@ Cause = Literal[
     "not_run_there",
     "interrupted",
     "not_measured",
+    "node_paused",
     "cut_too_early",
     "too_noisy",
     "not_decided",
@@ -100,6 +101,7 @@ CAUSES: dict[Cause, Meaning] = {
     ),
     "interrupted": Meaning("the grading was interrupted before this", ("inconclusive",)),
     "not_measured": Meaning("the record lacks the run that decides it", ("inconclusive",)),
+    "node_paused": Meaning("the node stood still again and again", ("inconclusive",)),
     "cut_too_early": Meaning(
         "repetitions were cut off before they could tell what is asked for now", ("inconclusive",)
     ),

@@ -139,7 +139,7 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     """What it means that some criteria were not graded."""
     unseen_causes: dict[str, tuple[Cause, ...]] = {
         "Interrupted": ("interrupted",),
-        "Not measured": ("not_measured", "cut_too_early"),
+        "Not measured": ("not_measured", "cut_too_early", "node_paused"),
     }
     for word, causes in unseen_causes.items():
         undone = dict.fromkeys(c.name for c in verdict.criteria if c.cause in causes)

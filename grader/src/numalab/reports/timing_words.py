@@ -236,3 +236,20 @@ def sentences(
     later = len(account.state.margins) - account.state.needed
     if account.state.outcome is not None and later:
         yield f"{count(later, 'generation')} came after the decision, and changed nothing."
+    yield from _left_out(account)
+
+
+def _left_out(account: TimingAccount) -> Iterator[str]:
+    """What was timed and does not count."""
+    pauses_s = [run.paused_s for run in account.left_out if run.why == "paused"]
+    if pauses_s:
+        yield (
+            f"{count(len(pauses_s), 'generation')} with a pause of the node left out: it stood "
+            f"still there for up to {max(pauses_s):.1f} s, with all its programs or with this job."
+        )
+    others = len(account.left_out) - len(pauses_s)
+    if others:
+        yield (
+            f"{count(others, 'generation')} did not come to an end in time, or what the monitor "
+            "had to say was disturbed: taken once more, and only that counts."
+        )

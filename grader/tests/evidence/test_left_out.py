@@ -1,0 +1,85 @@
+"""Which runs of a record say nothing of the kernel: pure rules, on invented records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import invented
+
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT
+from numalab.evidence.left_out import outcomes, paused_s, why_again, why_left_out
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import Json, Kind, LeftOut
+
+ONE = invented.ONE_NODE
+TIMES = {"solution": 0.2, "submission": 0.2}
+GENERATION_RUN = invented.generation(ONE, TIMES)
+
+
+def ended(run: Json, **outcome: Any) -> Json:
+    """As it is, but for how its last worker ended."""
+    if "outcome" in run:
+        return run | {"outcome": run["outcome"] | outcome}
+    *others, last = run["roles"]
+    return run | {"roles": [*others, last | {"outcome": last["outcome"] | outcome}]}
+
+
+PLACED = invented.evidence(ONE)["runs"][-1]
+LATENCIES = invented.latency("x")
+
+
+@pytest.mark.parametrize(
+    ("kind", "run", "why"),
+    [
+        (GENERATION, GENERATION_RUN, None),
+        (GENERATION, ended(GENERATION_RUN, paused_s=0.4), "paused"),
+        (GENERATION, ended(GENERATION_RUN, status="timed_out"), "timed_out"),
+        (GENERATION, ended(GENERATION_RUN, status="timed_out", paused_s=0.4), "paused"),
+        (GENERATION, ended(GENERATION_RUN, status="crashed"), None),
+        (GENERATION, ended(GENERATION_RUN, status="crashed", paused_s=0.4), "paused"),
+        (GENERATION, ended(GENERATION_RUN, status="cancelled", paused_s=0.4), None),
+        (LATENCY, ended(LATENCIES, paused_s=0.4), "paused"),
+        (PLACEMENT, ended(PLACED, paused_s=0.4), None),
+        (PLACEMENT, ended(PLACED, status="bad_protocol"), "bad_protocol"),
+        (PLACEMENT, ended(PLACED, status="kit_error", paused_s=0.4), "paused"),
+        (PLACEMENT, ended(PLACED, status="kit_error"), None),
+    ],
+)
+def test_what_is_done_again(kind: Kind[Any], run: Json, why: str | None) -> None:
+    assert why_again(kind, run) == why
+    # The last of a row counts, unless the node paused in it.
+    assert why_left_out(kind, run) == ("paused" if why == "paused" else None)
+    assert why_left_out(kind, run | {"tried_again": "timed_out"}) == "timed_out"
+
+
+def test_the_longest_pause_of_a_run_is_told() -> None:
+    run = ended(GENERATION_RUN, paused_s=0.4)
+    assert len(outcomes(run)) == 2
+    assert (paused_s(run), paused_s(GENERATION_RUN), paused_s(PLACED)) == (0.4, 0.0, 0.0)
+
+
+def test_what_is_left_out_stays_in_the_record_and_is_not_judged(schema: Any) -> None:
+    record = invented.evidence(ONE, times=invented.steady(2, **TIMES))
+    check, *others = record["runs"]
+    late = ended(check, status="timed_out", doing="compute", n=7, limit_s=5.0, limit_of="cpu_time")
+    paused = ended(GENERATION_RUN, paused_s=1.5)
+    record["runs"] = [
+        late | {"tried_again": "timed_out"}, check, *others,
+        paused | {"tried_again": "paused"}, GENERATION_RUN, paused,
+    ]  # fmt: skip
+    validate(record, schema)
+    evidence = parse(record)
+    assert [run.outcome.status for run in evidence.of(CHECK)] == ["ok"]
+    assert len(evidence.of(GENERATION)) == 3
+    assert evidence.left_out == (
+        LeftOut("check", "submission", None, None, "timed_out", 0.0, is_last=False),
+        LeftOut("generation", "submission", None, None, "paused", 1.5, is_last=False),
+        LeftOut("generation", "submission", None, None, "paused", 1.5, is_last=True),
+    )
+    assert evidence.is_held_up
+    assert not evidence.of_parts("another").left_out
+    assert not evidence.of_parts("another").is_held_up
+    record["runs"].append(GENERATION_RUN)
+    assert not parse(record).is_held_up
+    assert len(parse(record).left_out) == 3
