@@ -451,8 +451,9 @@ def test_a_generation_that_was_repeated_is_not_judged(first_touch: Lab) -> None:
                                    "limit_s": 60.0, "printed_bytes": 0}  # fmt: skip
     paused = invented.generation(ONE, {"solution": 0.2, "submission": 50.0})
     paused["roles"][1]["outcome"] = paused["roles"][1]["outcome"] | {"paused_s": 2.1}
-    before = judged(first_touch, record)
-    record["runs"] += [paused, late | {"tried_again": "timed_out"}, run_of(record, "generation")]
+    once_more = run_of(record, "generation")
+    before = judged(first_touch, record | {"runs": [*record["runs"], once_more]})
+    record["runs"] += [paused, late | {"tried_again": "timed_out"}, once_more]
     assert judged(first_touch, record).criteria == before.criteria
     (account,) = timing_accounts(first_touch, before, parse(record))
     assert len(account.state.margins) == 10
