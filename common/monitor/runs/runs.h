@@ -40,6 +40,7 @@ struct numalab_run_options {
     size_t traced_pages; /* of all arrays together, about */
     size_t repetitions;
     double budget_s;        /* of a generation: no further round of repetitions after it */
+    bool with_one_thread;   /* placement: beside the team the same with one thread, in turns */
     bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
     bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
