@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from judge_rates import Progress
 from loads import LOADS, other_load
 from series import Appender, lines_of
-from work_share_kernels import DESERVED, KERNELS, BenchKernel, text_of
+from work_share_kernels import KERNELS, WRONG, BenchKernel, text_of
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.kinds import PLACEMENT
@@ -38,7 +38,6 @@ from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 
 LAB, PART = "03_scheduling", "pair_energy"
-NEVER = {"pass": "fail", "fail": "pass"}  # what is wrong where the other is deserved
 
 
 def the_lab(kit: Kit) -> Lab:
@@ -58,9 +57,10 @@ def build(kit: Kit, node: Json, kernel: BenchKernel, folder: Path) -> Path:
             kit, the_lab(kit), kernel.language, SUBMISSION, Path(scratch),
             effort_for("quick", True), node, lambda step: None,
         )  # fmt: skip
-        if not session.build():
-            raise KitError(f"{worker.name} does not build: {session.data['build']['kernel']}")
-        shutil.copy2(session.program(SUBMISSION), worker)
+        with kit.lock():
+            if not session.build():
+                raise KitError(f"{worker.name} does not build: {session.data['build']['kernel']}")
+            shutil.copy2(session.program(SUBMISSION), worker)
     return worker
 
 
@@ -84,8 +84,7 @@ def record(kit: Kit, options: argparse.Namespace) -> None:
     kernels = [k for k in KERNELS if not options.kernel or k.name in ("solution", *options.kernel)]
     file = Appender(options.out)
     try:
-        with kit.lock():
-            workers = [build(kit, node, kernel, folder) for kernel in kernels]
+        workers = [build(kit, node, kernel, folder) for kernel in kernels]
         with other_load(options.load):
             progress = Progress("rounds", 0, options.rounds)
             for number in range(options.rounds):
@@ -172,7 +171,7 @@ def replay(kit: Kit, options: argparse.Namespace) -> None:
                 status, count = grade(lab, empty, own, beside, draw if draw < len(looks) else 0)
                 found[status] += 1
                 taken.append(count)
-            wrong = found[NEVER[DESERVED[kernel.truth]]]
+            wrong = found[WRONG[kernel.truth] or ""]
             wrong_in_all += wrong
             print(
                 f"{load:<11}{kernel.name:<15}{kernel.language:<8}{kernel.truth:<8}{len(looks):>6}"

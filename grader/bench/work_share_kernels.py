@@ -12,10 +12,10 @@ from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES
 
 # even, uneven: how the work is shared. spins: unevenly, and threads that wait take CPU time.
-# hidden: the same, but in a way that this criterion can't see, so that it passes.
+# hidden: the same, but in a way that this criterion can't see.
 Truth = Literal["even", "uneven", "spins", "hidden"]
-DESERVED: Mapping[Truth, str] = {
-    "even": "pass", "uneven": "fail", "spins": "fail", "hidden": "pass"
+WRONG: Mapping[Truth, str | None] = {
+    "even": "fail", "uneven": "pass", "spins": "pass", "hidden": None
 }  # fmt: skip
 
 
