@@ -124,6 +124,13 @@ static int set_budget(struct numalab_run_options *options, char *seconds)
     return 0;
 }
 
+static int set_with_one_thread(struct numalab_run_options *options, char *unused)
+{
+    (void)unused;
+    options->with_one_thread = true;
+    return 0;
+}
+
 static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -205,6 +212,8 @@ static const struct option_row {
     {"budget-s", "SECONDS", set_budget,
      "generation: start no further round of repetitions after this,\n"
      "but do one for each role (60)"},
+    {"with-one-thread", NULL, set_with_one_thread,
+     "placement: beside the team the same with one thread, in turns"},
     {"one-at-a-time", NULL, set_one_at_a_time,
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},

@@ -45,14 +45,14 @@ def competing_load(cell: str) -> Iterator[None]:
         process.wait()
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Has the system end this process when its parent ends, which may just have happened."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit()
 
 
-def _work(generator: random.Random) -> None:
+def work_in_bursts(generator: random.Random) -> None:
     for busy_s, idle_s in bursts(generator):
         until = time.monotonic() + busy_s
         while time.monotonic() < until:
@@ -62,5 +62,5 @@ def _work(generator: random.Random) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
-    _end_with(int(sys.argv[1]))
-    _work(random.Random())
+    end_with(int(sys.argv[1]))
+    work_in_bursts(random.Random())

@@ -5,6 +5,7 @@
 #include "monitor/job_results.h"
 #include "monitor/record.h"
 #include "monitor/residency.h"
+#include "one_thread.h"
 #include "runs.h"
 #include "monitor/stolen.h"
 
@@ -30,8 +31,10 @@ struct look {
 struct placement {
     struct numalab_job job; /* of one rank */
     struct numalab_results results;
-    struct look look;    /* the newest */
-    struct share *share; /* of each thread */
+    struct numalab_one_thread one_thread; /* beside it, where that is asked for */
+    struct look look;                     /* the newest */
+    struct share *share;                  /* of each thread */
+    size_t share_count;
     json_t *residency;
     size_t computes;
     double on_core_s; /* in these, of whoever had most in each */
@@ -99,11 +102,12 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
 {
     struct numalab_worker *worker = &placement->job.rank[0];
     struct look after;
-    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
-        take_look(worker, &after) < 0)
-        return -1;
+    const double before_s = numalab_process_cpu_s(worker->pid);
+    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
+    placement->one_thread.team_cpu_s += numalab_process_cpu_s(worker->pid) - before_s;
+    if (take_look(worker, &after) < 0) return -1;
     struct share *share = placement->share;
-    const size_t count = after.threads.count, earlier = placement->look.threads.count;
+    const size_t count = after.threads.count, earlier = placement->share_count;
     if (count > earlier) {
         share = realloc(share, count * sizeof *share);
         if (!share) {
@@ -112,11 +116,30 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
         }
         for (size_t i = earlier; i < count; i++) share[i] = (struct share){0};
         placement->share = share;
+        placement->share_count = count;
     }
     if (count) placement->on_core_s += add_call(share, &placement->look, &after);
     free_look(&placement->look);
     placement->look = after;
     return 0;
+}
+
+/* The same with one thread after a call of the team: often enough that both get on alike, and
+ * until it has had its time on a core. The team is looked at anew, since threads that spin do so
+ * between calls, too. */
+static int run_one_thread(struct placement *placement, const struct numalab_driver *driver)
+{
+    struct numalab_one_thread *one = &placement->one_thread;
+    struct numalab_worker *worker = &placement->job.rank[0];
+    const bool is_enough = one->computes > 0 && one->cpu_s >= least_on_core_s;
+    if (is_enough || one->cpu_s > placement->on_core_s) return 0;
+    numalab_one_thread_run(one, driver);
+    if (numalab_one_thread_is_cancelled(one)) {
+        worker->outcome.kind = NUMALAB_CANCELLED;
+        return numalab_job_fail(&placement->job, worker);
+    }
+    free_look(&placement->look);
+    return take_look(worker, &placement->look);
 }
 
 static int run(struct placement *placement, const struct numalab_run_options *options,
@@ -132,12 +155,14 @@ static int run(struct placement *placement, const struct numalab_run_options *op
         return -1;
     struct numalab_worker *worker = &placement->job.rank[0];
     driver->advance(oracle, driver->initialize_phase);
+    if (options->with_one_thread) numalab_one_thread_start(&placement->one_thread, options, n);
     /* The first compute starts the team, if initialise has not. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
         take_look(worker, &placement->look) < 0)
         return -1;
     driver->advance(oracle, driver->compute_phase);
-    placement->share = calloc(placement->look.threads.count + 1, sizeof *placement->share);
+    placement->share_count = placement->look.threads.count;
+    placement->share = calloc(placement->share_count + 1, sizeof *placement->share);
     if (!placement->share) return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
 
     for (double spent_s = 0; placement->computes < LEAST_COMPUTES ||
@@ -147,6 +172,7 @@ static int run(struct placement *placement, const struct numalab_run_options *op
         if (run_call(placement, driver) < 0) return -1;
         driver->advance(oracle, driver->compute_phase);
         spent_s += worker->elapsed_s;
+        if (options->with_one_thread && run_one_thread(placement, driver) < 0) return -1;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     placement->residency = numalab_residency_describe(worker, driver);
@@ -158,7 +184,7 @@ static int run(struct placement *placement, const struct numalab_run_options *op
 static json_t *describe_cpu_time(const struct placement *placement)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < placement->look.threads.count; i++) {
+    for (size_t i = 0; i < placement->share_count; i++) {
         const struct share *share = &placement->share[i];
         json_array_append_new(list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s",
                                               share->cpu_s, "waiting_s", share->waiting_s,
@@ -185,6 +211,10 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
         numalab_threads_describe(&placement.look.threads, options->node), "residency",
         placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));
+    if (!failed && options->with_one_thread)
+        json_object_set_new(record, "one_thread",
+                            numalab_one_thread_describe(&placement.one_thread, driver));
+    numalab_one_thread_free(&placement.one_thread);
     numalab_job_end(&placement.job);
     json_object_set_new(record, "outcome", numalab_record_job(&placement.job, driver));
     numalab_job_free(&placement.job);

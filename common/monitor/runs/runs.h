@@ -41,8 +41,9 @@ struct numalab_run_options {
     enum numalab_size size;
     size_t traced_pages;                /* of all arrays together, about */
     struct numalab_round_limits rounds; /* of a generation */
-    bool one_at_a_time;                 /* one worker at a time: less memory, no interleaving */
-    bool synchronous_sends;             /* check: every send of a rank waits for its receive */
+    bool with_one_thread;   /* placement: beside the team the same with one thread, in turns */
+    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
+    bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;

@@ -106,15 +106,20 @@ def placed(
     waiting_s: tuple[float, ...] = (0.0, 0.0),
     stolen_s: tuple[float, ...] = (0.0, 0.0),
     role: str = "submission",
+    over: float = 1.0,
 ) -> Json:
+    """One call. over: how many times the CPU time of one thread the team takes."""
     run = invented.placement(ONE, lambda owner, page: 0, role)
-    """One call."""
+    run |= {"computes": 1, "one_thread": invented.one_thread(sum(cpu_s), over)}
     return part(run, name, cpu_time=[
         {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i], "stolen_s": stolen_s[i],
          "longest_s": cpu_s[i] if i == cpu_s.index(max(cpu_s)) else 0.0,
          "busy_s": min(cpu_s[i] + waiting_s[i] + stolen_s[i], max(cpu_s))}
         for i in range(len(cpu_s))
     ])  # fmt: skip
+
+
+EVEN = placed("one", 0.1, 0.1)
 
 
 def session(*runs: Json, **more: Any) -> Json:
@@ -132,7 +137,7 @@ def right() -> list[Json]:
         for name in ("one", "two")
         for times in invented.steady(13, **invented.FAST)
     ]
-    return [check("one"), check("two"), race("one"), race("two"), placed("one", 0.1, 0.1),
+    return [check("one"), check("two"), race("one"), race("two"), *2 * [EVEN],
             *traces, *generations]  # fmt: skip
 
 
@@ -201,21 +206,21 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
         for name in ("one", "two")
         for times in invented.steady(13, **slow)
     ]
-    even = judged(lab, session(*runs, placed("one", 0.1, 0.1)))
+    even = judged(lab, session(*runs, EVEN, EVEN))
     assert even["one_speedup"].status == even["two_speedup"].status == "fail"
     assert even["one_speedup"].why.endswith("in small pieces, or the work itself.")
     assert "dealing it out" not in even["two_speedup"].why
-    quick = judged(lab, session(*runs, placed("one", 0.1, 0.1), quick=True))
+    quick = judged(lab, session(*runs, EVEN, EVEN, quick=True))
     assert quick["one_speedup"].why.endswith("less work in it, and dealing it out costs the same.")
     uneven = judged(lab, session(*runs, *3 * [placed("one", 0.1, 0.3)]))
     assert "dealing it out" not in uneven["one_speedup"].why
     runs = [run for run in runs if run["kind"] != "race"]
     raced = race("one", race={"accesses": ["kernel.c:7"]})
-    racing = judged(lab, session(*runs, raced, race("two"), placed("one", 0.1, 0.1)))
+    racing = judged(lab, session(*runs, raced, race("two"), EVEN, EVEN))
     assert "Mend the data race first" in racing["one_speedup"].why
     assert "dealing it out" not in racing["one_speedup"].why
     elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
-    racing = judged(lab, session(*runs, race("one"), elsewhere, placed("one", 0.1, 0.1)))
+    racing = judged(lab, session(*runs, race("one"), elsewhere, EVEN, EVEN))
     assert "dealing it out" in racing["one_speedup"].why
 
 
@@ -278,6 +283,8 @@ def test_threads_that_change_places_are_not_balanced(lab: Lab) -> None:
 # Thread 1 was kept from its core half of the time: it did half as much, and was done as late.
 DISTURBED = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1))
 UNEVEN = placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0))
+# The early thread waits for the other one at work.
+SPINNING = placed("one", 0.29, 0.3, over=1.5)
 
 
 @pytest.mark.parametrize(
@@ -289,12 +296,17 @@ UNEVEN = placed("one", 0.1, 0.3, waiting_s=(0.05, 0.0))
         # It held a piece all the time, and the other one waited for it, asleep.
         ([placed("one", 0.3, 0.1, waiting_s=(0.0, 0.9))] * 8, "inconclusive"),
         ([placed("one", 0.2, 0.1, waiting_s=(0.0, 0.05), stolen_s=(0.0, 0.05))], "inconclusive"),
-        # One that passes counts, and several that fail do.
-        ([DISTURBED, placed("one", 0.20, 0.21)], "pass"),
-        ([UNEVEN] * 3 + [placed("one", 0.20, 0.21)], "pass"),
+        # Of those that say anything most count: two for it, three against it.
+        ([EVEN], "inconclusive"),
+        ([EVEN] * 2, "pass"),
+        ([DISTURBED, EVEN, DISTURBED, EVEN], "pass"),
         ([UNEVEN] * 2, "inconclusive"),
         ([UNEVEN, DISTURBED, UNEVEN], "inconclusive"),
         ([UNEVEN, DISTURBED, UNEVEN, UNEVEN], "fail"),
+        ([UNEVEN] * 3 + [EVEN], "fail"),  # not the best of many
+        ([UNEVEN, EVEN, UNEVEN, EVEN], "inconclusive"),
+        ([UNEVEN, EVEN, EVEN], "pass"),
+        ([UNEVEN, UNEVEN, EVEN, EVEN, UNEVEN], "fail"),
         # That the busiest was kept from its core makes nobody else idle.
         ([placed("one", 0.1, 0.3, waiting_s=(0.0, 0.9))] * 3, "fail"),
         ([placed("one", 0.2, 0.156)] * 3, "fail"),
@@ -311,7 +323,10 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
         ([UNEVEN], True),
         ([UNEVEN] * 2, True),
         ([UNEVEN] * 3, False),
-        ([DISTURBED, placed("one", 0.20, 0.21)], False),
+        ([EVEN], True),
+        ([EVEN, EVEN], False),
+        ([SPINNING] * 2, True),
+        ([SPINNING] * 3, False),
     ):
         evidence = parse(session(*runs, *looks))
         assert needs.needs_another_look(lab, evidence, "one") == is_open
@@ -333,12 +348,94 @@ def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
 
 def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "placement"]
-    record = session(*runs, *3 * [placed("one", 0.1, 0.3)])
-    assert needs.needs_control(lab, parse(record), "one")
-    record["runs"] += 3 * [placed("one", 0.1, 0.25, role="solution")]
+    disturbed, even = (placed("one", s, 0.25, role="solution") for s in (0.1, 0.24))
+    record = session(*runs, *3 * [placed("one", 0.1, 0.3), disturbed])
     found = judged(lab, record)["balanced"]
     assert (found.status, found.cause) == ("not_gradable", "solution_misses_it")
-    assert not needs.needs_control(lab, parse(record), "one")
+    record = session(*runs, *3 * [placed("one", 0.1, 0.3)], disturbed, even, even)
+    assert judged(lab, record)["balanced"].status == "fail"
+
+
+def test_spinning_is_no_work(lab: Lab, schema: Path) -> None:
+    """The look is even, and the team takes far more than one thread does."""
+    alike = placed("one", 0.1, 0.1, role="solution", over=1.02)
+    runs = [SPINNING, alike] * 3
+    validate(session(*runs), schema)
+    found = looked_at(lab, *runs)
+    assert (found.status, found.cause) == ("fail", "busy_waiting")
+    assert found.value == pytest.approx(0.59 / 0.6 / (1.5 / 1.02))
+    assert "1.50 times the CPU time of one thread, where the solution's takes 1.02" in found.why
+    assert "threads that wait are busy waiting" in found.why
+    assert found.why.endswith("67 % of their time is work.")
+    for over, status in ((1.19, "pass"), (1.21, "fail")):  # a chunk costs something, too
+        assert looked_at(lab, *3 * [placed("one", 0.3, 0.3, over=over)]).status == status
+    # Threads that wait for a core spin less, and are uneven: no look of these is for the kernel.
+    kept = placed("one", 0.2, 0.3, waiting_s=(0.1, 0.0), over=1.3)
+    assert looked_at(lab, SPINNING, kept, kept).cause == "busy_waiting"
+    mixed = looked_at(lab, UNEVEN, SPINNING, UNEVEN)
+    assert (mixed.status, mixed.cause) == ("fail", "missed")
+
+
+def test_a_node_whose_teams_are_slower_than_one_thread_says_so_by_the_solution(lab: Lab) -> None:
+    """Turbo, or two threads a core: CPU time of a team is longer for everybody."""
+    team = placed("one", 0.3, 0.3, over=1.4)
+    alike = placed("one", 0.3, 0.3, role="solution", over=1.38)
+    assert looked_at(lab, *3 * [team]).status == "fail"
+    assert looked_at(lab, team, alike, team).status == "pass"
+    spins = placed("one", 0.29, 0.3, over=1.4 * 1.5)
+    assert looked_at(lab, *3 * [spins, alike]).cause == "busy_waiting"
+    # One thread that is slower than a team is nobody's merit.
+    slow = placed("one", 0.3, 0.3, role="solution", over=0.8)
+    assert looked_at(lab, *2 * [placed("one", 0.3, 0.3, over=1.1), slow]).status == "pass"
+
+
+def test_the_solution_is_looked_at_in_turns(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "placement"]
+    for looks, says in (
+        ([EVEN], None),
+        ([DISTURBED], None),
+        ([UNEVEN], "uneven"),
+        ([UNEVEN, EVEN], None),
+        ([EVEN, SPINNING], "spins"),
+    ):
+        evidence = parse(session(*runs, *looks))
+        assert needs.last_look_says(lab, evidence, "one") == says
+        assert needs.last_look_says(lab, evidence, "two") is None
+        assert needs.compares_one_thread(lab, evidence, "one")
+        assert not needs.compares_one_thread(lab, evidence, "two")
+        # What is looked at in turns is not looked at again when all is over.
+        assert not needs.needs_control(lab, evidence, "one")
+
+
+def test_a_kernel_that_does_not_work_with_one_thread_is_told_so(lab: Lab) -> None:
+    hanging = {"status": "timed_out", "doing": "one", "n": 7, "limit_s": 10.0}
+    look = EVEN | {"one_thread": EVEN["one_thread"] | {"computes": 0, "outcome": hanging}}
+    found = looked_at(lab, look, look)
+    assert (found.status, found.cause) == ("fail", "timed_out")
+    assert found.why.startswith("With one thread")
+    whole = judged(lab, session(*[r for r in right() if r["kind"] != "placement"], look, look))
+    assert whole["correct"].status == whole["one_speedup"].status == "pass"
+
+
+def test_a_look_without_one_thread_leaves_it_open(lab: Lab) -> None:
+    """Kept records of earlier versions; a virtual node has no CPU time to compare."""
+    before = {key: value for key, value in EVEN.items() if key != "one_thread"}
+    found = looked_at(lab, before, before)
+    assert (found.status, found.cause) == ("inconclusive", "not_measured")
+    uneven = {key: value for key, value in UNEVEN.items() if key != "one_thread"}
+    assert looked_at(lab, *3 * [uneven]).status == "fail"
+    there = session(*right(), machine={"name": "hydra"})
+    there["runs"] = [before if run == EVEN else run for run in there["runs"]]
+    assert judged(lab, there)["balanced"].status == "pass"
+    assert not needs.compares_one_thread(lab, parse(there), "one")
+
+
+def test_a_thread_beyond_the_team_counts_where_it_works(lab: Lab) -> None:
+    """Else three that share badly look like two that share well."""
+    three = placed("one", 0.1, 0.3, 0.2, waiting_s=(0.0,) * 3, stolen_s=(0.0,) * 3)
+    assert looked_at(lab, *3 * [three]).value == pytest.approx(2 / 3)
+    idle = placed("one", 0.3, 0.3, 0.01, waiting_s=(0.0,) * 3, stolen_s=(0.0,) * 3)
+    assert looked_at(lab, *2 * [idle]).status == "pass"
 
 
 # ---- data races --------------------------------------------------------------------

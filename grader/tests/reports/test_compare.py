@@ -259,3 +259,11 @@ def test_an_uneven_solution_beside_a_failure_is_explained(share: float) -> None:
     lines = [line.plain for line in work_picture(WorkView("here", "x", yours, solution, 0.9), 76)]
     assert max(map(len, lines)) <= 76
     assert ("lost cores to other programs" in " ".join(lines)) == (share < 0.9)
+
+
+def test_threads_that_are_busy_and_do_not_work_are_not_left_to_the_bars() -> None:
+    yours = WorkShare((1.0, 0.96), 0.98, 0.98, 0, inflation=1.5)
+    for says in ("spins", "even"):
+        sight = WorkView("here", "x", yours, None, 0.9, says)
+        lines = " ".join(line.plain for line in work_picture(sight, 76))
+        assert ("takes 1.50 times the CPU time of one thread" in lines) == (says == "spins")

@@ -133,6 +133,12 @@ def placement(machine: Machine, home: Callable[[int, int], int], role: str) -> J
     }  # fmt: skip
 
 
+def one_thread(team_cpu_s: float, over: float = 1.0) -> Json:
+    """What a team of one call was compared with. over: how many times the CPU time of one thread
+    the team takes."""
+    return {"computes": 1, "cpu_s": team_cpu_s / over, "team_cpu_s": team_cpu_s, "outcome": OK}
+
+
 def generation(machine: Machine, times: dict[str, float]) -> Json:
     """Three repetitions of each role around its time."""
     samples = [

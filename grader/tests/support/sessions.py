@@ -30,7 +30,7 @@ def worked(machine: Machine, role: str, busy_s: Sequence[float]) -> Json:
          "longest_s": s if s == longest else 0.0, "busy_s": s}
         for t, s in enumerate(busy_s)
     ]  # fmt: skip
-    return run
+    return run | {"computes": 1, "one_thread": invented.one_thread(sum(busy_s))}
 
 
 def session(lab: str, machine: Machine, *runs: Json) -> Json:

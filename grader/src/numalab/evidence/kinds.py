@@ -24,6 +24,7 @@ from numalab.evidence.record import (
     Memory,
     Mismatch,
     MpiCalls,
+    OneThread,
     Outcome,
     PageTables,
     PageTablesOfLife,
@@ -138,6 +139,18 @@ def _placement(data: Json) -> Placement:
             for entry in data.get("cpu_time", ())
         ),
         team=data["team"],
+        one_thread=_one_thread(data["one_thread"], data["computes"])
+        if "one_thread" in data
+        else None,
+    )
+
+
+def _one_thread(data: Json, team_computes: int) -> OneThread:
+    computes = data["computes"]
+    return OneThread(
+        outcome=_outcome(data["outcome"]),
+        cpu_s=data["cpu_s"] / computes if computes else None,
+        team_cpu_s=data["team_cpu_s"] / max(1, team_computes),
     )
 
 

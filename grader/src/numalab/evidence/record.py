@@ -329,11 +329,28 @@ class CpuTime:
 
 
 @dataclass(frozen=True)
+class OneThread:
+    """The same kernel with one thread, beside a team and in turns with it: CPU time of a call of
+    the compute phase, of one thread and of the whole team; None: no call came to its end."""
+
+    outcome: Outcome
+    cpu_s: float | None
+    team_cpu_s: float
+
+
+@dataclass(frozen=True)
 class Placement(ComparedRun):
     threads: tuple[Thread, ...]
     residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
+    one_thread: OneThread | None = None  # None: not looked at
+
+    @property
+    def inflation(self) -> float | None:
+        """How many times the CPU time of one thread the team takes; None: not known."""
+        one = self.one_thread
+        return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
 
 
 @dataclass(frozen=True)

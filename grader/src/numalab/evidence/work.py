@@ -1,15 +1,30 @@
-"""How evenly a team shares its work, by the CPU time of its threads. Pure functions."""
+"""How evenly a team shares its work, by the CPU time of its threads. Pure functions.
+
+CPU time is not work: a thread that waits by spinning has it, too. So what the whole team takes is
+held against what the same kernel takes with one thread, beside it and in turns with it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Literal
 
 from numalab.evidence.record import Placement
 
 # What disturbs a look and can't be seen, such as a host that does not tell what it takes, seldom
 # comes so often.
-LEAST_UNEVEN = 3
+LEAST_AGAINST = 3
+LEAST_FOR = 2  # the median of three looks, whatever the third would say
+# How many times the CPU time of one thread a team may take, where the solution's takes as much as
+# one thread. In between: chunks of one row, which threads contend for (1.05 to 1.1 with two), and
+# a triangle in two static parts whose early thread spins until nine tenths are reached (1.35;
+# with more threads more). grader/bench/work_share.py measures both.
+MOST_INFLATION = 1.2
+# A thread beyond the team counts as one of it where it works for such a part of the longest's time.
+LEAST_AT_WORK = 0.05
+
+Says = Literal["even", "uneven", "spins"]
 
 
 @dataclass(frozen=True)
@@ -18,37 +33,107 @@ class WorkShare:
     which a thread works; with the threads of the team that never started. share: the team's
     mean. most_share: what it would be, had every thread worked while it was kept from its core,
     for as long as the longest worked. busiest: the thread that was the longest for most of the
-    time."""
+    time. inflation: how many times the CPU time of one thread the team takes; None: nobody
+    looked."""
 
     of_thread: tuple[float, ...]
     share: float
     most_share: float
     busiest: int
+    inflation: float | None = None
+
+    def over(self, inflation_of_solution: float) -> float:
+        """How many times the CPU time of one thread the team takes, beside the solution's."""
+        return (self.inflation or 1.0) / inflation_of_solution
 
 
 def work_share(run: Placement) -> WorkShare:
-    """Of one look at a team; threads that never started count as idle."""
+    """Of one look at a team; threads that never started count as idle, and so do others beyond
+    the team that work at all."""
     threads = run.cpu_time
     longest_s = sum(thread.longest_s for thread in threads)
+    at_work = sum(thread.cpu_s >= LEAST_AT_WORK * longest_s for thread in threads)
     idle = max(0, run.team - len(threads))
+    team = max(run.team, at_work)
 
     def of_longest(spent_s: float) -> float:
         return spent_s / longest_s if longest_s > 0 else 0.0
 
     return WorkShare(
         of_thread=tuple(of_longest(thread.cpu_s) for thread in threads) + (0.0,) * idle,
-        share=of_longest(sum(thread.cpu_s for thread in threads) / run.team),
-        most_share=of_longest(sum(thread.busy_s for thread in threads) / run.team),
+        share=of_longest(sum(thread.cpu_s for thread in threads) / team),
+        most_share=of_longest(sum(thread.busy_s for thread in threads) / team),
         busiest=max(range(len(threads)), key=[thread.longest_s for thread in threads].__getitem__),
+        inflation=run.inflation,
     )
 
 
-def judged_look(runs: Sequence[Placement], at_least: float) -> tuple[WorkShare, bool]:
-    """The look that counts, and whether it is decided: one that is even enough decides, and so
-    do several that are not, whatever their threads would have done while they were kept from
-    their cores. Without either, the most even look."""
-    looks = sorted(map(work_share, runs), key=lambda look: look.share)
-    uneven = [look for look in looks if look.most_share < at_least]
-    if looks[-1].share < at_least and len(uneven) >= LEAST_UNEVEN:
-        return uneven[-1], True
-    return looks[-1], looks[-1].share >= at_least
+def solution_inflation(runs: Sequence[Placement]) -> float:
+    """What the solution's teams take of one thread's CPU time, on this node just now: where one
+    thread runs faster than several, it is more than once. 1 where nobody looked, and at least."""
+    told = [run.inflation for run in runs if run.inflation is not None]
+    return max(1.0, median(told)) if told else 1.0
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What several looks say together. look: the one in the middle of those that say what all
+    say, or of all. says: None: not decided. inflation_of_solution: see solution_inflation.
+    is_told: whether one of them says anything."""
+
+    look: WorkShare
+    says: Says | None
+    inflation_of_solution: float
+    is_told: bool
+
+    @property
+    def over(self) -> float:
+        return self.look.over(self.inflation_of_solution)
+
+
+def _says(
+    look: WorkShare, at_least: float, of_solution: float, asks_one_thread: bool
+) -> Says | None:
+    """Of one look. Whatever a team's threads would have done while they were kept from their
+    cores, spinning is no work; and a look that does not tell of one thread can't speak for it."""
+    if asks_one_thread and look.over(of_solution) > MOST_INFLATION:
+        return "spins"
+    if look.most_share < at_least:
+        return "uneven"
+    if look.share < at_least or (asks_one_thread and look.inflation is None):
+        return None
+    return "even"
+
+
+def judged_looks(
+    runs: Sequence[Placement],
+    at_least: float,
+    solution: Sequence[Placement] = (),
+    *,
+    asks_one_thread: bool = True,
+) -> Looks:
+    """What looks at a kernel say, and others at the solution that were taken in turns with them:
+    what most of them say that say anything, of two for it and of three against it. The others are
+    those in which other load kept threads from their cores; their number says nothing of it."""
+    of_solution = solution_inflation(solution)
+    looks = [work_share(run) for run in runs]
+    said = [_says(look, at_least, of_solution, asks_one_thread) for look in looks]
+    even, against = said.count("even"), said.count("uneven") + said.count("spins")
+    says: Says | None = None
+    if even > against and even >= LEAST_FOR:
+        says = "even"
+    elif against > even and against >= LEAST_AGAINST:
+        says = "spins" if said.count("spins") >= said.count("uneven") else "uneven"
+    told = any(word is not None for word in said)
+    middle = [look for look, word in zip(looks, said, strict=True) if word == says or says is None]
+    middle.sort(key=lambda look: look.share)
+    return Looks(middle[len(middle) // 2], says, of_solution, told)
+
+
+def speaks_against(
+    run: Placement, at_least: float, solution: Sequence[Placement], *, asks_one_thread: bool
+) -> Says | None:
+    """Why one look does, None: it does not."""
+    of_solution = solution_inflation(solution)
+    says = _says(work_share(run), at_least, of_solution, asks_one_thread)
+    return None if says == "even" else says

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import CHECK, LOOKS, RACE, SYNCHRONOUS_CHECK
+from numalab.evidence.kinds import CHECK, LOOKS, PLACEMENT, RACE, SYNCHRONOUS_CHECK
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
 from numalab.grading.session import Session
 from numalab.harness import monitor
@@ -87,16 +87,38 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
     """All kinds, until one does not come to its end."""
     for kind in kinds:
         for options in kind.looks:
-            for _ in range(kind.most_looks):
-                if not _run(session, kind, role, part, *options):
+            most = kind.most_looks if role == SUBMISSION else 1
+            for _ in range(most):
+                beside = _beside(session, kind, part)
+                if not _run(session, kind, role, part, *options, *beside):
                     return
-                evidence = session.evidence
-                if role != SUBMISSION:
-                    evidence = evidence.as_control()
-                if kind.most_looks == 1 or not needs.needs_another_look(
-                    session.lab, evidence, part
-                ):
+                if most == 1:
                     break
+                _take_turn(session, kind, part)
+                if not needs.needs_another_look(session.lab, session.evidence, part):
+                    break
+
+
+def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:
+    """What a look is to see beside the team."""
+    compares = kind.name == PLACEMENT.name and needs.compares_one_thread(
+        session.lab, session.evidence, part
+    )
+    return ["--with-one-thread"] if compares else []
+
+
+def _take_turn(session: Session, kind: Kind[Any], part: str | None) -> None:
+    """Looks at the solution after a look that speaks against the submission, so that what disturbs
+    the node meets both alike and no load that ends in between fails anybody."""
+    says = needs.last_look_says(session.lab, session.evidence, part)
+    if says is None:
+        return
+    try:
+        session.build_own(SOLUTION)
+    except KitError:
+        return  # nothing to compare with; timing will tell why
+    beside = _beside(session, kind, part) if says == "spins" else []
+    _run(session, kind, SOLUTION, part, *beside)
 
 
 def _look_beside(session: Session, kinds: list[Kind[Any]], part: str | None) -> None:
@@ -122,7 +144,8 @@ def _look_at_control(session: Session, part: str | None) -> None:
         return  # nothing to compare with; timing will tell why
     session.progress(f"looking at the solution{session.there}, to compare")
     before = len(session.data["runs"])
-    kinds = [kind for kind in LOOKS if _is_needed(session, kind, part)]
+    control = session.evidence.of_parts(part).as_control()
+    kinds = [kind for kind in LOOKS if _is_needed(session, kind, part) and not control.of(kind)]
     with session.spending("evidence"):
         _look(session, kinds, SOLUTION, part)
     session.controls[name] = session.data["runs"][before:]

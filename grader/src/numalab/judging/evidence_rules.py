@@ -10,7 +10,6 @@ from numalab import words
 from numalab.evidence import touch
 from numalab.evidence.kinds import BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Binding, Evidence
-from numalab.evidence.work import judged_look
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.soundness import (
@@ -25,6 +24,7 @@ from numalab.judging.soundness import (
 )
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.judging.work_rules import balanced
 from numalab.labs.declaration import Criterion, Lab
 
 # ---- correctness -----------------------------------------------------------
@@ -281,40 +281,6 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, local_share.share, why + ".", unit="share")
 
 
-def _balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By CPU time, which tells how the work was shared in each call. Other load takes a core
-    from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
-    can the others take the piece from it that it holds just then. Such a team is uneven by CPU
-    time, and no thread of it works longer than another one works and is kept from its core
-    together. So a look speaks against a kernel only if one does."""
-    missing = _needs_team(criterion, evidence) or missing_runs(
-        criterion, evidence, evidence.of(PLACEMENT)
-    )
-    if missing:
-        return missing
-    assert criterion.at_least is not None
-    least = criterion.at_least
-    look, is_decided = judged_look(evidence.of(PLACEMENT), least)
-    value = look.share
-    average = f"the average thread works {words.percent(value)} of its time"
-    why = f"Thread {look.busiest} works longest; {average}"
-    if value >= least:
-        return by_value(criterion, value, f"{why}.", unit="share")
-    if is_decided:
-        return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
-    open_why = "but other programs took cores from the threads meanwhile"
-    if look.most_share < least:
-        open_why = "but fewer looks say so than it takes"
-    return verdict_on(
-        criterion,
-        "inconclusive",
-        "too_noisy",
-        f"{why}, {open_why}. Grade again when the node is quiet.",
-        value=value,
-        unit="share",
-    )
-
-
 def _no_numa_node(language: str) -> str:
     """Where an answer that is none comes from, with a space before it."""
     asked = "Which of its functions was asked"
@@ -403,7 +369,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "shared_out": _shared_out,
     "touched_where_used": _touched_where_used,
     "local_pages": _local_pages,
-    "balanced": _balanced,
+    "balanced": balanced,
     "huge_pages": huge_pages,
     "no_waste": no_waste,
     "released": released,

@@ -19,7 +19,7 @@ from numalab.judging.judge import (
     of_timing,
     refused_file,
 )
-from numalab.judging.soundness import evidence_runs, is_sound, timed_out
+from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.timing_state import (
     TIMING_RULES,
     cut_s,
@@ -27,6 +27,7 @@ from numalab.judging.timing_state import (
     timing_state,
 )
 from numalab.judging.verdict import Status
+from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
 from numalab.labs.declaration import Criterion, Lab
 
 
@@ -50,9 +51,22 @@ def _evidence_has(
 
 
 def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether other load has left open how the work is shared; a further placement run may
-    tell."""
+    """Whether it is still open how the work is shared; a further placement run may tell."""
     return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
+
+
+def compares_one_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether a team of a part is held against one thread."""
+    return "balanced" in lab.rules_of(part) and asks_one_thread(evidence)
+
+
+def last_look_says(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
+    """What the last look at how the work is shared says against the kernel, 'uneven' or 'spins':
+    the solution is then looked at before the next one, so that load which is there just now counts
+    for it, too. None: nothing."""
+    own = evidence.of_parts(part)
+    of_part = [c for c in lab.criteria if c.rule == "balanced" and c.part in (None, part)]
+    return next(filter(None, (last_look_speaks_against(c, own) for c in of_part)), None)
 
 
 def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
@@ -67,9 +81,14 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether an evidence criterion of a part failed that the kit's solution has not been
     held against yet. The solution itself is not its own excuse."""
     own = evidence.of_parts(part)
-    if evidence.variant == SOLUTION or evidence_runs(own.as_control()):
+    if evidence.variant == SOLUTION:
         return False
-    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL
+    control = own.as_control()
+    # How the work is shared is looked at in turns, and tells nothing of other rules.
+    in_turns = lab.rules_of(part) & {"balanced"}
+    if any(control.of(kind) for kind in LOOKS_OF_KERNEL if not kind.rules & in_turns):
+        return False
+    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL - in_turns
     return _evidence_has(lab, evidence, part, rules, "fail")
 
 

@@ -102,10 +102,13 @@ def cause_of(outcome: Outcome) -> Cause:
     return CAUSE_OF_OUTCOME[outcome.status]
 
 
-def unusable(criterion: Criterion, outcome: Outcome, evidence: Evidence) -> CriterionVerdict:
+def unusable(
+    criterion: Criterion, outcome: Outcome, evidence: Evidence, which: str = ""
+) -> CriterionVerdict:
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
-    node, which is slow and small, a limit says nothing of a kernel that works elsewhere."""
-    why = explain.outcome(outcome, evidence.language) or ""
+    node, which is slow and small, a limit says nothing of a kernel that works elsewhere. which:
+    run it was, as the beginning of a sentence."""
+    why = which + (explain.outcome(outcome, evidence.language) or "")
     if outcome.status == "cancelled":
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     ours = outcome.status == "kit_error" or (

@@ -29,6 +29,7 @@ Cause = Literal[
     "deadlock",
     "bad_file",
     "missed",
+    "busy_waiting",
     "too_slow",
     "unstable",
     "not_predicted",
@@ -82,6 +83,7 @@ CAUSES: dict[Cause, Meaning] = {
     "deadlock": Meaning("ranks that work with buffered sends don't without", ("fail",)),
     "bad_file": Meaning("a file is missing, or it can't be used as it is written", ("fail",)),
     "missed": Meaning("the evidence is not within what is asked for", ("fail",)),
+    "busy_waiting": Meaning("threads that wait take CPU time, so that they look busy", ("fail",)),
     "too_slow": Meaning("the times are worse than is asked for", ("fail",)),
     "unstable": Meaning(
         "neither fast enough nor too slow, and less steady than the solution", ("fail",)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from numalab import words
 from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, RANKS, TRACE
 from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
-from numalab.evidence.work import WorkShare, judged_look
+from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals
 from numalab.judging.verdict import Verdict
+from numalab.judging.work_rules import looks_at
 from numalab.labs.declaration import Criterion, HandedFile, Lab
 
 
@@ -68,19 +69,25 @@ def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
 @dataclass(frozen=True)
 class WorkView:
     """How a team shares the work of a part; solution: None: not compared; at_least: the share
-    that is asked for."""
+    that is asked for; says: what the looks say together."""
 
     where: str
     part: str | None
     yours: WorkShare
     solution: WorkShare | None
     at_least: float = 0.0
+    says: Says | None = None
 
     @property
     def solution_is_disturbed(self) -> bool:
         """Whether the solution misses it in the same look. Were it the solution's doing, nobody
         else would fail; so other programs took its cores."""
         return self.solution is not None and self.solution.share < self.at_least
+
+    @property
+    def is_spinning(self) -> bool:
+        """Whether threads are busy that don't work."""
+        return self.says == "spins"
 
 
 def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
@@ -90,19 +97,19 @@ def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
             if criterion.rule != "balanced" or criterion.at_least is None:
                 continue
             own = evidence.of_parts(criterion.part)
-            looks = [run for run in own.of(PLACEMENT) if run.cpu_time]
             has_failed = bool(_failed([criterion], verdict, where))
-            if not looks or not (where == "here" or has_failed):
+            is_seen = any(run.cpu_time for run in own.of(PLACEMENT))
+            if not is_seen or not (where == "here" or has_failed):
                 continue
-            of_solution = [run for run in own.of(PLACEMENT, SOLUTION) if run.cpu_time]
+            is_compared = any(run.cpu_time for run in own.of(PLACEMENT, SOLUTION))
+            looks = looks_at(criterion, own)
             yield WorkView(
                 where,
                 criterion.part,
-                judged_look(looks, criterion.at_least)[0],
-                judged_look(of_solution, criterion.at_least)[0]
-                if has_failed and of_solution
-                else None,
+                looks.look,
+                looks_at(criterion, own.as_control()).look if has_failed and is_compared else None,
                 criterion.at_least,
+                looks.says,
             )
 
 

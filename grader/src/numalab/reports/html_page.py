@@ -41,7 +41,7 @@ from numalab.reports.timing_words import (
     scale_words,
     sentences,
 )
-from numalab.reports.work_picture import DISTURBED
+from numalab.reports.work_picture import remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -215,7 +215,7 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             f"How evenly the work is shared{of}{_on(worked.where)}",
             partial(report_figures.work, worked, dict(seen)[worked.where]),
             work_words(worked),
-            [DISTURBED] if worked.solution_is_disturbed else [],
+            remarks(worked),
         )
     for seated in (*located_views(lab, verdict, seen), *seat_views(lab, seen)):
         word = "goal reached" if seated.misplaced == 0 else "goal missed"

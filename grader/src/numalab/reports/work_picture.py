@@ -20,6 +20,17 @@ DISTURBED = (
 )
 
 
+def remarks(sight: WorkView) -> list[str]:
+    """What the bars don't show."""
+    said = [DISTURBED] if sight.solution_is_disturbed else []
+    if sight.is_spinning:
+        said.append(
+            "Busy is not at work here: the team takes "
+            f"{sight.yours.inflation or 0.0:.2f} times the CPU time of one thread."
+        )
+    return said
+
+
 def _grouped(shares: Sequence[float], rows: int) -> list[tuple[int, int, float]]:
     """First and last thread of each row, and the mean of their shares."""
     found = []
@@ -70,6 +81,6 @@ def work_picture(sight: WorkView, columns: int) -> list[Text]:
             line.append_text(_bar(share, bar_columns, MANY if last > first else character, style))
         line.rstrip()
         lines.append(line)
-    if sight.solution_is_disturbed:
-        lines += [Text(line, style="dim") for line in textwrap.wrap(DISTURBED, columns)]
+    for said in remarks(sight):
+        lines += [Text(line, style="dim") for line in textwrap.wrap(said, columns)]
     return lines

@@ -23,7 +23,7 @@ MOST_NUMBERED = 24  # threads that are all numbered on the axis
 
 def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     """Of a kernel, the look in which the work was shared most evenly: other load takes a core
-    from a thread now and then, and the judge is as lenient."""
+    from a thread now and then."""
     looks = [run for run in evidence.of(PLACEMENT) if run.part == part and run.cpu_time]
     return max(looks, key=lambda look: work_share(look).share, default=None)
 

@@ -1,0 +1,114 @@
+"""The rule for how a team shares its work. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numalab import words
+from numalab.evidence.kinds import PLACEMENT
+from numalab.evidence.record import SOLUTION, Evidence, OneThread
+from numalab.evidence.work import Looks, judged_looks, speaks_against
+from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion
+
+
+def asks_one_thread(evidence: Evidence) -> bool:
+    """Whether a team's CPU time is held against one thread's: a virtual node's threads share
+    fewer cores, whose time they are not told."""
+    return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
+
+
+def looks_at(criterion: Criterion, evidence: Evidence) -> Looks:
+    """What the looks at a kernel say that came to their end; there has to be one."""
+    assert criterion.at_least is not None
+    own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
+    of_solution = [run for run in evidence.of(PLACEMENT, SOLUTION) if run.cpu_time]
+    is_asked = asks_one_thread(evidence)
+    return judged_looks(own, criterion.at_least, of_solution, asks_one_thread=is_asked)
+
+
+def last_look_speaks_against(criterion: Criterion, evidence: Evidence) -> str | None:
+    """'uneven' or 'spins', None: it does not."""
+    own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
+    if not own or criterion.at_least is None:
+        return None
+    return speaks_against(
+        own[-1],
+        criterion.at_least,
+        evidence.of(PLACEMENT, SOLUTION),
+        asks_one_thread=asks_one_thread(evidence),
+    )
+
+
+def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict where the kernel does not come to its end with one thread, or None."""
+    ones: Sequence[OneThread | None] = [run.one_thread for run in evidence.of(PLACEMENT)]
+    for one in ones:
+        if one is not None and not one.outcome.ok:
+            return unusable(
+                criterion,
+                one.outcome,
+                evidence,
+                "With one thread, which the kit compares a team with, and which is what a runtime "
+                "may give: ",
+            )
+    return None
+
+
+def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By CPU time, which tells how the work was shared in each call. Other load takes a core
+    from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
+    can the others take the piece from it that it holds just then. Such a team is uneven by CPU
+    time, and no thread of it works longer than another one works and is kept from its core
+    together. So a look speaks against a kernel only if one does, or if the team as a whole takes
+    far more CPU time than one thread: whoever spins while it waits looks busy."""
+    if evidence.node["cores"] < 2:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "too_few_cores",
+            "This node offers one core, so there is one thread and nothing to share out.",
+        )
+    missing = missing_runs(criterion, evidence, evidence.of(PLACEMENT))
+    missing = missing or _alone(criterion, evidence)
+    if missing:
+        return missing
+    assert criterion.at_least is not None
+    looks = looks_at(criterion, evidence)
+    look, value = looks.look, looks.look.share
+    average = f"the average thread works {words.percent(value)} of its time"
+    why = f"Thread {look.busiest} works longest; {average}"
+    if looks.says == "even":
+        return by_value(criterion, value, f"{why}.", unit="share")
+    if looks.says == "uneven":
+        return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+    if looks.says == "spins":
+        useful = value / looks.over
+        return by_value(
+            criterion, useful, _spins(looks, useful), unit="share", missed="busy_waiting"
+        )
+    if asks_one_thread(evidence) and look.inflation is None and value >= criterion.at_least:
+        return not_looked_at(criterion, evidence)
+    open_why = "but other programs took cores from the threads meanwhile"
+    if looks.is_told:
+        open_why = "but fewer looks say so than it takes"
+    return verdict_on(
+        criterion,
+        "inconclusive",
+        "too_noisy",
+        f"{why}, {open_why}. Grade again when the node is quiet.",
+        value=value,
+        unit="share",
+    )
+
+
+def _spins(looks: Looks, useful: float) -> str:
+    """What a student is told whose threads are busy and don't work."""
+    look = looks.look
+    return (
+        f"The average thread is busy {words.percent(look.share)} of the time, but the team takes "
+        f"{look.inflation or 0.0:.2f} times the CPU time of one thread, where the solution's takes "
+        f"{looks.inflation_of_solution:.2f} times: threads that wait are busy waiting, or do again "
+        f"what is done. {words.first_upper(words.percent(useful))} of their time is work."
+    )
