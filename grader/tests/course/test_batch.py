@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import numalab_command
 
 from numalab.commands.shared import progress_line
 from numalab.course import attempts
@@ -536,6 +537,25 @@ def test_what_is_removed_takes_nothing_more(
     assert list(course.attempts(task.item).iterdir()) == []
 
 
+def test_quick_is_refused_where_it_does_not_count(kit: Kit, tmp_path: Path) -> None:
+    """Before anything is taken in."""
+    course = tmp_path / "course"
+    (tmp_path / "in").mkdir()
+    words = ("batch", "grade", str(tmp_path / "in"), "--out", str(course), "--local", "--quick")
+    done = numalab_command(kit, *words)
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "1 in 20" in said and "gradebook init" in said
+    assert not course.exists()
+    course.mkdir()
+    (course / "course.toml").write_text("[late]\nper_day = 0.1\n")
+    done = numalab_command(kit, *words)
+    said = " ".join(done.err.split())
+    assert done.code == 2 and f"write it into {course}/course.toml, above its first" in said
+    (course / "course.toml").write_text("allow_quick = true\n")
+    done = numalab_command(kit, *words)
+    assert "--quick" not in done.err and (course / "gradebook.sqlite").is_file()
+
+
 # ---- the head ----------------------------------------------------------------------------
 
 
@@ -553,7 +573,7 @@ class Told:
     def states(self) -> Mapping[tuple[Item, int], AttemptState]:
         return {}
 
-    def reopened(self) -> Collection[tuple[Item, int]]:
+    def left_open(self) -> Collection[tuple[Item, int]]:
         return ()
 
 

@@ -374,7 +374,7 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
         (task,) = missing(course, [wanted], head.graded)
     assert task.number == 3
     # What came of that counts, and it is not begun again.
-    graded = replace(new, number=3, replaces=2, rejudged_at="", reopened=())
+    graded = replace(new, number=3, replaces=2, rejudged_at="", reopened=(), results=old.results)
     partial = attempts.partial_folder(course, new.item, 3, "r", "n1")
     partial.mkdir(parents=True)
     assert attempts.publish(course, partial, graded)

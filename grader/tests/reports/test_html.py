@@ -229,7 +229,8 @@ def test_what_was_not_graded_is_told_by_its_cause(first_touch: Lab) -> None:
         return list(ungraded_steps(judge(first_touch, parse(record | more))))
 
     undone = (
-        "shared_out, touched_where_used, efficiency: no points yet, and none lost. Grade again."
+        "shared_out, touched_where_used, efficiency: no points yet, and none lost. "
+        "It is decided by grading again."
     )
     at_once, there = steps()
     assert at_once == f"Not measured: {undone}"

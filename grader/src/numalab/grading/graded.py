@@ -39,6 +39,7 @@ class GradedKernel:
 
     def to_json(self) -> Json:
         return with_timing(self.verdict.to_json(), self.accounts) | {
+            "earnable_points": self.verdict.earnable_points,
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

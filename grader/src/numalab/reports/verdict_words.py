@@ -106,15 +106,14 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
 
 
 def points_notes(verdict: Verdict, is_untimed: bool) -> str:
-    """What of the points is not among those that could be earned; may be empty."""
-    still_open = verdict.points_of("inconclusive")
-    notes = []
-    if still_open:
-        notes.append(f"{still_open} open")
-    if verdict.ungraded_points > still_open:
-        why_not = "not graded" if is_untimed else "not gradable here"
-        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
-    return ", ".join(notes)
+    """What of the points is not decided, and what is not among those that can be earned; may be
+    empty."""
+    parts = (
+        (verdict.points_of("inconclusive"), "open"),
+        (verdict.points_of("error"), "not graded by a fault of the kit"),
+        (verdict.points_of("not_gradable"), "not graded" if is_untimed else "not gradable here"),
+    )
+    return ", ".join(f"{points} {words}" for points, words in parts if points)
 
 
 def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:

@@ -40,8 +40,8 @@ LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
 LEAVE_S = 20  # for a grading that is asked to stop
 # In a student's report; the node's command would be of no use there.
 TIMES_LEFT_OPEN = (
-    "nothing, if you like: what was too noisy to tell costs no points. Handed in again, it is "
-    "timed anew."
+    "nothing: what was too noisy to tell is not earned yet, and not lost. It is decided when your "
+    "class is graded again, from these times and further ones."
 )
 GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says something of the student
 
