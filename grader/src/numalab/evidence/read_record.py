@@ -13,6 +13,7 @@ from numalab.evidence.record import (
     SUBMISSION,
     AnyRun,
     Build,
+    EarlierTimes,
     Evidence,
     HandedText,
     Json,
@@ -62,6 +63,7 @@ def parse(data: Json) -> Evidence:
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),
         interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
+        earlier_times=tuple(EarlierTimes(**session) for session in data.get("earlier_times", ())),
     )
 
 

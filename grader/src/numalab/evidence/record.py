@@ -413,6 +413,15 @@ class Kind(Generic[Read]):
 
 
 @dataclass(frozen=True)
+class EarlierTimes:
+    """Generations of a record that were taken by an earlier session of the same. started_at: when
+    that began, ISO 8601 with zone."""
+
+    started_at: str
+    generations: int
+
+
+@dataclass(frozen=True)
 class Evidence:
     """A session's record. runs: what was looked at, by the name of the kind and the role, in
     order; see of."""
@@ -432,6 +441,7 @@ class Evidence:
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
     interrupted: bool = False  # before all was seen
+    earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
         """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and

@@ -104,6 +104,7 @@ class _Kernel:
     steps: Sequence[str]
     compiler_title: str
     compiler: str
+    earlier: str | None
     printed: str | None
     pictures: Sequence[_Picture]
     timings: Sequence[_Picture]
@@ -302,6 +303,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         steps=list(_steps(graded)),
         compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
         compiler=build.output,
+        earlier=verdict_words.earlier_words(graded),
         printed=verdict_words.printed_words(evidence),
         pictures=list(_pictures(graded, picture)),
         timings=list(_timings(graded, picture)),

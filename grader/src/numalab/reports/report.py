@@ -26,6 +26,7 @@ from numalab.reports.verdict_words import (
     STATUS_STYLE,
     bound_words,
     criterion_rows,
+    earlier_words,
     is_predicted,
     next_step,
     points_notes,
@@ -118,6 +119,9 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
         console.print()
         console.print(_heading(verdict, kernel.unchanged, evidence.timing_refused is not None))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
+        earlier = earlier_words(kernel)
+        if earlier:
+            console.print(Padding(Text(earlier, style="dim"), (1, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         printed = printed_words(evidence)
         if printed:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from numalab import words
-from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TRACE
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging import explain
@@ -136,6 +137,10 @@ def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
 
 
+# What an ordinary grading says of earlier times.
+AFRESH = "With --afresh new ones are taken."
+
+
 def grade_again(command: str) -> str:
     """What to do about times that stayed open."""
     return f"{command}\n(it goes on where this stopped)"
@@ -181,6 +186,25 @@ def printed_words(evidence: Evidence) -> str | None:
                 "Take it out before you look at times."
             )
     return None
+
+
+def earlier_words(kernel: GradedKernel) -> str | None:
+    """That times are from earlier gradings, and from when; None where all are of now."""
+    earlier = kernel.here.earlier_times
+    if not earlier:
+        return None
+    now = len(kernel.here.of(GENERATION)) - sum(session.generations for session in earlier)
+    of_then = [
+        f"{words.count(session.generations, 'generation')} of {_minute(session.started_at)}"
+        for session in earlier
+    ]
+    told = f"Times: {words.listed(of_then)}, when the same was graded"
+    told += f", and {now} taken now." if now else "; none was taken now, since that decides them."
+    return f"{told} {kernel.afresh}".rstrip()
+
+
+def _minute(at: str) -> str:
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
