@@ -7,7 +7,6 @@ A benchmark, run by hand; README.md beside it says how.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections import Counter
@@ -53,10 +52,9 @@ def grade_once(kit: Kit, lab: Lab, variant: str, size: str, node: Json, language
         "solution": kit.solution_folder(lab.name),
         "handout": kit.pristine_folder(lab.name),
     }
-    shutil.rmtree(kit.results_folder(lab.name, language, variant), ignore_errors=True)
     session = Session(
         kit, lab, language, variant, folders[variant], effort_for(size, quick=False), node,
-        lambda step: None,
+        lambda step: None, afresh=True,
     )  # fmt: skip
     start_s = time.monotonic()
     handed_in.read_files(session)

@@ -345,6 +345,30 @@ def test_a_class_here_goes_on_after_kill(kit: Kit, here: dict[str, str], tmp_pat
     assert_whole(course, students)
 
 
+def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
+    kit: Kit, here: dict[str, str], tmp_path: Path
+) -> None:
+    """By the same command, with the records of all that the student has handed in."""
+    delivery, course = class_of(tmp_path / "in", {"ada": "open", "bob": "right"}), tmp_path / "c"
+    words = arguments(delivery, course, "--local")
+    for number in (1, 2):
+        done = run(kit, words, here)
+        said = " ".join(done.out.split())
+        assert done.code == 0 and "1 grading with open points" in said
+        assert f"ada {LAB}, C: correct (2 points)" in said
+        assert booked(course) == [
+            *(("ada", n, "graded") for n in range(1, number + 1)), ("bob", 1, "graded"),
+        ]  # fmt: skip
+    (delivery / "ada" / LAB / "kernel.c").write_text("/* ada again, stand-in: open */\n")
+    done = run(kit, words, here)
+    assert done.code == 0 and "open points" not in done.out
+    found = [a for a in kept_attempts(CourseFolder(course)) if a.item.student_id == "ada"]
+    before = next(a.item.digest for a in found if a.number == 2)
+    assert {
+        (a.item.digest == before, a.number): (a.replaces, a.results[0]["points"]) for a in found
+    } == {(True, 1): (0, 0), (True, 2): (1, 0), (False, 1): (0, 2)}
+
+
 def test_a_stuck_grading_is_the_kits_and_ends(
     kit: Kit, here: dict[str, str], tmp_path: Path
 ) -> None:
