@@ -55,6 +55,8 @@ def main() -> int:
     ):
         course = CourseFolder(given.keep or Path(name) / "course")
         delivery, students, expected = make_class(kit, Path(name) / "in", count=given.students)
+        course.root.mkdir(parents=True, exist_ok=True)
+        course.rules.write_text("allow_quick = true\n", encoding="utf-8")
         slurm = OwnSlurm(Path(folder), fetched(cache_folder()), ("n1", "n2"))
         try:
             slurm.start()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shutil
 import sys
 import time
 from collections import Counter
@@ -73,10 +72,9 @@ def grade_once(kit: Kit, lab: Lab, variant: str, how: How, node: Json) -> Json:
         "solution": kit.solution_folder(lab.name),
         "handout": kit.pristine_folder(lab.name),
     }
-    shutil.rmtree(kit.results_folder(lab.name, language, variant), ignore_errors=True)
     session = Session(
         kit, lab, language, variant, folders[variant], how.effort, node,
-        lambda step: None,
+        lambda step: None, afresh=True,
     )  # fmt: skip
     start_s = time.monotonic()
     handed_in.read_files(session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ def autograder(kit: Kit, tmp_path: Path) -> Path:
     (folder / "source").mkdir(parents=True)
     (folder / "submission").mkdir()
     (folder / "source" / "numalab").symlink_to(kit.root)
+    recipe = kit.root / "grader" / "recipes" / "gradescope"
+    shutil.copy(recipe / "course.toml", folder / "source" / "course.toml")
     stand_in = kit.root / "grader" / "bench" / "stand_in_grade.sh"
     (folder / "source" / "options").write_text(f"--quick --labs 01 --grading-command {stand_in}\n")
     return folder

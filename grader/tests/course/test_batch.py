@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import numalab_command
 
 from numalab.commands.shared import progress_line
 from numalab.course import attempts
@@ -536,6 +538,58 @@ def test_what_is_removed_takes_nothing_more(
     assert list(course.attempts(task.item).iterdir()) == []
 
 
+def test_quick_is_refused_where_it_does_not_count(kit: Kit, tmp_path: Path) -> None:
+    """Before anything is taken in."""
+    course = tmp_path / "course"
+    (tmp_path / "in").mkdir()
+    words = ("batch", "grade", str(tmp_path / "in"), "--out", str(course), "--local", "--quick")
+    done = numalab_command(kit, *words)
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "1 in 20" in said and "gradebook init" in said
+    assert not course.exists()
+    course.mkdir()
+    (course / "course.toml").write_text("[late]\nper_day = 0.1\n")
+    done = numalab_command(kit, *words)
+    said = " ".join(done.err.split())
+    assert done.code == 2 and f"write it into {course}/course.toml, above its first" in said
+    (course / "course.toml").write_text("allow_quick = true\n")
+    done = numalab_command(kit, *words)
+    assert "--quick" not in done.err and (course / "gradebook.sqlite").is_file()
+
+
+def test_a_grading_is_shown_the_records_of_all_that_was_handed_in_of_the_kind(
+    course: CourseFolder,
+) -> None:
+    """The newest first, whatever came of it; none of another kit, effort, lab or student."""
+
+    def kept(number: int, hour: int, state: AttemptState = "graded", **changes: str) -> None:
+        task = Task(item("ada", **changes), number, ("c",))
+        partial = attempts.partial_folder(course, task.item, number, "run", "me")
+        (partial / "evidence" / "c").mkdir(parents=True)
+        made = replace(attempt_of(task, state), ended_at=f"2026-11-22T{hour:02}:00:00+00:00")
+        assert attempts.publish(course, partial, made)
+
+    other = "e" * 64
+    kept(1, 9)
+    kept(2, 11, "kit_error")
+    kept(1, 10, digest=other)
+    written(course, Task(item("ada"), 3, ("c",)))  # which has left no record
+    for changes in ({"kit_digest": "x" * 64}, {"effort": "default"}, {"lab": "03_scheduling"}):
+        kept(1, 12, **changes)
+    found = work.earlier_records(course, item("ada", digest="f" * 64))
+    assert found == [
+        course.attempt(item("ada"), 2) / "evidence",
+        course.attempt(item("ada", digest=other), 1) / "evidence",
+        course.attempt(item("ada"), 1) / "evidence",
+    ]
+    assert work.earlier_records(course, item("bob")) == []
+    asked = work.grade_arguments(
+        Task(item("ada"), 4, ("c",)), Grading("quick"), course.root, course.root, found
+    )
+    named = itertools.pairwise(asked)
+    assert [value for word, value in named if word == "--earlier"] == [str(path) for path in found]
+
+
 # ---- the head ----------------------------------------------------------------------------
 
 
@@ -553,7 +607,7 @@ class Told:
     def states(self) -> Mapping[tuple[Item, int], AttemptState]:
         return {}
 
-    def reopened(self) -> Collection[tuple[Item, int]]:
+    def left_open(self) -> Collection[tuple[Item, int]]:
         return ()
 
 

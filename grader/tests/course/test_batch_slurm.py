@@ -92,6 +92,11 @@ def arguments(delivery: Path, course: Path, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
+def lets_quick_count(course: Path) -> None:
+    course.mkdir()
+    (course / "course.toml").write_text("allow_quick = true\n")
+
+
 def held_up(words: list[str], folder: Path, first: str) -> list[str]:
     """The same, with what the shell is to do before each grading. folder: for a script."""
     stand_in = folder / "stand_in.sh"
@@ -340,6 +345,30 @@ def test_a_class_here_goes_on_after_kill(kit: Kit, here: dict[str, str], tmp_pat
     assert_whole(course, students)
 
 
+def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
+    kit: Kit, here: dict[str, str], tmp_path: Path
+) -> None:
+    """By the same command, with the records of all that the student has handed in."""
+    delivery, course = class_of(tmp_path / "in", {"ada": "open", "bob": "right"}), tmp_path / "c"
+    words = arguments(delivery, course, "--local")
+    for number in (1, 2):
+        done = run(kit, words, here)
+        said = " ".join(done.out.split())
+        assert done.code == 0 and "1 grading with open points" in said
+        assert f"ada {LAB}, C: correct (2 points)" in said
+        assert booked(course) == [
+            *(("ada", n, "graded") for n in range(1, number + 1)), ("bob", 1, "graded"),
+        ]  # fmt: skip
+    (delivery / "ada" / LAB / "kernel.c").write_text("/* ada again, stand-in: open */\n")
+    done = run(kit, words, here)
+    assert done.code == 0 and "open points" not in done.out
+    found = [a for a in kept_attempts(CourseFolder(course)) if a.item.student_id == "ada"]
+    before = next(a.item.digest for a in found if a.number == 2)
+    assert {
+        (a.item.digest == before, a.number): (a.replaces, a.results[0]["points"]) for a in found
+    } == {(True, 1): (0, 0), (True, 2): (1, 0), (False, 1): (0, 2)}
+
+
 def test_a_stuck_grading_is_the_kits_and_ends(
     kit: Kit, here: dict[str, str], tmp_path: Path
 ) -> None:
@@ -358,6 +387,7 @@ def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
         assert "i % 7" in source  # wrong, so that its times do not take long
         source = f"/* {student} */\n{source.replace('i % 7', 'i % 8')}"
         (delivery / student / LAB / "kernel.c").write_text(source)
+    lets_quick_count(course)
     words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", "--local"]
     env = {k: v for k, v in environment(kit).items() if k != "NUMALAB_BUILD"}
     done = run(kit, [*words, "--jobs", "2", *QUICK_LOOKS], env, COMMAND_LIMIT_S)
@@ -381,6 +411,7 @@ def test_the_kit_grades_a_class(kit: Kit, own: dict[str, str], tmp_path: Path) -
     for student, text in sources.items():
         (delivery / student / LAB).mkdir(parents=True)
         (delivery / student / LAB / "kernel.c").write_text(text)
+    lets_quick_count(course)
     words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", *QUICK_LOOKS]
     env = {k: v for k, v in own.items() if k != "NUMALAB_BUILD"}
     done = subprocess.run(

@@ -135,7 +135,7 @@ def test_what_a_grade_rests_on_is_told(labs: dict[str, Lab], lab: Lab) -> None:
         override_reason="shown at the board",
     )  # fmt: skip
     text = words(of_student([found], labs))
-    assert "Provisional: 6 of the 10 points could be graded." in text
+    assert "Provisional: the node could show 6 of the 10 points." in text
     assert "Handed in 3 days after the deadline: 25 % taken off." in text
     assert "Set by hand: shown at the board." in text
     assert "A note." in text
@@ -228,7 +228,14 @@ def test_a_class_is_told_what_nobody_passes_and_what_most_fail(
         )
     ]
     root = of_class(rows, labs)
-    assert summary_of(root) == ["Nobody passes local_pages.", "3 gradings ran without a sandbox."]
+    assert summary_of(root) == [
+        "1 grade with points that are still open.",
+        "Nobody passes local_pages.",
+        "3 gradings ran without a sandbox.",
+    ]
+    assert rows_of(root, "Grades of which points are not decided")[1:] == [
+        ["Zoë Ångström", "01 First touch", "local_pages (2 points)", "2.5 of 10"]
+    ]
     nobody = rows_of(root, "Criteria that nobody passes")[1:]
     assert nobody == [["local_pages", "01 First touch", "0", "2 (100 %)", "1", "0"]]
     most = rows_of(root, "Criteria that most fail, of those for whom it was decided")[1:]

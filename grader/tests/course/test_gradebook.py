@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from support.courses import (
     TWO_NUMA_NODES,
     ZOE,
     attempt,
+    criterion,
     intake,
     result,
     submission,
@@ -26,7 +28,11 @@ from support.courses import (
 
 from numalab.course import stored
 from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.explanation import explanation
+from numalab.course.gradebook.feedback import QUICK_RISK, feedback_lines
 from numalab.course.gradebook.gradebook import open_gradebook, rebuild
+from numalab.course.gradebook.open_points import earnable_points, open_points
+from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.records import Attempt, Intake, Problem
@@ -90,6 +96,7 @@ def test_the_templates_examples_are_understood() -> None:
         ("provisional_below = 80", ("'provisional_below'", "0 to 1")),
         ("[labs.01_first_touch]\npoints = inf", ("'points'",)),
         ("provisional_below = true", ("'provisional_below'", "a number")),
+        ("allow_quick = 1", ("'allow_quick'", "true or false")),
         ('languages = ["rust"]', ("'languages'", "fortran")),
         ("[late]\nper_week = 1", (":2: ", "[late]", "'per_week'", "per_day")),
         (f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00", (":2: ", "'deadline'", "zone")),
@@ -336,6 +343,189 @@ def test_who_handed_in_nothing_has_a_row_and_no_points(tmp_path: Path) -> None:
         "Nothing was handed in that can be graded.", "The archive is broken.",
     )  # fmt: skip
     assert len(made.problems) == 2
+
+
+# ---- what is open ----------------------------------------------------------------------
+
+FAILED, OPEN = result(8, failed=2), result(8, still_open=2)
+
+
+def test_open_points_are_not_earned_and_the_grade_is_provisional(tmp_path: Path) -> None:
+    """Whatever the share of what could be graded: 8 of 10 is the course's, and 10 were here."""
+    given = [intake(submission(ADA))], [attempt(ADA, OPEN)]
+    row = only_row(tmp_path, *given, "provisional_below = 0.8")
+    assert (row.points, row.gradable_points, row.open_points) == (8, 10, 2)
+    assert row.is_provisional
+    assert [(each.criterion, each.points) for each in row.open] == [("efficiency", 2)]
+
+
+def test_points_that_the_kit_has_spoilt_are_not_earned_either(tmp_path: Path) -> None:
+    """A kernel that takes too much memory on a virtual node ends as an error, too."""
+    spoilt = attempt(ADA, result(6, failed=2, spoilt=2))
+    row = only_row(tmp_path, [intake(submission(ADA))], [spoilt])
+    assert (row.points, row.open_points, row.is_provisional) == (6, 2, True)
+    assert row.open[0].is_kits_fault
+
+
+def test_of_several_places_a_failure_decides_and_one_open_place_leaves_it_open() -> None:
+    def of(*statuses: str) -> Any:
+        return result(8) | {
+            "max_points": 10, "criteria": [criterion("a", status, 2) for status in statuses],
+        }  # fmt: skip
+
+    assert open_points(of("pass", "inconclusive"))[0].points == 2
+    assert not open_points(of("fail", "inconclusive")) and not open_points(of("pass", "fail"))
+    assert earnable_points(of("not_gradable", "not_gradable")) == 8
+    assert earnable_points(of("not_gradable", "inconclusive")) == 10
+
+
+@pytest.mark.parametrize("counts", ["last", "best", "best_before_deadline"])
+def test_what_is_open_never_beats_what_failed(tmp_path: Path, counts: str) -> None:
+    """In whatever order they came."""
+    text = f'counts = "{counts}"\n{DEADLINE}'
+    for number, (first, second) in enumerate(((FAILED, OPEN), (OPEN, FAILED))):
+        row = only_row(
+            tmp_path / str(number),
+            [intake(submission(ADA, "first", IN_TIME)), intake(submission(ADA, "second", IN_TIME))],
+            [attempt(ADA, first, digest="first"), attempt(ADA, second, digest="second")],
+            text,
+        )
+        assert row.points == 8
+        assert row.is_provisional == (counts == "last" and second is OPEN)
+
+
+@pytest.mark.parametrize("counts", ["best", "best_before_deadline"])
+def test_more_than_the_decided_one_counts_even_where_some_is_open(
+    tmp_path: Path, counts: str
+) -> None:
+    row = only_row(
+        tmp_path,
+        [intake(submission(ADA, "first", IN_TIME)), intake(submission(ADA, "second", IN_TIME))],
+        [
+            attempt(ADA, result(7, failed=3), digest="first"),
+            attempt(ADA, OPEN, digest="second"),
+        ],
+        f'counts = "{counts}"\n{DEADLINE}',
+    )
+    assert (row.points, row.is_provisional) == (8, True)
+
+
+def test_what_is_open_competes_after_the_penalty(tmp_path: Path) -> None:
+    given = (
+        [intake(submission(ADA, "first", IN_TIME)), intake(submission(ADA, "second", A_DAY_LATE))],
+        [attempt(ADA, FAILED, digest="first"), attempt(ADA, OPEN, digest="second")],
+    )
+    late = f"[late]\nper_day = 0.5\n{DEADLINE}"
+    row = only_row(tmp_path, *given, late)
+    assert (row.points, row.penalty, row.is_provisional) == (4, 0.5, True)
+    row = only_row(tmp_path, [], [], f'counts = "best"\n{late}')
+    assert (row.points, row.is_provisional) == (8, False)
+
+
+def test_the_language_of_which_less_is_open_counts_where_both_earn_the_same(
+    tmp_path: Path,
+) -> None:
+    for number, (c, fortran) in enumerate(((FAILED, OPEN), (OPEN, FAILED))):
+        both = attempt(ADA, c, fortran | {"language": "fortran"})
+        row = only_row(tmp_path / str(number), [intake(submission(ADA))], [both])
+        assert (row.points, row.language) == (8, "c" if c is FAILED else "fortran")
+        assert not row.is_provisional and not row.open
+
+
+def test_nothing_is_open_of_points_that_were_set_by_hand(tmp_path: Path) -> None:
+    text = f'{OVERRIDE}\npoints = 9\nreason = "saw it run"'
+    row = only_row(tmp_path, [intake(submission(ADA))], [attempt(ADA, OPEN)], text)
+    assert (row.points, row.is_provisional, row.open, row.open_points) == (9, False, (), 0)
+
+
+def test_what_was_graded_on_takes_the_open_ones_place_even_if_it_failed(tmp_path: Path) -> None:
+    went_on = replace(
+        attempt(ADA, result(7, failed=3), number=2, at="2027-05-05T10:00:00+00:00"), replaces=1
+    )
+    for counts in ("last", "best", "best_before_deadline"):
+        row = only_row(
+            tmp_path / counts, [intake(submission(ADA))], [attempt(ADA, OPEN), went_on],
+            f'counts = "{counts}"',
+        )  # fmt: skip
+        assert (row.points, row.is_provisional) == (7, False)
+
+
+def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
+    made = standing(
+        tmp_path,
+        [intake(submission(ADA), submission(BOB))],
+        [attempt(ADA, result(7, still_open=1, spoilt=2)), attempt(BOB, FAILED)],
+    )
+    ada, bob = made.rows
+    lines = feedback_lines(ada)
+    assert lines[0].startswith("7 of 10 points, provisional: 7 of 10 points in C (1 open, 2 not")
+    assert lines[1].startswith("1 point is still open: efficiency.")
+    assert "not lost: it is decided by grading again" in lines[1]
+    assert lines[2].startswith("2 points could not be graded by a fault of the kit, not yours")
+    assert not [line for line in feedback_lines(bob) if "open" in line]
+    shown = " ".join(" ".join(table_lines(made)).split())
+    assert "1 grade with open points" in shown
+    assert "Ada Lovelace (ada) 01: efficiency (1 point) and balanced (2 points)" in shown
+    assert max(map(len, table_lines(made))) <= 80
+    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+        (account,) = book.accounts(rules(), "ada")
+        assert [item.student_id for item, _ in book.left_open()] == ["ada"]
+        assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
+    told = "\n".join(explanation(account, rules()))
+    assert "7 of 10 gradable points in C, open: efficiency (1 point) and balanced" in told
+
+
+def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path) -> None:
+    course = CourseFolder(tmp_path)
+    standing(tmp_path, [intake(submission(ADA))], [attempt(ADA, OPEN), attempt(BOB, OPEN)])
+    again = attempt(ADA, FAILED, number=2, at="2027-05-05T10:00:00+00:00")
+    with open_gradebook(course) as book:
+        assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
+        book.add_attempts([again])
+        assert book.open_hand_ins() == []
+        assert (again.item, 1) in book.left_open(), "that one was, and is"
+
+
+# ---- with --quick ------------------------------------------------------------------------
+
+
+def test_quick_gradings_count_where_the_course_lets_them_and_say_their_risk(
+    tmp_path: Path,
+) -> None:
+    timed = criterion("efficiency", "pass", 2, kind="timing")
+    quick = result(8) | {"points": 10, "max_points": 10}
+    quick["criteria"] = [*quick["criteria"], timed]
+    given = [intake(submission(ADA))], [attempt(ADA, quick, effort="quick")]
+    made = standing(tmp_path, *given)
+    (row,) = made.rows
+    assert (row.points, row.attempt, row.is_handed_in) == (None, None, True)
+    assert "Graded with --quick, which does not count" in row.notes[0]
+    (problem,) = made.problems
+    assert "1 hand-in graded with --quick only" in problem.why and "allow_quick" in problem.why
+    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+        (account,) = book.accounts(rules(), "ada")
+    assert "which does not count (allow_quick = false)" in "\n".join(explanation(account, rules()))
+
+    made = standing(tmp_path, [], [], "allow_quick = true")
+    (row,) = made.rows
+    assert (row.points, made.problems) == (10, ())
+    assert [line for line in feedback_lines(row) if "1 in 20" in line] == [QUICK_RISK]
+    assert " ".join(table_lines(made)).count("1 in 20") == 1
+
+
+def test_a_careful_grading_counts_beside_a_quick_one_that_does_not(tmp_path: Path) -> None:
+    for counts in ("last", "best"):
+        made = standing(
+            tmp_path / counts,
+            [intake(submission(ADA))],
+            [
+                attempt(ADA, result(6, 4)),
+                attempt(ADA, result(10), effort="quick", at="2027-05-09T10:00:00+00:00"),
+            ],
+            f'counts = "{counts}"',
+        )
+        assert [row.points for row in made.rows] == [6] and made.problems == ()
+        assert not made.rows[0].is_quick
 
 
 # ---- what is kept --------------------------------------------------------------------

@@ -537,3 +537,32 @@ def test_a_large_class_is_complete(tmp_path: Path) -> None:
     assert points == {f"s{n}": n % 11 for n in range(700)}
     table = cells(exports.plain(found).text)
     assert len(table) == 701
+
+
+# ---- what is open ----------------------------------------------------------------------
+
+
+def test_open_points_are_in_every_export_and_told(tmp_path: Path) -> None:
+    """As earned points they are in none."""
+    with open_gradebook(CourseFolder(tmp_path)) as book:
+        book.add_submissions(intake(submission(ADA)))
+        book.add_attempts([attempt(ADA, result(7, still_open=1, spoilt=2))])
+        made = book.standing(parse_rules("", "course.toml"))
+    told = "Ada Lovelace (ada) in 01_first_touch: efficiency (1 point) and balanced (2 points)"
+    plain = exports.plain(made)
+    (row,) = csv.DictReader(io.StringIO(plain.text[1:]))
+    assert (row["points"], row["gradable_points"], row["provisional"]) == ("7", "10", "yes")
+    assert (row["open_points"], row["open_criteria"]) == ("3", "efficiency balanced")
+    assert (row["effort"], "still open: efficiency" in row["notes"]) == ("default", True)
+    anonymous = exports.pseudonymous(made, {"ada": "p-1"}).text
+    assert "efficiency balanced,yes" in anonymous
+    worksheet = moodle.worksheet(made.rows)
+    assert "1 point is still open: efficiency." in worksheet.text
+    for export in (plain, worksheet, canvas_filled(tmp_path, made)):
+        assert told in " ".join(export.told)
+    data = results(made.rows)
+    assert data["score"] == 7
+    assert data["extra_data"][LAB]["open_points"] == 3
+    scored = {test["name"]: "score" in test for test in data["tests"]}
+    assert scored == {"correct": True, "efficiency": False, "balanced": False}
+    assert sum(test.get("max_score", 0) for test in data["tests"]) == 7

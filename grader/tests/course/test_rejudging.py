@@ -374,7 +374,7 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
         (task,) = missing(course, [wanted], head.graded)
     assert task.number == 3
     # What came of that counts, and it is not begun again.
-    graded = replace(new, number=3, replaces=2, rejudged_at="", reopened=())
+    graded = replace(new, number=3, replaces=2, rejudged_at="", reopened=(), results=old.results)
     partial = attempts.partial_folder(course, new.item, 3, "r", "n1")
     partial.mkdir(parents=True)
     assert attempts.publish(course, partial, graded)
@@ -401,12 +401,10 @@ def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
     task = Task(new.item, 3, ("c",))
     found = work._open_attempt(course, task)
     assert found == attempts.read_attempt(course.attempt(new.item, 2))
-    node_kit = replace(own, builds=tmp_path / "node")
-    work._go_on_from(node_kit, course, new)
-    folder = node_kit.results_folder(LAB, "c", "submission")
-    earlier = continuing.earlier_generations(folder, "f")
-    assert len(earlier) == 13
-    assert continuing.earlier_generations(folder, "another") == ()
+    folders = [folder / "c" for folder in work.earlier_records(course, new.item)]
+    assert [folder.parent.parent.name for folder in folders] == ["2", "1"]
+    assert len(continuing.earlier_times(folders, "f").runs) == 13
+    assert continuing.earlier_times(folders, "another").runs == ()
     outcome = work.Outcome(0, {"results": [{"criteria": []}]}, "")
     made = work.attempt_of(task, outcome, 9, "", "", "r", new.number)
     assert made.replaces == 2 and made.reopened == ()

@@ -20,7 +20,6 @@ from support.commands import (
     assert_all_gone,
     command_under_way,
     environment,
-    forget_times,
     grade_json,
     numalab_command,
     processes_of,
@@ -50,7 +49,7 @@ LANGUAGES = ("c", "fortran")
 @pytest.fixture(scope="module")
 def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
     folder = tmp_path_factory.mktemp("out")
-    done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "c")
+    done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "c", "--afresh")
     return done.code, data
 
 
@@ -140,7 +139,7 @@ def test_json_keeps_the_contract(solutions: tuple[int, Json]) -> None:
     for result in data["results"]:
         assert result.keys() >= {
             "lab", "language", "variant", "status", "points", "max_points", "ungraded_points",
-            "criteria",
+            "earnable_points", "criteria",
         }  # fmt: skip
         assert result["variant"] == "solution"
         assert result["max_points"] == sum(c["max_points"] for c in result["criteria"]) == 10, (
@@ -303,8 +302,7 @@ def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
     kit: Kit, tmp_path: Path, sent: signal.Signals, moment: str
 ) -> None:
     path = tmp_path / "out.json"
-    arguments = ("01", "--solutions", "--lang", "c", "--json", str(path))
-    forget_times(kit, "01_first_touch", "c", "solution")
+    arguments = ("01", "--solutions", "--lang", "c", "--afresh", "--json", str(path))
     with command_under_way(kit, "grade", *arguments) as process:
         wait_for(moment, process)
         wait_for_workers(kit)
@@ -346,8 +344,7 @@ def test_an_interrupt_finds_what_is_just_being_started(monkeypatch: pytest.Monke
 @contextmanager
 def grading_in_the_middle(kit: Kit) -> Iterator[subprocess.Popen[str]]:
     """A command that is timing right now."""
-    forget_times(kit, "01_first_touch", "c", "solution")
-    with command_under_way(kit, "grade", "01", "--solutions", "--lang", "c") as process:
+    with command_under_way(kit, "grade", "01", "--solutions", "--lang", "c", "--afresh") as process:
         wait_for("timing", process)
         wait_for_workers(kit)
         yield process

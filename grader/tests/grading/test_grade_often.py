@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.commands import forget_times, grade_json, statuses
+from support.commands import grade_json, statuses
 
 from numalab.kit import Kit
 
@@ -21,8 +21,9 @@ def test_fifty_gradings_of_a_solution_agree(kit: Kit, tmp_path: Path, lab: str) 
     node is as noisy as it is."""
     seen: Counter[tuple[tuple[str, str], ...]] = Counter()
     for _ in range(TIMES):
-        forget_times(kit, lab, "c", "solution")
-        done, graded = grade_json(kit, tmp_path, lab, "--solutions", "--lang", "c", "--quick")
+        done, graded = grade_json(
+            kit, tmp_path, lab, "--solutions", "--lang", "c", "--quick", "--afresh"
+        )
         assert done.code == 0, done.out + done.err
         (result,) = graded["results"]
         kinds = {criterion["name"]: criterion["kind"] for criterion in result["criteria"]}

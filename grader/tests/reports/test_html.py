@@ -15,7 +15,6 @@ from support.commands import (
     SOON_LIMIT_S,
     assert_all_gone,
     command_under_way,
-    forget_times,
     numalab_command,
     wait_for,
     without_times,
@@ -229,7 +228,8 @@ def test_what_was_not_graded_is_told_by_its_cause(first_touch: Lab) -> None:
         return list(ungraded_steps(judge(first_touch, parse(record | more))))
 
     undone = (
-        "shared_out, touched_where_used, efficiency: no points yet, and none lost. Grade again."
+        "shared_out, touched_where_used, efficiency: no points yet, and none lost. "
+        "It is decided by grading again."
     )
     at_once, there = steps()
     assert at_once == f"Not measured: {undone}"
@@ -343,7 +343,7 @@ def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: P
 def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     arguments = ("grade", "01", "--lang", "c", "--solutions", "--here-only", "--html", str(path))
-    forget_times(kit, "01_first_touch", "c", "solution")
+    arguments += ("--afresh",)
     with command_under_way(kit, *arguments) as process:
         wait_for("timing", process)
         process.send_signal(signal.SIGINT)

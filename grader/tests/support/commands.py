@@ -80,12 +80,6 @@ def statuses(result: Json) -> dict[str, str]:
     return {criterion["name"]: criterion["status"] for criterion in result["criteria"]}
 
 
-def forget_times(kit: Kit, lab: str, language: str, variant: str) -> None:
-    """Of a grading that was interrupted: the next one would go on with its generations, and be
-    done the sooner."""
-    (kit.results_folder(lab, language, variant) / "verdict.json").unlink(missing_ok=True)
-
-
 def processes_of(program: Path) -> set[int]:
     """That run it now."""
     found = set()

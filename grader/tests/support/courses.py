@@ -51,20 +51,24 @@ def criterion(
 
 def result(
     passed: int, failed: int = 0, ungraded: int = 0, language: str = "c", why: str = "",
-    lab: str = LAB,
+    lab: str = LAB, still_open: int = 0, spoilt: int = 0,
 ) -> Json:  # fmt: skip
-    """passed, failed, ungraded: points of criteria of that kind."""
+    """passed, failed, ungraded, still_open, spoilt: points of criteria of that kind; ungraded: not
+    gradable, spoilt: by the kit."""
     found = [
         criterion("correct", "pass", passed, kind="correctness"),
         criterion("local_pages", "fail", failed, why or "50 % of the pages live elsewhere."),
         criterion("speedup", "not_gradable", ungraded, "This node has 1 NUMA node.", "timing",
                   timing={"margins": [1.0] * 9}),
+        criterion("efficiency", "inconclusive", still_open, "That could be chance.", "timing"),
+        criterion("balanced", "error", spoilt, "The monitor broke."),
     ]  # fmt: skip
     criteria = [one for one in found if one["max_points"]]
     return {
         "lab": lab, "language": language, "variant": "submission",
         "status": "fail" if failed else "pass", "points": passed,
-        "max_points": passed + failed + ungraded, "ungraded_points": ungraded,
+        "max_points": passed + failed + ungraded + still_open + spoilt,
+        "ungraded_points": ungraded + still_open + spoilt,
         "criteria": criteria, "spent_s": {"timing": 1.0},
     }  # fmt: skip
 
@@ -80,9 +84,10 @@ def attempt(
     node: Json = ONE_NUMA_NODE,
     why: str = "",
     kit: str = "k1",
+    effort: str = "default",
 ) -> Attempt:
     return Attempt(
-        item=Item(student.id, lab, digest.ljust(64, "0"), kit.ljust(64, "0"), "default"),
+        item=Item(student.id, lab, digest.ljust(64, "0"), kit.ljust(64, "0"), effort),
         number=number, state=state, started_at=at, ended_at=at, results=results,
         node=node if state == "graded" else {}, sandbox="none", why=why, job="7_1",
     )  # fmt: skip

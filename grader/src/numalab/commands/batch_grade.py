@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from numalab import words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, taking_one
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.open_points import is_open, names_words, open_points
+from numalab.course.gradebook.overview import printable
+from numalab.course.gradebook.rules import read_rules
 from numalab.course.intake.intake import take_in
 from numalab.course.jobs import slurm
 from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
@@ -27,11 +31,12 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs, lab_names, load_labs
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
     from numalab.course.gradebook.gradebook import Gradebook
+    from numalab.course.gradebook.rules import Rules
     from numalab.course.jobs.engine import Engine
     from numalab.course.jobs.head import Head, RunPlan, Wanted
     from numalab.course.jobs.runs import Grading, SlurmOptions
@@ -78,8 +83,18 @@ class _Options:
         """In place of `numalab grade`; empty otherwise."""
         return tuple(shlex.split(self.grading_command))
 
-    def check(self) -> None:
-        """Raises UserError, before anything is begun."""
+    def check(self, rules: Rules) -> None:
+        """rules: the course's. Raises UserError, before anything is begun."""
+        if self.quick and not rules.allow_quick:
+            path = CourseFolder(self.out).rules
+            how = f"write it into {path}, above its first [table]"
+            if not path.exists():
+                how = f"./numalab gradebook init {shlex.quote(str(self.out))} makes {path}; set it"
+            raise UserError(
+                "--quick decides up to 1 in 20 kernels wrongly that are just at a limit of time, "
+                "and does not count in this course. Leave it out, or let it count with "
+                f"allow_quick = true: {how} there."
+            )
         for option in self.extra:
             if not option.startswith("-") or not option.isprintable():
                 raise UserError(
@@ -207,7 +222,31 @@ def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence
     return True
 
 
-def _tell_end(head: Head, course: CourseFolder) -> int:
+def _tell_open(head: Head, book: Gradebook) -> None:
+    """Who has points that are not decided, of what the command is about."""
+    left = [attempt for attempt in book.open_hand_ins() if attempt.item in head.wanted]
+    if not left:
+        return
+    click.echo(
+        wrapped(
+            f"{words.count(len(left), 'grading')} with open points, which count as not earned "
+            "until they are decided. The same command goes on with them, from the times that "
+            "there are:"
+        )
+    )
+    for attempt in sorted(left, key=lambda each: each.item.key)[:MOST_TOLD]:
+        item = attempt.item
+        told = [
+            f"{LANGUAGE_NAMES[result['language']]}: {names_words(open_points(result))}"
+            for result in attempt.results
+            if is_open(result)
+        ]
+        click.echo(wrapped(f"  {printable(item.student_id)} {item.lab}, {'; '.join(told)}"))
+    if len(left) > MOST_TOLD:
+        click.echo(f"  and {len(left) - MOST_TOLD} more: ./numalab gradebook show names all")
+
+
+def _tell_end(head: Head, course: CourseFolder, book: Gradebook) -> int:
     """What came of it; the exit code."""
     click.echo(f"numalab: {head.count().text}")
     failed = [attempt for item, attempt in head.failed.items() if item in head.wanted]
@@ -220,6 +259,7 @@ def _tell_end(head: Head, course: CourseFolder) -> int:
     left = head.wanted - head.graded
     if left:
         click.echo("The same command grades once more what could not be graded.")
+    _tell_open(head, book)
     click.echo(f"Next: ./numalab report {shlex.quote(str(course.root))}")
     return EXIT_FAILED if left else EXIT_PASSED
 
@@ -293,8 +333,17 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "students of one name apart.",
 )  # fmt: skip
 @click.option("--student", default="", metavar="ID", help="Only this student.")
-@click.option("--regrade", is_flag=True, help="What is graded already, too.")
-@click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
+@click.option(
+    "--regrade",
+    is_flag=True,
+    help="What is graded already, too: all is looked at anew, and times that are decided stand.",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Small arrays and fewer runs: decided at 5 % risk. Only where course.toml has "
+    "allow_quick = true.",
+)
 @click.option(
     "--requeues", type=click.IntRange(0), default=2, show_default=True, metavar="N",
     help="How often a grading that came to nothing is begun again: a node or the kit failed, "
@@ -319,10 +368,11 @@ def grade_class(kit: Kit, options: _Options) -> int:
     or an archive for each student, as Moodle, Canvas or GitHub Classroom deliver it.
 
     The command may be repeated, and be stopped at any time: it grades what is missing or
-    has changed, and takes up jobs that are under way. On Slurm they go on without it. Every
-    attempt is kept in COURSE/attempts. Where only rules or thresholds of the kit have changed
-    since, nothing is measured again: batch rejudge judges what is kept, and what that leaves
-    open is graded on here.
+    has changed, goes on with what stayed open, and takes up jobs that are under way. On Slurm
+    they go on without it. Every attempt is kept in COURSE/attempts. Times of a program that
+    was handed in before, whatever its comments, are never taken afresh: what they decided
+    stands. Where only rules or thresholds of the kit have changed since, nothing is measured
+    again: batch rejudge judges what is kept, and what that leaves open is graded on here.
 
     On Slurm a submission has a node to itself, unless --no-exclusive says otherwise. What
     ends through a fault of the cluster or the kit is begun again, --requeues times, and
@@ -335,12 +385,12 @@ def grade_class(kit: Kit, options: _Options) -> int:
     Examples:
       ./numalab batch grade hand-ins.zip --out course
       ./numalab batch grade hand-ins --out course --slurm -p teaching --jobs 8
-      ./numalab batch grade hand-ins --out course --local --labs 01 --quick
+      ./numalab batch grade hand-ins --out course --local --labs 01,03
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
-    options.check()
     course = CourseFolder(options.out.resolve())
+    options.check(read_rules(course.rules, lab_names(kit.root)))
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
         wanted = _taken_in(kit, options, course, book)
@@ -355,7 +405,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
             click.echo(f"numalab: {head.count().text}")
             click.echo(wrapped(_how_to_go_on(course, True)))
             return EXIT_PASSED
-        code = _tell_end(head, course)
+        code = _tell_end(head, course, book)
         _tell_rejudging(kit, course, book)
         return code
 

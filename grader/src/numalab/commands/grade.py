@@ -49,6 +49,8 @@ class _Options:
     force: bool
     again: str | None
     records: Sequence[Path]
+    afresh: bool
+    earlier: Sequence[Path]
 
     def check(self) -> None:
         """Raises UserError for what does not go together, before anything is begun."""
@@ -62,10 +64,10 @@ class _Options:
                 "the machine that it names, and on no others; --here-only on this node alone."
             )
         chosen = (self.solutions, self.handouts, self.submission, self.on, self.names)
-        if self.records and (any(chosen) or self.language or self.quick):
+        if self.records and (any(chosen) or self.language or self.quick or self.afresh):
             raise UserError(
                 "--from judges records again as they were taken. Leave out labs, --lang, --on, "
-                "--quick, --submission, --solutions and --handouts."
+                "--quick, --afresh, --submission, --solutions and --handouts."
             )
         check_json_target(self.json_path)
         check_json_target(self.html_path, "--html")
@@ -93,6 +95,8 @@ class _Options:
             is_chosen=bool(self.names),
             sandbox=_chosen_sandbox(kit, self.with_sandbox, self.require_sandbox),
             turns=turns,
+            afresh=self.afresh,
+            earlier=[path.resolve() for path in self.earlier],
         )
 
 
@@ -199,6 +203,12 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     metavar="FILE",
     help="Write the report as a page: pictures of what was seen, yours and the solution's.",
 )
+@click.option(
+    "--afresh",
+    is_flag=True,
+    help="Take new times, whatever is known of this program. Left out: what was decided stands, "
+    "and what is open goes on.",
+)
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
 @click.option(
     "--from",
@@ -210,10 +220,20 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     "it; may be repeated.",
 )
 @click.option("--again", metavar="TEXT", hidden=True, help="What to do about times left open.")
+@click.option(
+    "--earlier",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    hidden=True,
+    help="A folder with records of other gradings, by language; the newest first.",
+)
 @click.pass_obj
 @taking_one(_Options)
 def grade_command(kit: Kit, options: _Options) -> int:
     """Grade your kernels (those in labs/, unless you say otherwise).
+
+    The same program graded again takes no new times, whatever its comments: those there are
+    count, and where they leave something open more are taken.
 
     Exit code 0: nothing failed; 1: a criterion failed; 2: wrong use; 3: the kit could
     not grade.
@@ -223,6 +243,7 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade 01 --quick             your kernels of lab 01, in seconds
       ./numalab grade 01 --lang fortran      only kernel.f90
       ./numalab grade 03 --quick --explain   and why each time was decided so
+      ./numalab grade 03 --quick --afresh    with new times of the same program
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade --submission hand-ins/ada --require-sandbox
       ./numalab grade 01 --on hydra          placement also on a virtual hydra

@@ -72,7 +72,8 @@ class Reporter:
 
     def _show(self, graded: GradedKernel) -> None:
         again = self.again or verdict_words.grade_again(f"./numalab {shlex.join(sys.argv[1:])}")
-        kernel = replace(graded, again=again)
+        # A batch never takes new ones, and says itself what to do.
+        kernel = replace(graded, again=again, afresh="" if self.again else verdict_words.AFRESH)
         if not self.kernels:
             self.before_report()
         self.kernels.append(kernel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,13 @@ class CourseFolder:
 
     def attempts(self, item: Item) -> Path:
         return self.root / "attempts" / item.key
+
+    def attempts_alike(self, item: Item) -> Iterator[Path]:
+        """Folders of all attempts at what a student has handed in for a lab, whatever the files,
+        measured by the same kit with the same effort."""
+        ending = self.attempts(item).name.partition("-")[2]
+        for folder in self.attempts(item).parent.glob(f"*-{ending}"):
+            yield from (path for path in folder.iterdir() if path.name.isdigit())
 
     def attempt(self, item: Item, number: int) -> Path:
         """Holds attempt.json, whose being there says that it is over, result.json of

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Json = dict[str, Any]
+QUICK = "quick"  # the effort of an item that is graded with --quick
 
 # How an attempt ended. Only "graded" says something about the student; of the others each is
 # the infrastructure's fault and graded again, up to a limit.

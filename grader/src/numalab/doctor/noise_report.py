@@ -77,9 +77,9 @@ def _summary(noise: Noise) -> list[str]:
         "A time is graded by comparing fresh processes again and again, until chance can no "
         "longer explain the outcome: "
         f"{least_signs(CAREFUL.to_pass)} times where all agree, more where noise turns some "
-        "round. What is still undecided at the end stays open, and grading again goes on with it. "
-        "Just now that takes, for the kit's own solution in C, without --quick, and beside "
-        "building and evidence:",
+        "round. What is still undecided at the end stays open, and the next grading goes on "
+        "with it. Just now that takes, for the kit's own solution in C, without --quick, and "
+        "beside building and evidence:",
     ]
 
 

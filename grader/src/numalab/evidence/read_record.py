@@ -15,6 +15,7 @@ from numalab.evidence.record import (
     SUBMISSION,
     AnyRun,
     Build,
+    EarlierTimes,
     Evidence,
     HandedText,
     Json,
@@ -79,6 +80,7 @@ def parse(data: Json) -> Evidence:
         unchanged_files=frozenset(data.get("unchanged_files", ())),
         left_out=tuple(left_out),
         interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
+        earlier_times=tuple(EarlierTimes(**session) for session in data.get("earlier_times", ())),
     )
 
 

@@ -449,6 +449,15 @@ class Kind(Generic[Read]):
 
 
 @dataclass(frozen=True)
+class EarlierTimes:
+    """Generations of a record that were taken by an earlier session of the same. started_at: when
+    that began, ISO 8601 with zone."""
+
+    started_at: str
+    generations: int
+
+
+@dataclass(frozen=True)
 class Evidence:
     """A session's record. runs: what was looked at, by the name of the kind and the role, in
     order; see of."""
@@ -469,6 +478,7 @@ class Evidence:
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
     interrupted: bool = False  # before all was seen
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
+    earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
         """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and

@@ -4,7 +4,7 @@ the solution passes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalab.errors import Interrupted
 from numalab.evidence.record import Json
@@ -70,9 +70,9 @@ def _numa_nodes(node: Json, places: VirtualPlaces) -> dict[str, int]:
 def _graded(
     kit: Kit, lab: Lab, request: Request, places: VirtualPlaces, listener: Listener
 ) -> Graded:
-    """Of one kernel, until its times are decided or something is refuted."""
-    for _ in range(TRIES):
-        graded = grade_all(kit, request, places, listener)
+    """Of one kernel, until its times are decided or something is refuted; with times of now."""
+    for number in range(TRIES):
+        graded = grade_all(kit, replace(request, afresh=number == 0), places, listener)
         if graded.interrupted:
             raise Interrupted
         verdict, node = graded.verdicts[0], graded.node

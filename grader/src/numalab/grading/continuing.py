@@ -1,4 +1,9 @@
-"""Timing that stayed open goes on where it stopped: which earlier generations still count."""
+"""Times go on where an earlier grading of the same stopped: which earlier generations still count.
+
+Whoever grades the same program again is not to get a fresh draw: what was decided stands, and what
+is open goes on. The same is what the same program says, run by the same kit on nodes of a kind,
+whatever its comments.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,27 @@ import hashlib
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import Json
 from numalab.files import read_json
 from numalab.grading.kit_digests import measured_by
+from numalab.harness.monitor import outcomes
+from numalab.judging import needs
 from numalab.judging.effort import Effort
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.labs.launch import BadPolicy, parse_policy
 
 # Nodes that agree in these are alike; a class's node in a cluster is seldom the same one twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
+RECORD = "evidence.json"
+# Beside it: the last record of something else that has times, for who goes back to that.
+OTHER_RECORD = "timed.json"
 
 
 def _code(program: Path) -> bytes:
@@ -37,6 +51,22 @@ def _code(program: Path) -> bytes:
         return stripped.read_bytes()
 
 
+def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:
+    """What those files say under which something is timed, however they are written. The others
+    change no time: a new prediction is no reason for new times."""
+    placed = () if lab.timed_placements is None else (lab.timed_placements.fast.name,)
+    launched = [lab.launch_of(timed.part).name for timed in needs.timings(lab) if timed.slow]
+    for handed in handed_in:
+        name = handed["file"]
+        if name in placed:
+            yield name, handed["variables"]
+        elif name in launched:
+            try:
+                yield name, repr(parse_policy(handed["text"], name))
+            except BadPolicy:
+                yield name, handed["text"]
+
+
 def fingerprint(
     kit: Kit, lab: Lab, submission: Path, node: Json, effort: Effort, threads: int, record: Json
 ) -> str:
@@ -44,11 +74,13 @@ def fingerprint(
     evidence depends on it, how it was built, what is graded, the effort, and the kind of node;
     rules and thresholds by which times are judged are not among it. submission: the program that
     is timed; record: as far as it is taken. Raises OSError."""
-    digest = hashlib.sha256(_code(submission))
+    # Where placements or launches are compared it is the kit's own that runs under them.
+    is_kits = lab.timed_placements is not None or all(timed.slow for timed in needs.timings(lab))
+    digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
         measured_by(kit, lab.name),
         {key: value for key, value in record["build"].items() if key != "kernel"},
-        record["handed_in"],
+        list(_said(lab, record["handed_in"])),
         record["sandbox"],
         repr(effort),
         threads,
@@ -58,16 +90,33 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def is_open(verdict: Json) -> bool:
-    return any(criterion["status"] == "inconclusive" for criterion in verdict["criteria"])
+@dataclass(frozen=True)
+class Earlier:
+    """What a grading begins with. runs: generations, oldest first; taken: how many of them are
+    from which sessions, as a record has it."""
+
+    runs: Sequence[Json] = ()
+    taken: Sequence[Json] = ()
 
 
-def earlier_generations(kept: Path, now: str) -> Sequence[Json]:
-    """Those of a grading that is kept in a folder, where it stayed open; now: the present
-    fingerprint."""
-    verdict, record = (read_json(kept / name) for name in ("verdict.json", "evidence.json"))
-    if not isinstance(verdict, dict) or not isinstance(record, dict):
-        return ()
-    if record.get("fingerprint") != now or not is_open(verdict):
-        return ()
-    return [run for run in record["runs"] if run["kind"] == "generation"]
+def earlier_times(folders: Iterable[Path], now: str) -> Earlier:
+    """Those of the first record in these folders that is of the same; folders: of gradings that
+    are kept, the newest first, since each has the generations of those before it; now: the present
+    fingerprint. None where a process did not come to its end while it was timed: that is no time,
+    and it may have been the node's fault, so all are taken anew."""
+    for folder in folders:
+        for name in (RECORD, OTHER_RECORD):
+            record = read_json(folder / name)
+            if isinstance(record, dict) and record.get("fingerprint") == now:
+                return _times_of(record)
+    return Earlier()
+
+
+def _times_of(record: Json) -> Earlier:
+    runs = [run for run in record["runs"] if run["kind"] == GENERATION.name]
+    if any(outcome["status"] != "ok" for run in runs for outcome in outcomes(run)):
+        return Earlier()
+    before: list[Json] = record.get("earlier_times", [])
+    own = len(runs) - sum(session["generations"] for session in before)
+    new = [{"started_at": record["started_at"], "generations": own}] if own else []
+    return Earlier(runs, [*before, *new])

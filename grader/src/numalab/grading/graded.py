@@ -19,7 +19,7 @@ class GradedKernel:
     the criteria that were timed; unchanged: it is the handout byte for byte; again: what to do
     about times that stayed open; published: latencies to show once they have been predicted;
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
-    at."""
+    at; afresh: how to have new times in the place of earlier ones, empty where there is no way."""
 
     lab: Lab
     verdict: Verdict
@@ -31,6 +31,7 @@ class GradedKernel:
     hints_seen: Levels = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
+    afresh: str = ""
 
     @property
     def here(self) -> Evidence:
@@ -38,7 +39,10 @@ class GradedKernel:
         return self.seen[0][1]
 
     def to_json(self) -> Json:
+        earlier = [asdict(session) for session in self.here.earlier_times]
         return with_timing(self.verdict.to_json(), self.accounts) | {
+            **({"earlier_times": earlier} if earlier else {}),
+            "earnable_points": self.verdict.earnable_points,
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

@@ -43,7 +43,9 @@ class Request:
     are not all; on: machines that were named; here_only: no virtual node either for what this
     node can't show; no_times: why none are taken, and then nothing is kept of the session, so
     that a timing that stayed open goes on where it stopped; sandbox: what kernels are compiled
-    and run in on this node; turns: with other gradings on it."""
+    and run in on this node; turns: with other gradings on it; afresh: times of earlier gradings
+    don't count; earlier: folders with a record for each language of other gradings of what may be
+    the same, the newest first."""
 
     labs: Sequence[Lab]
     language: str
@@ -58,6 +60,8 @@ class Request:
     no_times: str | None = None
     sandbox: Sandbox | None = None
     turns: Turns = NOBODY_ELSE
+    afresh: bool = False
+    earlier: Sequence[Path] = ()
 
     @property
     def is_own(self) -> bool:
@@ -247,6 +251,7 @@ def grade_all(
             session = Session(
                 kit, lab, language, request.variant, request.folder(kit, lab), effort, node,
                 progress, timing_refused=refused, sandbox=request.sandbox, turns=request.turns,
+                earlier=[folder / language for folder in request.earlier], afresh=request.afresh,
             )  # fmt: skip
             session.spent_s["set-up check"], before_s = before_s, 0.0
             machines = None if request.here_only else request.on

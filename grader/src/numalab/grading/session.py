@@ -24,8 +24,13 @@ from numalab.evidence.record import (
     Kind,
     WhyLeftOut,
 )
-from numalab.files import write_json
-from numalab.grading.continuing import earlier_generations, fingerprint
+from numalab.files import read_json, write_json
+from numalab.grading.continuing import (
+    OTHER_RECORD,
+    RECORD,
+    earlier_times,
+    fingerprint,
+)
 from numalab.grading.handout import unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
@@ -68,6 +73,8 @@ class Session:
     machine: Json | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
+    earlier: Sequence[Path] = ()  # records of other gradings of it, the newest first
+    afresh: bool = False  # whatever was kept, times begin anew
     # Runs of the kit's own, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
@@ -193,19 +200,34 @@ class Session:
         return folder if self.machine is None else folder / f"on_{self.place.name}"
 
     def continue_earlier(self) -> None:
-        """A session that ended undecided is taken up again where it stopped."""
+        """Begins with the times of an earlier session of the same, decided or not."""
         now = fingerprint(
             self.kit, self.lab, self.program(SUBMISSION), self.node, self.effort, self.threads,
             self.data,
         )  # fmt: skip
         self.data["fingerprint"] = now
-        self.data["runs"] += earlier_generations(self._results, now)
+        if self.afresh:
+            return
+        found = earlier_times([self._results, *self.earlier], now)
+        self.data["runs"] += found.runs
+        if found.taken:
+            self.data["earlier_times"] = list(found.taken)
+
+    def _set_aside(self) -> None:
+        """The record before this one where it has times of something else, or this one came to
+        none: somebody stopped it earlier, or the kernel was not right. Raises OSError."""
+        before = self._results / RECORD
+        record = read_json(before)
+        kept = record.get("fingerprint") if isinstance(record, dict) else None
+        if kept is not None and kept != self.data.get("fingerprint"):
+            before.replace(self._results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
         """Stores evidence and verdict, each renamed into place. Raises KitError."""
         try:
             self._results.mkdir(parents=True, exist_ok=True)
-            write_json(self._results / "evidence.json", self.data, indent=None)
+            self._set_aside()
+            write_json(self._results / RECORD, self.data, indent=None)
             write_json(self._results / "verdict.json", verdict.to_json())
         except OSError as error:
             raise KitError(

@@ -79,8 +79,8 @@ def _generation(
 
 
 def take_times(session: Session) -> None:
-    """Of all that the lab times, going on where an earlier session of the same stopped. Raises
-    Interrupted and KitError."""
+    """Of all that the lab times, going on where an earlier session of the same stopped; what that
+    one has decided stands. Raises Interrupted and KitError."""
     lab = session.lab
     roles = {
         timed: needs.timing_roles(lab, session.evidence, timed) for timed in needs.timings(lab)
@@ -107,6 +107,8 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
     start, paused_before_s = time.monotonic(), session.paused_s
     evidence = session.evidence
+    if needs.timing_stands(lab, evidence, timed):
+        return  # an earlier session of the same has decided it
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"

@@ -172,6 +172,15 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     return all(timing_state(c, own).decided for c in criteria)
 
 
+def timing_stands(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+    """Whether the generations that there are have led to a verdict on each timing criterion."""
+    names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
+    return timed_generations(lab, evidence, timed) > 0 and not any(
+        verdict.name in names and verdict.status in ("inconclusive", "error")
+        for verdict in judge(lab, evidence).criteria
+    )
+
+
 def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
     """How many there are."""
     return len(_of_timed(lab, evidence, timed).of(GENERATION))

@@ -189,18 +189,22 @@ class CriterionVerdict:
         return data
 
 
-def _worst(criteria: Sequence[CriterionVerdict]) -> Status:
-    statuses = {criterion.status for criterion in criteria}
+def _worst(statuses: Collection[Status]) -> Status:
     order: tuple[Status, ...] = ("fail", "error", "inconclusive")
     return next((status for status in order if status in statuses), "pass")
 
 
-def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
-    """The status of a criterion by its verdicts in several places: not_gradable only where none
+def status_over(statuses: Collection[Status]) -> Status:
+    """The status of a criterion that has these in several places: not_gradable only where none
     could show it."""
-    if all(c.status == "not_gradable" for c in same):
+    if all(status == "not_gradable" for status in statuses):
         return "not_gradable"
-    return _worst(same)
+    return _worst(statuses)
+
+
+def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
+    """As status_over."""
+    return status_over([criterion.status for criterion in same])
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ class Verdict:
     @property
     def status(self) -> Status:
         """fail before error before inconclusive before pass; not_gradable changes nothing."""
-        return _worst(self.criteria)
+        return _worst({criterion.status for criterion in self.criteria})
 
     def _by_name(self) -> list[list[CriterionVerdict]]:
         """A criterion that was graded in several places earns its points once."""
@@ -226,7 +230,9 @@ class Verdict:
     def points(self) -> int:
         """Of the criteria that pass wherever they could be graded."""
         return sum(
-            max(c.points for c in same) for same in self._by_name() if _worst(same) == "pass"
+            max(c.points for c in same)
+            for same in self._by_name()
+            if over_all_places(same) == "pass"
         )
 
     @property
@@ -242,6 +248,13 @@ class Verdict:
     @property
     def ungraded_points(self) -> int:
         return self.points_of(*UNGRADED)
+
+    @property
+    def earnable_points(self) -> int:
+        """All but those of what can't be shown there. What is open, or was spoilt by the kit, is
+        among them until it is decided: else an open criterion would be worth more than a failed
+        one."""
+        return self.max_points - self.points_of("not_gradable")
 
     @property
     def statuses(self) -> dict[str, Status]:

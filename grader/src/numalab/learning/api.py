@@ -166,10 +166,12 @@ class OpenLab:
         files: Mapping[str, str] | None = None,
         size: Size = "quick",
         label: str = "yours",
+        afresh: bool = False,
     ) -> Graded:
-        """As run, with times, points and feedback, and kept as ./numalab grade keeps it: one
-        that stays open goes on the next time. Without on() this node is graded alone."""
-        measured = self._measure(language, source, files, size, True)
+        """As run, with times, points and feedback, and kept as ./numalab grade keeps it: the same
+        program graded again goes on with the times that there are, and takes no new ones where
+        they decide; afresh: it does. Without on() this node is graded alone."""
+        measured = self._measure(language, source, files, size, True, afresh=afresh)
         measured.sessions.keep()
         run = self._run_of(measured, label, with_times=True)
         return Graded(**vars(run), report=self._report(measured))
@@ -240,6 +242,7 @@ class OpenLab:
         size: Size,
         times: bool,
         parts: tuple[str, ...] = (),
+        afresh: bool = True,
     ) -> _Measured:
         """Under the lock. Raises Interrupted with the run so far."""
         language = self.check_language(language)
@@ -256,11 +259,15 @@ class OpenLab:
                 effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
                 timing_refused=refusal("notebook") if on_login_node() else None,
+                afresh=afresh,
             )  # fmt: skip
             machines = None if self.machine is None else [self.machine]
             with VirtualPlaces(self.kit, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
-            kernel = replace(graded_kernel(self.kit, sessions), again="grade again", hints_seen={})
+            kernel = replace(
+                graded_kernel(self.kit, sessions), again="grade again", hints_seen={},
+                afresh="With afresh=True new ones are taken.",
+            )  # fmt: skip
         missed = [
             c.why
             for c in kernel.verdict.criteria

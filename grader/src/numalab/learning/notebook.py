@@ -89,10 +89,13 @@ class NotebookLab(OpenLab):
         files: Mapping[str, str] | None = None,
         size: Size = "quick",
         label: str = "yours",
+        afresh: bool = False,
     ) -> Graded:
         """As OpenLab.grade."""
         with self._line():
-            return super().grade(language, source, files=files, size=size, label=label)
+            return super().grade(
+                language, source, files=files, size=size, label=label, afresh=afresh
+            )
 
     # ---- predictions and questions
 

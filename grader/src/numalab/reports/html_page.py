@@ -104,6 +104,7 @@ class _Kernel:
     steps: Sequence[str]
     compiler_title: str
     compiler: str
+    earlier: str | None
     printed: str | None
     pictures: Sequence[_Picture]
     timings: Sequence[_Picture]
@@ -135,6 +136,9 @@ def rows_of(verdict: Verdict) -> Iterator[Row]:
         )
 
 
+AGAIN = "It is decided by grading again."
+
+
 def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     """What it means that some criteria were not graded."""
     unseen_causes: dict[str, tuple[Cause, ...]] = {
@@ -144,15 +148,12 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
     for word, causes in unseen_causes.items():
         undone = dict.fromkeys(c.name for c in verdict.criteria if c.cause in causes)
         if undone:
-            yield f"{word}: {', '.join(undone)}: no points yet, and none lost. Grade again."
+            yield f"{word}: {', '.join(undone)}: no points yet, and none lost. {AGAIN}"
     told = set(chain(*unseen_causes.values()))
     for status, means in (
-        (
-            "inconclusive",
-            "not decided yet. Grading again goes on with it; until then it has no points.",
-        ),
+        ("inconclusive", f"not decided yet: no points yet, and none lost. {AGAIN}"),
         ("not_gradable", "this node can't show it, which costs no points."),
-        ("error", "not the student's fault, and it costs no points."),
+        ("error", f"not the student's fault: no points yet, and none lost. {AGAIN}"),
     ):
         undone_names = dict.fromkeys(
             c.name for c in verdict.criteria if c.status == status and c.cause not in told
@@ -290,19 +291,19 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
     latencies, latency_text = _latencies(graded, picture)
     memory, memory_picture = _memory(evidence, picture)
     build = evidence.build
-    gradable = verdict.max_points - verdict.ungraded_points
     return _Kernel(
         anchor=anchor,
         title=f"{number} {graded.lab.title}, {declaration.LANGUAGE_NAMES[verdict.language]}: "
         f"{VARIANT_NAMES[verdict.variant]}{edited}",
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
-        points=f"{verdict.points} of {gradable} points",
+        points=f"{verdict.points} of {verdict.earnable_points} points",
         notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
         steps=list(_steps(graded)),
         compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
         compiler=build.output,
+        earlier=verdict_words.earlier_words(graded),
         printed=verdict_words.printed_words(evidence),
         pictures=list(_pictures(graded, picture)),
         timings=list(_timings(graded, picture)),

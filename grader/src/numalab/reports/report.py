@@ -26,6 +26,7 @@ from numalab.reports.verdict_words import (
     STATUS_STYLE,
     bound_words,
     criterion_rows,
+    earlier_words,
     is_predicted,
     next_step,
     points_notes,
@@ -62,13 +63,12 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
 
 
 def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
-    gradable = verdict.max_points - verdict.ungraded_points
     style = STATUS_STYLE[verdict.status][1]
     text = Text(f"{verdict.lab}  {LANGUAGE_NAMES[verdict.language]}  ", style="bold")
     text.append(VARIANT_NAMES[verdict.variant])
     if verdict.variant == "handout" and not unchanged:
         text.append(", edited")
-    text.append(f"  {verdict.points} of {gradable} points", style=style)
+    text.append(f"  {verdict.points} of {verdict.earnable_points} points", style=style)
     notes = points_notes(verdict, is_untimed)
     if notes:
         text.append(f" ({notes})", style="dim")
@@ -119,6 +119,9 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
         console.print()
         console.print(_heading(verdict, kernel.unchanged, evidence.timing_refused is not None))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
+        earlier = earlier_words(kernel)
+        if earlier:
+            console.print(Padding(Text(earlier, style="dim"), (1, 0, 0, 2)))
         _show_compiler(console, evidence.build)
         printed = printed_words(evidence)
         if printed:
@@ -161,12 +164,11 @@ def show_summary(console: Console, verdicts: Sequence[Verdict]) -> None:
     table = Table.grid(padding=(0, 2))
     for verdict in verdicts:
         word, style = STATUS_STYLE[verdict.status]
-        gradable = verdict.max_points - verdict.ungraded_points
         table.add_row(
             Text(word, style=style),
             verdict.lab,
             LANGUAGE_NAMES[verdict.language],
             VARIANT_NAMES[verdict.variant],
-            f"{verdict.points} of {gradable} points",
+            f"{verdict.points} of {verdict.earnable_points} points",
         )
     console.print(table)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from numalab import words
-from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TRACE
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging import explain
@@ -106,15 +107,14 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
 
 
 def points_notes(verdict: Verdict, is_untimed: bool) -> str:
-    """What of the points is not among those that could be earned; may be empty."""
-    still_open = verdict.points_of("inconclusive")
-    notes = []
-    if still_open:
-        notes.append(f"{still_open} open")
-    if verdict.ungraded_points > still_open:
-        why_not = "not graded" if is_untimed else "not gradable here"
-        notes.append(f"{verdict.ungraded_points - still_open} {why_not}")
-    return ", ".join(notes)
+    """What of the points is not decided, and what is not among those that can be earned; may be
+    empty."""
+    parts = (
+        (verdict.points_of("inconclusive"), "open"),
+        (verdict.points_of("error"), "not graded by a fault of the kit"),
+        (verdict.points_of("not_gradable"), "not graded" if is_untimed else "not gradable here"),
+    )
+    return ", ".join(f"{points} {words}" for points, words in parts if points)
 
 
 def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
@@ -135,6 +135,10 @@ def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     elif hint:
         lines.append(f"A hint: {hint}")
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+
+
+# What an ordinary grading says of earlier times.
+AFRESH = "With --afresh new ones are taken."
 
 
 def grade_again(command: str) -> str:
@@ -182,6 +186,25 @@ def printed_words(evidence: Evidence) -> str | None:
                 "Take it out before you look at times."
             )
     return None
+
+
+def earlier_words(kernel: GradedKernel) -> str | None:
+    """That times are from earlier gradings, and from when; None where all are of now."""
+    earlier = kernel.here.earlier_times
+    if not earlier:
+        return None
+    now = len(kernel.here.of(GENERATION)) - sum(session.generations for session in earlier)
+    of_then = [
+        f"{words.count(session.generations, 'generation')} of {_minute(session.started_at)}"
+        for session in earlier
+    ]
+    told = f"Times: {words.listed(of_then)}, when the same was graded"
+    told += f", and {now} taken now." if now else "; none was taken now, since that decides them."
+    return f"{told} {kernel.afresh}".rstrip()
+
+
+def _minute(at: str) -> str:
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.course.csv_files import Table
-from numalab.course.exports.exports import Export, number, told_of, who
+from numalab.course.exports.exports import Export, number, open_told, told_of, who
 from numalab.course.gradebook.standing import StandingRow
 from numalab.errors import UserError
 
@@ -160,6 +160,7 @@ def filled(
         template.with_rows(done).text(),
         (
             *told_of("No grade, left as it was", ungraded),
+            *open_told(row for row in rows if row.lab in column_of),
             *told_of("Left as it was", left),
             *told_of("Graded, and not in the table", who(lost.values())),
             *told_of("In the table, and not in the gradebook", strangers),

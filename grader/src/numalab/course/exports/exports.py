@@ -10,6 +10,7 @@ from numalab.course.csv_files import defused, table_text
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import notices
 from numalab.course.gradebook.node_types import node_type
+from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
 
 
@@ -26,16 +27,32 @@ def number(points: float | None) -> str:
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def told_of(what: str, names: Sequence[str], most: int = 10) -> tuple[str, ...]:
+def told_of(
+    what: str, names: Sequence[str], most: int = 10, separator: str = ", "
+) -> tuple[str, ...]:
     """A sentence on students; nothing where there are none."""
     if not names:
         return ()
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (f"{what}: {', '.join(names[:most])}{more}.",)
+    return (f"{what}: {separator.join(names[:most])}{more}.",)
 
 
 def who(rows: Iterable[StandingRow]) -> list[str]:
     return [f"{row.student.name} ({row.student.id})" for row in rows]
+
+
+def open_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+    """A sentence on grades of which points are open; nothing where there are none."""
+    return told_of(
+        "Provisional, since points are open, which count as not earned until batch grade has "
+        "decided them",
+        [
+            f"{row.student.name} ({row.student.id}) in {row.lab}: {names_words(row.open)}"
+            for row in rows
+            if row.open
+        ],
+        separator="; ",
+    )
 
 
 def _state(row: StandingRow) -> str:
@@ -47,8 +64,10 @@ def _state(row: StandingRow) -> str:
     return f"not graded: {STATE_WORDS[failed[-1].state]}" if failed else "not graded"
 
 
-_GRADE = ("lab", "points", "max_points", "gradable_points", "provisional", "late_s", "penalty",
-          "state", "language", "node_type")  # fmt: skip
+_GRADE = (
+    "lab", "points", "max_points", "gradable_points", "open_points", "open_criteria", "provisional",
+    "late_s", "penalty", "state", "effort", "language", "node_type",
+)  # fmt: skip
 
 
 def _grade(row: StandingRow) -> list[str]:
@@ -57,10 +76,13 @@ def _grade(row: StandingRow) -> list[str]:
         number(row.points),
         number(row.max_points),
         number(row.gradable_points),
+        number(row.open_points),
+        " ".join(each.criterion for each in row.open),
         "yes" if row.is_provisional else "no",
         f"{row.late_s:.0f}",
         number(row.penalty),
         _state(row),
+        row.attempt.item.effort if row.attempt else "",
         row.language,
         defused(node_type(row.attempt.node)) if row.attempt else "",
     ]
@@ -82,7 +104,7 @@ def plain(standing: Standing) -> Export:
         ]
         for row in standing.rows
     )
-    return Export(table_text(header, rows, has_bom=True))
+    return Export(table_text(header, rows, has_bom=True), open_told(standing.rows))
 
 
 def pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> Export:

@@ -21,10 +21,10 @@ _STATUS = {"pass": "passed", "fail": "failed"}
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """One for each criterion, on the scale of the lab's points; without a score where it could
-    not be graded, or where another line of the same criterion has it."""
-    gradable = verdict.max_points - verdict.ungraded_points
-    scale = row.max_points / gradable if gradable else 0.0
+    """One for each criterion, on the scale of the lab's points; without a score where it is not
+    decided, or where another line of the same criterion has it."""
+    earnable = verdict.earnable_points
+    scale = row.max_points / earnable if earnable else 0.0
     tests = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
@@ -81,6 +81,7 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
                 "points": row.points,
                 "max_points": row.max_points,
                 "gradable_points": row.gradable_points,
+                "open_points": rounded(row.open_points),
                 "provisional": row.is_provisional,
                 "late_s": row.late_s,
                 "penalty": row.penalty,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.course.csv_files import Table, defused, table_text
-from numalab.course.exports.exports import Export, number, told_of, who
+from numalab.course.exports.exports import Export, number, open_told, told_of, who
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.standing import StandingRow
 from numalab.errors import UserError
@@ -84,6 +84,7 @@ def worksheet(rows: Sequence[StandingRow]) -> Export:
         table_text(HEADER, cells, has_bom=False),
         (
             *told_of("No grade, so not in the file", who(r for r in rows if r.points is None)),
+            *open_told(known),
             *told_of(
                 "Not in the file, since neither Moodle's identifier nor an e-mail address is known",
                 who(lost),
@@ -222,6 +223,7 @@ def filled(
         template.with_rows(done).text(),
         (
             *told_of("No grade, left as it was", who(ungraded)),
+            *open_told(row for row in rows if row.student.id in found),
             *told_of("Moodle does not let this grade be changed, left as it was", who(locked)),
             *told_of("Graded, and not in the worksheet", who(lost)),
             *told_of("In the worksheet, and not in the gradebook", strangers),

@@ -9,9 +9,10 @@ from datetime import datetime
 
 from numalab import words
 from numalab.course.gradebook.node_types import node_types
+from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.records import Attempt, AttemptState, Item, Problem, Student
+from numalab.course.records import QUICK, Attempt, AttemptState, Item, Problem, Student
 
 # Why a student has no grade, for each way in which an attempt can end without one.
 STATE_WORDS: Mapping[AttemptState, str] = {
@@ -39,14 +40,16 @@ class HandIn:
 @dataclass(frozen=True)
 class Weighed:
     """A graded attempt under the course's rules. language: the better of those that count;
-    earned, gradable, of: as its criteria add up; before: earned over gradable on the scale of
-    the lab's points, None where nothing was gradable; points: the same less the penalty."""
+    earned, gradable, of: as its criteria add up, gradable with what is open; open: what that is;
+    before: earned over gradable on the scale of the lab's points, None where nothing was
+    gradable; points: the same less the penalty."""
 
     attempt: Attempt
     language: str
     earned: float
     gradable: float
     of: float
+    open: tuple[OpenPoints, ...]
     late_s: float
     penalty: float
     before: float | None
@@ -95,9 +98,14 @@ def replaced_ones(attempts: Iterable[Attempt]) -> set[tuple[Item, int]]:
     return {(a.item, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
 
 
+def is_refused(attempt: Attempt, rules: Rules) -> bool:
+    """Whether it was graded with --quick, in a course where that does not count."""
+    return attempt.state == "graded" and attempt.item.effort == QUICK and not rules.allow_quick
+
+
 def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
-    """None where it was not graded, or in no language that counts."""
-    if attempt.state != "graded":
+    """None where it was not graded, in no language that counts, or with too little care."""
+    if attempt.state != "graded" or is_refused(attempt, rules):
         return None
     penalty = rules.late.penalty(late_s)
     worth = rules.lab(lab).points
@@ -105,7 +113,7 @@ def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | 
     for result in attempt.results:
         if result["language"] not in rules.languages:
             continue
-        gradable = result["max_points"] - result["ungraded_points"]
+        gradable = earnable_points(result)
         before = worth * result["points"] / gradable if gradable else None
         found.append(
             Weighed(
@@ -114,6 +122,7 @@ def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | 
                 earned=result["points"],
                 gradable=gradable,
                 of=result["max_points"],
+                open=open_points(result),
                 late_s=late_s,
                 penalty=penalty,
                 before=before,
@@ -123,11 +132,12 @@ def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | 
     return max(found, key=_worth) if found else None
 
 
-def _worth(one: Weighed) -> tuple[float, float, float]:
+def _worth(one: Weighed) -> tuple[float, ...]:
     """Orders gradings; before the penalty, too, so that of two that earn nothing the better one
-    is shown."""
+    is shown, and of two that earn the same the one of which less is open."""
     points = -1.0 if one.points is None else one.points
-    return points, -1.0 if one.before is None else one.before, one.gradable
+    before = -1.0 if one.before is None else one.before
+    return points, before, -total(one.open), one.gradable
 
 
 def _choose(
@@ -165,6 +175,11 @@ def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) 
     if not of_it:
         return "Handed in, and not graded yet."
     last = of_it[-1]
+    if is_refused(last, rules):
+        return (
+            "Graded with --quick, which does not count in this course, and not yet with the care "
+            "that does."
+        )
     if last.state == "graded":
         listed = words.listed(sorted({r["language"] for r in last.results}) or ["no language"])
         counted = words.listed(rules.languages)
@@ -244,7 +259,7 @@ def account(
         is_provisional=(
             override is None
             and counted is not None
-            and counted.gradable_share < rules.provisional_below
+            and (bool(counted.open) or counted.gradable_share < rules.provisional_below)
         ),
         late_s=late_s,
         penalty=penalty,

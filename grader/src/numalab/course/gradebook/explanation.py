@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
 from numalab import words
-from numalab.course.gradebook.counting import STATE_WORDS, Account, Weighed, duration_words
+from numalab.course.gradebook.counting import (
+    STATE_WORDS,
+    Account,
+    Weighed,
+    duration_words,
+    is_refused,
+)
 from numalab.course.gradebook.feedback import feedback_lines, grade_words
 from numalab.course.gradebook.node_types import node_type
+from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.rules import Rules
-from numalab.course.records import Attempt
+from numalab.course.records import QUICK, Attempt
 from numalab.labs import declaration
 
 _COUNTS = {
@@ -25,7 +32,7 @@ def _moment(at: datetime, zone: tzinfo | None) -> str:
 
 
 def _attempt_line(
-    attempt: Attempt, weighed: Weighed | None, worth: float, zone: tzinfo | None
+    attempt: Attempt, weighed: Weighed | None, worth: float, rules: Rules, zone: tzinfo | None
 ) -> str:
     when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
     name = attempt.node.get("name")
@@ -35,31 +42,39 @@ def _attempt_line(
     if attempt.state != "graded":
         why = f": {attempt.why.rstrip('.')}" if attempt.why else ""
         return f"{when}  not graded, {STATE_WORDS[attempt.state]}{why}"
+    if is_refused(attempt, rules):
+        return f"{when}  graded with --quick{where}, which does not count (allow_quick = false)"
     if weighed is None:
         return f"{when}  graded{where}, in no language that counts here"
-    quick = " with --quick" if attempt.item.effort == "quick" else ""
+    quick = " with --quick" if attempt.item.effort == QUICK else ""
     line = (
         f"{when}  graded{quick}{where}: {weighed.earned:g} of "
         f"{words.count(int(weighed.gradable), 'gradable point')} in "
         f"{declaration.LANGUAGE_NAMES[weighed.language]}"
     )
+    if weighed.open:
+        line += f", open: {names_words(weighed.open)}"
     if weighed.before is None or weighed.points is None:
         return line
     if weighed.gradable != worth:
-        line += f", which is {weighed.before:.4g} of {worth:g}"
+        line += f"{';' if weighed.open else ','} which is {weighed.before:.4g} of {worth:g}"
     if weighed.penalty:
         line += f", less {words.percent(weighed.penalty)}: {weighed.points:g}"
     return line
 
 
 def _line_of(
-    attempt: Attempt, account: Account, weighed: Weighed | None, zone: tzinfo | None
+    attempt: Attempt,
+    account: Account,
+    weighed: Weighed | None,
+    rules: Rules,
+    zone: tzinfo | None,
 ) -> str:
     """With what became of it, or what it was made from."""
     if attempt in account.replaced:
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
-    line = _attempt_line(attempt, weighed, account.row.max_points, zone)
+    line = _attempt_line(attempt, weighed, account.row.max_points, rules, zone)
     if attempt.rejudged_at:
         at = _moment(datetime.fromisoformat(attempt.rejudged_at), zone)
         line += f"; judged again {at}, from what was measured then"
@@ -93,7 +108,7 @@ def explanation(account: Account, rules: Rules) -> Iterator[str]:
         own_attempts = [a for a in attempts if a.item.digest == hand_in.digest]
         for attempt in sorted(own_attempts, key=lambda a: (a.ended_at, a.number)):
             mark = "counts  " if attempt is row.attempt and override is None else ""
-            yield f"  {mark}{_line_of(attempt, account, of.get(id(attempt)), zone)}"
+            yield f"  {mark}{_line_of(attempt, account, of.get(id(attempt)), rules, zone)}"
         if not own_attempts:
             yield "  not graded yet"
     yield "What the student is told:"

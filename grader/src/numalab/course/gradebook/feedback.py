@@ -7,12 +7,18 @@ from collections.abc import Iterator
 
 from numalab import words
 from numalab.course.gradebook.counting import duration_words
+from numalab.course.gradebook.open_points import earnable_points, student_words
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.reports import verdict_words
 
+# Of a grade that rests on times of a --quick grading; in numalab/judging/sequential.py is why.
+QUICK_RISK = (
+    "Graded with --quick: of kernels that are just at a limit of time up to 1 in 20 is decided "
+    "wrongly."
+)
 PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.items()}
 
 
@@ -25,7 +31,7 @@ def grade_words(row: StandingRow) -> str:
 
 def share_words(result: Json) -> str:
     """What the points follow from: as the criteria add up."""
-    gradable = result["max_points"] - result["ungraded_points"]
+    gradable = earnable_points(result)
     notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]
     of = f"{result['points']} of {words.count(gradable, 'point')} in {language}"
@@ -36,11 +42,14 @@ def notices(row: StandingRow) -> Iterator[str]:
     """What the grade rests on beside the criteria, a sentence each."""
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
-    if row.is_provisional and row.gradable_points is not None:
+    yield from student_words(row.open)
+    if row.is_provisional and not row.open and row.gradable_points is not None:
         yield (
-            f"Provisional: {row.gradable_points:g} of the {row.max_points:g} points could be "
-            "graded. The rest was too noisy to tell, or the node can't show it."
+            f"Provisional: the node could show {row.gradable_points:g} of the {row.max_points:g} "
+            "points."
         )
+    if row.is_quick:
+        yield QUICK_RISK
     if row.late_s > 0:
         took = words.percent(row.penalty) if row.penalty else "nothing"
         yield f"Handed in {duration_words(row.late_s)} after the deadline: {took} taken off."

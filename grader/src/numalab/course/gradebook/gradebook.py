@@ -28,9 +28,10 @@ from pathlib import Path
 from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.counting import Account, HandIn, account
+from numalab.course.gradebook.counting import Account, HandIn, account, is_refused
+from numalab.course.gradebook.open_points import is_open
 from numalab.course.gradebook.rules import Rules
-from numalab.course.gradebook.standing import Standing
+from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.gradebook.tables import (
     CHUNK,
     OF_ONE_LAB,
@@ -44,8 +45,13 @@ from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
-from numalab.words import CountedStep, StepReport
+from numalab.words import CountedStep, StepReport, count
 
+# What each student has handed in last for each lab.
+_NEWEST = (
+    "submissions AS s WHERE s.digest = (SELECT digest FROM submissions AS n WHERE "
+    "n.student = s.student AND n.lab = s.lab ORDER BY taken_in_at DESC, last_at DESC LIMIT 1)"
+)
 BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 
 
@@ -191,15 +197,31 @@ class Gradebook:
             )
         }
 
-    def reopened(self) -> set[tuple[Item, int]]:
-        """The attempts that are to be graded on, since rules that changed have left them open."""
+    def left_open(self) -> set[tuple[Item, int]]:
+        """The attempts that are to be graded on, since points of them are not decided."""
         return {
             (Item(*row[:5]), row[5])
             for row in self._database.execute(
-                "SELECT student, lab, digest, kit_digest, effort, number FROM attempts "
-                "WHERE reopened <> '[]'"
+                "SELECT student, lab, digest, kit_digest, effort, number, results FROM attempts "
+                "WHERE state = 'graded' AND (results LIKE '%\"inconclusive\"%' "
+                "OR results LIKE '%\"error\"%')"
             )
+            if any(map(is_open, json.loads(row[6])))
         }
+
+    def open_hand_ins(self) -> list[Attempt]:
+        """Of what each student has handed in last the last grading, where points of it are not
+        decided."""
+        last = set(self._database.execute(f"SELECT student, lab, digest FROM {_NEWEST}"))
+        maybe = {_files(item) for item, _ in self.left_open()} & last
+        found: dict[tuple[str, str, str], Attempt] = {}
+        for attempt in read_attempts(self._database) if maybe else ():
+            files = _files(attempt.item)
+            if attempt.state == "graded" and files in maybe:
+                found[files] = max(
+                    found.get(files, attempt), attempt, key=lambda a: (a.ended_at, a.number)
+                )
+        return [attempt for attempt in found.values() if any(map(is_open, attempt.results))]
 
     def attempts(self) -> Iterator[Attempt]:
         """All that are here, with their results in short."""
@@ -210,20 +232,23 @@ class Gradebook:
         graded, known = self._database.execute(
             "SELECT coalesce(sum(EXISTS (SELECT * FROM attempts AS a WHERE a.student = s.student "
             "AND a.lab = s.lab AND a.digest = s.digest AND a.state = 'graded')), 0), count(*) "
-            "FROM submissions AS s WHERE s.digest = (SELECT digest FROM submissions AS n WHERE "
-            "n.student = s.student AND n.lab = s.lab ORDER BY taken_in_at DESC, last_at DESC "
-            "LIMIT 1)"
+            f"FROM {_NEWEST}"
         ).fetchone()
         return graded, known
 
     def standing(self, rules: Rules) -> Standing:
         """Where the class stands under these rules."""
         contents = self._contents()
+        rows = tuple(
+            contents.account(student, lab, rules).row for student, lab in contents.pairs(rules)
+        )
         return Standing(
-            rows=tuple(
-                contents.account(student, lab, rules).row for student, lab in contents.pairs(rules)
+            rows=rows,
+            problems=(
+                *contents.problems,
+                *_unknown(rules, contents.students),
+                *_refused(rules, rows),
             ),
-            problems=(*contents.problems, *_unknown(rules, contents.students)),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -238,6 +263,11 @@ class Gradebook:
             for student, lab in contents.pairs(rules)
             if student.id == student_id
         ]
+
+
+def _files(item: Item) -> tuple[str, str, str]:
+    """Whose files of which lab, whatever they were graded with."""
+    return item.student_id, item.lab, item.digest
 
 
 def _near(student_id: str, contents: _Contents) -> str:
@@ -266,7 +296,20 @@ def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
             )
 
 
-# ---- into the database ------------------------------------------------------------------
+def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
+    """That there would be grades if --quick counted."""
+    left = [
+        row
+        for row in rows
+        if row.points is None and any(is_refused(attempt, rules) for attempt in row.others)
+    ]
+    if left:
+        yield Problem(
+            "course.toml",
+            f"{count(len(left), 'hand-in')} graded with --quick only, which does not count in this "
+            "course. batch grade without --quick grades them with care; allow_quick = true lets "
+            "them count as they are.",
+        )
 
 
 # ---- files ------------------------------------------------------------------------------

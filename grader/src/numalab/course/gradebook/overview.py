@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
 from numalab import words
+from numalab.course.gradebook.feedback import QUICK_RISK
+from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.errors import WIDTH
+from numalab.errors import WIDTH, wrapped
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36
@@ -70,6 +73,29 @@ def table_lines(standing: Standing) -> Iterator[str]:
     legend = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in used]
     if legend:
         yield "; ".join(legend)
+    yield from _open_lines(standing.rows)
+    quick = sum(row.is_quick for row in standing.rows)
+    if quick:
+        yield ""
+        yield from wrapped(f"{words.count(quick, 'grade')}: {QUICK_RISK}").splitlines()
+
+
+def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
+    """Who has open points, and of which criteria."""
+    left = [row for row in rows if row.open]
+    if not left:
+        return
+    yield ""
+    yield from wrapped(
+        f"{words.count(len(left), 'grade')} with open points, which count as not earned until "
+        "they are decided; batch grade goes on with them:"
+    ).splitlines()
+    for row in left:
+        who = f"{printable(row.student.name)} ({row.student.id})"
+        told = f"{who} {row.lab.partition('_')[0]}: {names_words(row.open)}"
+        yield from textwrap.wrap(
+            told, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False
+        )
 
 
 def printable(text: str) -> str:

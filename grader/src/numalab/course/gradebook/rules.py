@@ -78,13 +78,14 @@ class Extension:
 
 @dataclass(frozen=True)
 class Rules:
-    """provisional_below: a grade is provisional where a smaller share of the lab's points could
-    be graded; languages: those that count."""
+    """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
+    points; languages: those that count; allow_quick: gradings with --quick do, too."""
 
     title: str = ""
     counts: Counts = "last"
     provisional_below: float = 0.8
     languages: tuple[str, ...] = LANGUAGES
+    allow_quick: bool = False
     late: LateRules = LateRules()
     labs: Mapping[str, LabRules] = field(default_factory=dict)
     overrides: tuple[Override, ...] = ()
@@ -107,7 +108,8 @@ class Rules:
 # ---- reading ------------------------------------------------------------------------
 
 COURSE_KEYS = (
-    "title", "counts", "provisional_below", "languages", "late", "labs", "override", "extension"
+    "title", "counts", "provisional_below", "languages", "allow_quick", "late", "labs", "override",
+    "extension",
 )  # fmt: skip
 LATE_KEYS = ("per_day", "most", "grace_minutes", "cut_off_days")
 LAB_KEYS = ("deadline", "points")
@@ -168,6 +170,7 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
         counts=course.choice("counts", COUNTS, "last"),
         provisional_below=float(course.number("provisional_below", 0, 1, default=0.8)),
         languages=course.choices("languages", LANGUAGES, LANGUAGES),
+        allow_quick=course.truth("allow_quick", default=False),
         late=_late(course.table("late", LATE_KEYS)),
         labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
     )
@@ -215,11 +218,16 @@ title = ""
 # late costs), or "best_before_deadline" (the best in time; where none is, the best late one).
 counts = "last"
 
-# A grade is marked provisional where less than this share of the lab's points could be graded.
+# A grade is marked provisional while points of it are open, which count as not earned until they
+# are decided, and where the node can show less than this share of the lab's points.
 provisional_below = 0.8
 
 # Of a lab that is handed in in both languages the better one counts.
 languages = ["c", "fortran"]
+
+# Whether gradings with --quick count. They decide up to 1 in 20 kernels wrongly that are just at
+# a limit of time; without --quick up to 1 in 100 pass wrongly, and 1 in 1,000 fail.
+allow_quick = false
 
 [late]
 per_day = 0.0        # share of the points taken off for each day begun after the deadline

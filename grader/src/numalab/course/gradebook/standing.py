@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numalab.course.records import Attempt, Json, Problem, Student
+from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
+from numalab.course.records import QUICK, Attempt, Json, Problem, Student
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,12 @@ class StandingRow:
     handed in but not graded, or only infrastructure failures, as notes say; others: every other
     attempt, oldest first, infrastructure failures too. points: on the scale of max_points, which
     the lab is worth in the course; None where there is no grade; gradable_points: how many of
-    max_points could be graded in this attempt, None without one; is_provisional: that is below
-    the course's share. late_s: seconds after the deadline, 0 in time or without deadline;
-    penalty: share of the points taken off for it, 0 to 1. override_reason: empty unless points
-    were set by hand. notes: for the student, one sentence each. language: the one that counts of
-    those that the attempt graded; empty: the best of them by its share of the points.
-    is_handed_in: False where there is nothing to grade."""
+    max_points the node of this attempt can show, None without one; is_provisional: that is below
+    the course's share, or some of them are open. late_s: seconds after the deadline, 0 in time or
+    without deadline; penalty: share of the points taken off for it, 0 to 1. override_reason: empty
+    unless points were set by hand. notes: for the student, one sentence each. language: the one
+    that counts of those that the attempt graded; empty: the best of them by its share of the
+    points. is_handed_in: False where there is nothing to grade."""
 
     student: Student
     lab: str
@@ -47,11 +48,40 @@ class StandingRow:
             found = tuple(result for result in found if result["language"] == self.language)
         return max(found, key=_share, default=None)
 
+    @property
+    def open(self) -> tuple[OpenPoints, ...]:
+        """What of the grade is not decided; nothing where it was set by hand."""
+        result = self.result
+        return () if result is None or self.override_reason else open_points(result)
+
+    @property
+    def open_points(self) -> float:
+        """How many of max_points are open."""
+        result = self.result
+        if result is None or not self.open or not self.max_points:
+            return 0.0
+        return self.max_points * total(self.open) / earnable_points(result)
+
+    @property
+    def is_quick(self) -> bool:
+        """Times of it were decided with --quick, at its larger risk."""
+        result = self.result
+        return (
+            result is not None
+            and self.attempt is not None
+            and self.attempt.item.effort == QUICK
+            and not self.override_reason
+            and any(
+                criterion["kind"] == "timing" and criterion["status"] in ("pass", "fail")
+                for criterion in result["criteria"]
+            )
+        )
+
 
 def _share(result: Json) -> float:
-    """Points over those that could be graded, 0 to 1; -1 where none could."""
-    gradable: float = result["max_points"] - result["ungraded_points"]
-    return result["points"] / gradable if gradable else -1.0
+    """Points over those that can be earned, 0 to 1; -1 where none can."""
+    earnable = earnable_points(result)
+    return result["points"] / earnable if earnable else -1.0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.open_points import is_open
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, Engine, States
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
@@ -32,7 +33,7 @@ class Book(Protocol):
 
     def states(self) -> Mapping[tuple[Item, int], AttemptState]: ...
 
-    def reopened(self) -> Collection[tuple[Item, int]]: ...
+    def left_open(self) -> Collection[tuple[Item, int]]: ...
 
 
 @dataclass(frozen=True)
@@ -415,8 +416,8 @@ class Head:
 
     def note_earlier(self) -> None:
         """What is graded already, into the gradebook too: the command before may have been
-        killed between the one and the other."""
-        known, reopened = self.book.states(), set(self.book.reopened())
+        killed between the one and the other. What is open of it is to be graded on."""
+        known, left_open = self.book.states(), set(self.book.left_open())
         found: list[Attempt] = []
         for item in self.wanted:
             for number in attempts.numbers(self.course, item):
@@ -425,9 +426,9 @@ class Head:
                     attempt = attempts.read_attempt(self.course.attempt(item, number))
                     found += [attempt] if attempt else []
                     state = attempt.state if attempt else None
-                    if attempt is not None and attempt.reopened:
-                        reopened.add((item, number))
-                if state == "graded" and (item, number) in reopened:
+                    if attempt is not None and any(map(is_open, attempt.results)):
+                        left_open.add((item, number))
+                if state == "graded" and (item, number) in left_open:
                     self.graded.discard(item)  # it is graded on
                 elif state == "graded":
                     self.graded.add(item)

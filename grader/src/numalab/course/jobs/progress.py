@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from numalab import words
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
@@ -80,9 +81,11 @@ def class_text(course: CourseFolder) -> str:
     try:
         with open_gradebook(course, read_only=True) as book:
             graded, known = book.hand_ins_graded()
+            left = len(book.open_hand_ins())
     except (UserError, KitError):
         return ""
-    return f"The class: {graded} of {known} hand-ins graded"
+    told = f"The class: {graded} of {known} hand-ins graded"
+    return f"{told}; points open in {words.count(left, 'hand-in')}" if left else told
 
 
 def text_of(status: RunStatus) -> str:

@@ -18,19 +18,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.open_points import is_open
 from numalab.course.jobs import runs
 from numalab.course.jobs.local import WITH_PARENT, worker_environment
 from numalab.course.jobs.runs import Grading, Run, Task
-from numalab.course.records import Attempt, AttemptState, SandboxLevel
+from numalab.course.records import QUICK, Attempt, AttemptState, Item, SandboxLevel
 from numalab.errors import UserError, reason_of
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
-from numalab.grading.continuing import is_open
 from numalab.grading.kit_digests import judged_by
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
@@ -40,17 +41,21 @@ LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
 LEAVE_S = 20  # for a grading that is asked to stop
 # In a student's report; the node's command would be of no use there.
 TIMES_LEFT_OPEN = (
-    "nothing, if you like: what was too noisy to tell costs no points. Handed in again, it is "
-    "timed anew."
+    "nothing: what was too noisy to tell is not earned yet, and not lost. It is decided when your "
+    "class is graded again, from these times and further ones."
 )
+EVIDENCE = "evidence"  # of an attempt: its records, by language
 GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says something of the student
 
 
 # ---- what is run ---------------------------------------------------------------------
 
 
-def grade_arguments(task: Task, grading: Grading, submission: Path, into: Path) -> list[str]:
-    """Of `numalab grade`, and of what is run in its place."""
+def grade_arguments(
+    task: Task, grading: Grading, submission: Path, into: Path, earlier: Sequence[Path] = ()
+) -> list[str]:
+    """Of `numalab grade`, and of what is run in its place. earlier: records of other gradings, the
+    newest first."""
     language = task.languages[0] if len(task.languages) == 1 else "all"
     return [
         task.item.lab,
@@ -58,7 +63,8 @@ def grade_arguments(task: Task, grading: Grading, submission: Path, into: Path) 
         "--submission", str(submission),
         "--json", str(into / "result.json"),
         "--html", str(into / "report.html"),
-        *(["--quick"] if task.item.effort == "quick" else []),
+        *(["--quick"] if task.item.effort == QUICK else []),
+        *(word for folder in earlier for word in ("--earlier", str(folder))),
         *grading.options,
     ]  # fmt: skip
 
@@ -264,23 +270,24 @@ def _forget_last(kit: Kit, lab: str) -> None:
 
 
 def _open_attempt(course: CourseFolder, task: Task) -> Attempt | None:
-    """The last one of the item that was graded, where it stayed open. Raises KitError."""
+    """The last one of the item that was graded, where points of it are open: in its place is what
+    comes of this one. Raises KitError."""
     earlier = [a for a in attempts.attempts_of(course, task.item) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_open, graded[-1].results)) else None
 
 
-def _go_on_from(kit: Kit, course: CourseFolder, attempt: Attempt) -> None:
-    """Puts what was kept of it where a grading looks for its own earlier one: generations of
-    times that stayed open are then the first of those that follow. Raises OSError."""
-    item = attempt.item
-    for language in LANGUAGES:
-        kept = course.attempt(item, attempt.number) / "evidence" / language
-        into = kit.results_folder(item.lab, language, "submission")
-        for name in ("evidence.json", "verdict.json"):
-            if (kept / name).is_file():
-                into.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(kept / name, into / name)
+def earlier_records(course: CourseFolder, item: Item) -> list[Path]:
+    """Folders of records by language, the newest first, of all that this student has handed in for
+    the lab: of the same program times go on, whatever its comments, so that nobody gets a fresh
+    draw by handing in again. Those of attempts that came to nothing, too. Raises OSError."""
+    found = []
+    for folder in course.attempts_alike(item):
+        told = read_json(folder / attempts.FILE)
+        if isinstance(told, dict) and (folder / EVIDENCE).is_dir():
+            ended_at = datetime.fromisoformat(told["ended_at"])
+            found.append((ended_at, int(folder.name), folder / EVIDENCE))
+    return [folder for _, _, folder in sorted(found, reverse=True)]
 
 
 def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
@@ -288,7 +295,7 @@ def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
     for language in LANGUAGES:
         kept = kit.results_folder(lab, language, "submission")
         if kept.is_dir():
-            shutil.copytree(kept, into / "evidence" / language)
+            shutil.copytree(kept, into / EVIDENCE / language)
 
 
 @dataclass(frozen=True)
@@ -314,9 +321,7 @@ class Bench:
         item = task.item
         submission = course.submission(item.student_id, item.lab, item.digest)
         _forget_last(self.kit, item.lab)
-        earlier = _open_attempt(course, task)
-        if earlier is not None:
-            _go_on_from(self.kit, course, earlier)
+        left_open = _open_attempt(course, task)
         rules = judged_by(self.kit, item.lab)
         env = worker_environment(self.kit) | {
             "NUMALAB_BUILD": str(self.kit.build_root),
@@ -325,7 +330,7 @@ class Bench:
         }
         command = [
             *grade_command(self.kit, grading),
-            *grade_arguments(task, grading, submission, partial),
+            *grade_arguments(task, grading, submission, partial, earlier_records(course, item)),
         ]
         # On one machine it waits for the others' times, too.
         beside = self.run.slurm.at_once if self.run.engine == "local" else 1
@@ -333,9 +338,8 @@ class Bench:
         started_at = runs.now()
         try:
             outcome = run_grading(command, self.folder, env, partial, limit_s)
-            if outcome.code in GRADED or earlier is None:  # else it may be the earlier one's
-                _take_evidence(self.kit, item.lab, partial)
-            goes_on_from = earlier.number if earlier is not None else 0
+            _take_evidence(self.kit, item.lab, partial)
+            goes_on_from = left_open.number if left_open is not None else 0
             attempt = attempt_of(task, outcome, limit_s, started_at, self.job, rules, goes_on_from)
             return attempt if attempts.publish(course, partial, attempt) else None
         except FileNotFoundError:

@@ -119,6 +119,11 @@ class ClassFacts:
         return dict(sorted(found.items(), key=lambda of: -of[1]["graded"]))
 
     @property
+    def left_open(self) -> list[StandingRow]:
+        """Whose grade has points that are not decided."""
+        return [row for row in self.rows if row.open]
+
+    @property
     def waiting(self) -> list[StandingRow]:
         """Handed in and without a grade."""
         return [row for row in self.rows if row.is_handed_in and row.points is None]

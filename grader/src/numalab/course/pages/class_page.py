@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
+from numalab.course.gradebook.feedback import QUICK_RISK
+from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import (
     LEAST_TIMED,
@@ -114,6 +116,9 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
             f"{words.count(len(facts.waiting), 'submission')} without a grade.",
             "waiting",
         )
+    if facts.left_open:
+        grades = words.count(len(facts.left_open), "grade")
+        yield f"{grades} with points that are still open.", "open"
     if standing.problems:
         yield (
             f"{words.count(len(standing.problems), 'problem')} in what was delivered.",
@@ -131,6 +136,9 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
     if facts.unsandboxed:
         gradings = words.count(facts.unsandboxed, "grading")
         yield f"{gradings} ran without a sandbox.", "ended"
+    quick = sum(row.is_quick for row in facts.rows)
+    if quick:
+        yield f"{words.count(quick, 'grade')}: {QUICK_RISK}", "grid"
 
 
 def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
@@ -143,6 +151,7 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
         ("Graded", f"{sum(row.points is not None for row in rows):,}"),
         ("Without a grade", f"{len(facts.waiting):,}"),
         ("Provisional grades", f"{sum(row.is_provisional for row in rows):,}"),
+        ("Grades with open points", f"{len(facts.left_open):,}"),
         ("Late", f"{sum(row.late_s > 0 for row in rows):,}"),
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
         ("Gradings, with repeated ones", f"{facts.ended['graded']:,}"),
@@ -216,6 +225,16 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             waiting=[
                 (row, student_link(row), lab_title(row.lab, labs), " ".join(row.notes))
                 for row in facts.waiting
+            ],
+            left_open=[
+                (
+                    row,
+                    student_link(row),
+                    lab_title(row.lab, labs),
+                    names_words(row.open),
+                    f"{round(row.open_points, 2):g} of {row.max_points:g}",
+                )
+                for row in facts.left_open
             ],
             problems=standing.problems,
             heads_of_grid=[

@@ -18,7 +18,10 @@ from numalab.labs.declaration import Lab
 from numalab.palette import keep_matplotlib_in
 from numalab.reports.occasion import Occasion, Submission
 
-AGAIN = "hand it in again, and it is timed anew; what is open costs no points."
+AGAIN = (
+    "nothing: what is open is not earned yet, and not lost. It is decided when your class is "
+    "graded again."
+)
 
 
 def drawn_page(

@@ -19,6 +19,7 @@ from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
+from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
@@ -141,7 +142,7 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
         status, words = best["status"], STATUS_WORDS[best["status"]]
         points = "; ".join(
             f"{declaration.LANGUAGE_NAMES[result['language']]}: {result['points']} of "
-            f"{result['max_points'] - result['ungraded_points']} points"
+            f"{earnable_points(result)} points"
             for result in attempt.results
         )
     kind = node_type(attempt.node)

@@ -1,0 +1,93 @@
+"""What of a result is not decided. Pure functions of `grade --json`'s results, as they are kept.
+
+Points that stay open, or that a fault of the kit has left ungraded, count as not earned until they
+are decided, and stay among those that can be earned. Else what is open would be worth more than
+what failed, and who makes a kernel noisy would gain by it. What a node can't show is another
+matter: no grading on it would ever decide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from numalab import words
+from numalab.course.records import Json
+from numalab.judging.verdict import Status, status_over
+
+
+@dataclass(frozen=True)
+class OpenPoints:
+    """points: that the criterion gives; is_kits_fault: it ended as an error, else it is open."""
+
+    criterion: str
+    points: int
+    is_kits_fault: bool
+
+
+def _by_name(result: Json) -> Mapping[str, tuple[Status, int]]:
+    """Of each criterion its status over all places, and the points that it gives."""
+    statuses: dict[str, list[Status]] = {}
+    points: dict[str, int] = {}
+    for criterion in result["criteria"]:
+        statuses.setdefault(criterion["name"], []).append(criterion["status"])
+        points.setdefault(criterion["name"], criterion["max_points"])
+    return {name: (status_over(of), points[name]) for name, of in statuses.items()}
+
+
+def earnable_points(result: Json) -> int:
+    """All that the node can show."""
+    most: int = result["max_points"]
+    not_shown = (p for status, p in _by_name(result).values() if status == "not_gradable")
+    return most - sum(not_shown)
+
+
+def open_points(result: Json) -> tuple[OpenPoints, ...]:
+    return tuple(
+        OpenPoints(name, points, status == "error")
+        for name, (status, points) in _by_name(result).items()
+        if status in ("inconclusive", "error")
+    )
+
+
+def is_open(result: Json) -> bool:
+    """Whether grading it again would decide something."""
+    return bool(open_points(result))
+
+
+def total(some: Iterable[OpenPoints]) -> int:
+    return sum(each.points for each in some)
+
+
+def names_words(some: Iterable[OpenPoints]) -> str:
+    """As speedup (2 points) and efficiency (1 point)."""
+    return words.listed([f"{each.criterion} ({_points(each.points)})" for each in some])
+
+
+def _points(number: int) -> str:
+    return words.count(number, "point")
+
+
+def student_words(some: Iterable[OpenPoints]) -> list[str]:
+    """A sentence for what is open, and one for what the kit has spoilt."""
+    every = list(some)
+    told = []
+    left = [each for each in every if not each.is_kits_fault]
+    if left:
+        verb = "is" if total(left) == 1 else "are"
+        told.append(
+            f"{_points(total(left))} {verb} still open: {_names(left)}. What was measured decides "
+            "it neither way, so that is not earned yet, and not lost: it is decided by grading "
+            "again."
+        )
+    spoilt = [each for each in every if each.is_kits_fault]
+    if spoilt:
+        told.append(
+            f"{_points(total(spoilt))} could not be graded by a fault of the kit, not yours: "
+            f"{_names(spoilt)}. Not earned yet, and not lost: it is decided by grading again."
+        )
+    return told
+
+
+def _names(some: Iterable[OpenPoints]) -> str:
+    return words.listed([each.criterion for each in some])
