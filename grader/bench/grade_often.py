@@ -28,7 +28,7 @@ from numalab.grading.session import Session
 from numalab.grading.timing import take_times
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
-from numalab.judging.timing_rules import TIMING_RULES
+from numalab.judging.timing_state import TIMING_RULES
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 

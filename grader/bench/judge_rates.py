@@ -166,16 +166,16 @@ def _live_trial(
         line = workload.generation(cell, passes, number, roles)
         file.append(line)
         signs.append(sign_of(generation_of(line), judging))
-        status = decide(signs, CAREFUL).status
+        reached = decide(signs, CAREFUL).reached
         spent_s = time.monotonic() - start_s
-        if status != "undecided" or spent_s >= judging.budget_s:
+        if reached is not None or spent_s >= judging.budget_s:
             break
     return {
         "kind": "trial",
         "cell": cell.load,
         "ratio": cell.ratio,
         "trial": number,
-        "status": status,
+        "status": {"above": "pass", "below": "fail"}.get(reached or "", "undecided"),
         "generations": len(signs),
         "spent_s": spent_s,
     }

@@ -113,8 +113,8 @@ def test_the_course_is_that_of_the_judge(chance: float) -> None:
         weight = math.prod(chance if sign else 1 - chance for sign in signs)
         found = decide(signs, levels)
         for count in range(found.signs, most + 1):
-            passed[count] += weight * (found.status == "pass")
-            failed[count] += weight * (found.status == "fail")
+            passed[count] += weight * (found.reached == "above")
+            failed[count] += weight * (found.reached == "below")
     got = course(chance, levels, most)
     assert got.passed == pytest.approx(passed)
     assert got.failed == pytest.approx(failed)
@@ -137,7 +137,7 @@ def test_a_coin_stays_open() -> None:
 
 
 def test_what_a_node_does_not_show_is_not_gradable() -> None:
-    not_here = forecast(ALWAYS, NEVER, CAREFUL, 60)
+    not_here = forecast(NEVER, NEVER, CAREFUL, 60)
     assert not_here.share_not_gradable == 1
     assert not_here.generations == 11
     shown = forecast(ALWAYS, ALWAYS, CAREFUL, 60)

@@ -75,20 +75,20 @@ def test_impossible_counts_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "status", "sign", "count"),
-    [(QUICK, "pass", True, 5), (QUICK, "fail", False, 5),
-     (CAREFUL, "pass", True, 8), (CAREFUL, "fail", False, 11)],
+    ("thresholds", "reached", "sign", "count"),
+    [(QUICK, "above", True, 5), (QUICK, "below", False, 5),
+     (CAREFUL, "above", True, 8), (CAREFUL, "below", False, 11)],
 )  # fmt: skip
-def test_unanimous_signs_decide_after(thresholds, status, sign, count) -> None:  # type: ignore[no-untyped-def]
-    assert decide([sign] * (count - 1), thresholds).status == "undecided"
+def test_unanimous_signs_decide_after(thresholds, reached, sign, count) -> None:  # type: ignore[no-untyped-def]
+    assert decide([sign] * (count - 1), thresholds).reached is None
     decision = decide([sign] * (count + 20), thresholds)
-    assert (decision.status, decision.signs) == (status, count)
+    assert (decision.reached, decision.signs) == (reached, count)
 
 
 def test_a_decision_stands_whatever_comes_after() -> None:
     signs = [True] * 9 + [False] * 100
-    assert decide(signs, CAREFUL).status == "pass"
-    assert decide([True, False] * 50, CAREFUL).status == "undecided"
+    assert decide(signs, CAREFUL).reached == "above"
+    assert decide([True, False] * 50, CAREFUL).reached is None
 
 
 def test_an_interval_needs_enough_generations_and_holds_the_median() -> None:

@@ -119,7 +119,8 @@ def test_the_level_that_was_reached_is_shown(first_touch: Lab) -> None:
     assert "at most 1 of 145 gradings" in in_one_line(passed)
     failed = in_one_line(shown(first_touch, of_times(*[0.4] * 5, quick=True)))
     assert "21 >= 20" in failed
-    assert "without it 1,000 is asked for" in failed
+    assert "without --quick 1,000 is asked for" in failed
+    assert "up to 1 in 20 is judged wrongly" in failed
 
 
 @pytest.mark.parametrize(
@@ -167,10 +168,20 @@ def test_too_few_generations_name_what_may_be_spent(first_touch: Lab) -> None:
     assert "the new generations are added to these" in text
 
 
-def test_a_claim_that_is_decided_waits_for_the_effect(first_touch: Lab) -> None:
-    """The submission is always fast; whether the handout is slow changes from run to run."""
+def test_a_submission_that_is_always_fast_needs_no_word_on_the_effect(first_touch: Lab) -> None:
     times = [
         {"handout": 0.3 if g % 2 else 0.2, "solution": 0.2, "submission": 0.1} for g in range(24)
+    ]
+    record = invented.evidence(invented.TWO_NODES, times=times, quick=True)
+    assert accounts_of(first_touch, record)["speedup"].stopped_because == "decided"
+    text = in_one_line(shown(first_touch, record))
+    assert "Whether this node shows it is open: the handout took at least 1.15" in text
+
+
+def test_a_claim_that_is_lost_waits_for_the_effect(first_touch: Lab) -> None:
+    """The submission is always slow; whether the handout is changes from run to run."""
+    times = [
+        {"handout": 0.3 if g % 2 else 0.2, "solution": 0.2, "submission": 0.4} for g in range(24)
     ]
     record = invented.evidence(invented.TWO_NODES, times=times, quick=True)
     assert accounts_of(first_touch, record)["speedup"].stopped_because == "undecided"

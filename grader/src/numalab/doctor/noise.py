@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
 from numalab.judging.sequential import Thresholds, e_value
-from numalab.judging.timing_rules import LEAST_HANDOUT_RATIO, best_s
+from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s
 
 LEAST_GENERATIONS = 3  # fewer tell nothing of how far they scatter
 
@@ -111,7 +111,8 @@ def forecast(
     margins: Sequence[Pair], shows: Sequence[Pair] | None, levels: Thresholds, most: int
 ) -> Forecast:
     """shows: margins of the handout over the least ratio that shows the effect, where the
-    criterion needs it. Its signs are taken as independent of the claim's."""
+    criterion needs it. Its signs are taken as independent of the claim's, and what does not
+    speak for the claim as speaking against it: of the kit's solution either is seldom."""
     chance = chance_of_win(margins)
     claim = course(chance, levels, most)
     it_shows = None if shows is None else chance_of_win(shows)
@@ -119,7 +120,7 @@ def forecast(
     if it_shows is not None:
         gate = course(it_shows, levels, most)
     decided = [
-        out + shown * (passed + failed)
+        passed + failed * shown + (1 - passed) * out
         for out, shown, passed, failed in zip(
             gate.failed, gate.passed, claim.passed, claim.failed, strict=True
         )
@@ -128,9 +129,9 @@ def forecast(
         chance=chance,
         chance_it_shows=it_shows,
         generations=sum(1 - share for share in decided[:-1]),
-        share_passed=gate.passed[-1] * claim.passed[-1],
+        share_passed=claim.passed[-1],
         share_failed=gate.passed[-1] * claim.failed[-1],
-        share_not_gradable=gate.failed[-1],
+        share_not_gradable=gate.failed[-1] * (1 - claim.passed[-1]),
         share_open=max(0.0, 1 - decided[-1]),
     )
 
@@ -138,13 +139,15 @@ def forecast(
 def margins(generation: Generation, at_least: float | None) -> Pair:
     """By which one process of the solution meets the claim, the other being the solution that
     it is compared with; and the other way round. at_least: of the solution's speed; None:
-    faster than the geometric middle of handout and solution."""
+    faster than the middle of handout and solution, and than the handout by the least effect's."""
     solution, second = best_s(generation, SOLUTION), best_s(generation, CONTROL)
 
     def met(compared: float, own: float) -> float:
         if at_least is not None:
             return math.log(compared / at_least / own)
-        return math.log(math.sqrt(best_s(generation, HANDOUT) * compared) / own)
+        handout = best_s(generation, HANDOUT)
+        enough_s = min(math.sqrt(handout * compared), handout / math.sqrt(LEAST_HANDOUT_RATIO))
+        return math.log(enough_s / own)
 
     return met(solution, second), met(second, solution)
 

@@ -16,7 +16,7 @@ from numalab.doctor.noise import Forecast, difference, effect_margins, margins, 
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
 from numalab.judging.sequential import CAREFUL, least_signs
-from numalab.judging.timing_rules import LEAST_HANDOUT_RATIO, best_s
+from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s
 from numalab.labs.declaration import Criterion
 from numalab.words import count
 
@@ -77,9 +77,9 @@ def _summary(noise: Noise) -> list[str]:
         "A time is graded by comparing fresh processes again and again, until chance can no "
         "longer explain the outcome: "
         f"{least_signs(CAREFUL.to_pass)} times where all agree, more where noise turns some "
-        "round. What is still undecided at the end stays open, and costs no points. Just now "
-        "that takes, for the kit's own solution in C, without --quick, and beside building "
-        "and evidence:",
+        "round. What is still undecided at the end stays open, and grading again goes on with it. "
+        "Just now that takes, for the kit's own solution in C, without --quick, and beside "
+        "building and evidence:",
     ]
 
 

@@ -16,10 +16,8 @@ from numalab.judging import explain
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.mpi_rules import predicted
 from numalab.judging.soundness import evidence_runs, unseen
-from numalab.judging.timing_rules import (
-    TIMING_RULES,
-    judge_timing,
-)
+from numalab.judging.timing_rules import judge_timing
+from numalab.judging.timing_state import TIMING_RULES
 from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan

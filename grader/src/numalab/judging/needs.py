@@ -20,7 +20,7 @@ from numalab.judging.judge import (
     refused_file,
 )
 from numalab.judging.soundness import evidence_runs, is_sound, timed_out
-from numalab.judging.timing_rules import (
+from numalab.judging.timing_state import (
     TIMING_RULES,
     cut_s,
     needed_roles,

@@ -1,12 +1,14 @@
 """Deciding by signs: a betting e-process, and the interval that belongs to it.
 
 **What is claimed.** Each generation of fresh processes gives one margin: by which factor the
-submission is faster than the claim asks for. The claim is about the median of the margins: that
-it is above 1. Nothing is assumed about their distribution, nor that it stays the same.
+submission is faster than a pass asks for. The claim is that a margin is above 1 with probability
+above 1/2: where all generations are alike, that the median of the margins is above 1. Nothing is
+assumed about their distribution.
 
 **One sign a generation.** Only whether a margin is above 1 counts. Repetitions inside a
 generation share the luck of its processes, so they are worked into one number there and are
-never counted one by one (levels of repetition: Kalibera and Jones).
+never counted one by one (levels of repetition: Kalibera and Jones). Magnitudes would save a
+fifth of the generations at best, and would ask for symmetry, which other load breaks.
 
 **Definition.** Under the null hypothesis that the claim is false, a sign is +1 with probability
 at most 1/2, whatever came before. A gambler who stakes a share s of her capital on +1 multiplies
@@ -16,8 +18,9 @@ on [0, 1]; for k signs +1 among n
     E(k, n) = integral of (1+s)^k (1-s)^(n-k) s^(A-1) (1-s)^(B-1) ds / Beta(A, B)
             = sum over j of binomial(k, j) Beta(j + A, n - k + B) / Beta(A, B)
 
-The opposite, that the median is at most 1, is put to the test in the same way with the signs
-turned round: E(n-k, n).
+The opposite is put to the test in the same way, with signs of its own: E(losses, n). A loss is
+a generation that speaks against the claim. Where what speaks for it has to clear a higher bar, a
+generation may be neither.
 
 **A sign that can't be known** makes the count begin anew behind it. To leave out just that one
 would leave out the slow: repetitions are cut off when they take too long, and what is asked for
@@ -26,17 +29,26 @@ may have changed since.
 **Guarantee.** Under the null the expected capital after the next sign is at most the capital
 before it, for each stake and so for their average: a nonnegative supermartingale that starts at
 1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may look
-after every generation, stop when one likes, and go on another day; the chance of a wrong "pass"
-is at most 1/to_pass, that of a wrong "fail" at most 1/to_fail. A margin whose median is exactly 1
-makes neither more likely. What is required is that a generation's sign does not lean away from
-the truth because of what was seen before: start order and order of repetitions are drawn anew in
-each, and the processes are new.
+after every generation, stop when one likes, and go on another day. Of one criterion of one
+program, graded until it is decided:
+
+- if in every generation, whatever came before, the chance of a win is at most 1/2, it is decided
+  "above" with probability at most 1/to_pass;
+- if in every generation the chance of a loss is at most 1/2, it is decided "below" with
+  probability at most 1/to_fail.
+
+Each criterion is a draw of its own, and so is each program that is another one. It is about
+these very binaries (where their code happens to lie is part of them) under the load of these
+sessions. What is required is that neither side gains from what was seen before: start order and
+order of repetitions are drawn anew in each generation, and the processes are new. What a node
+does to one program and not to the other for many generations on end is not drawn anew: then the
+statement is about the node as it was.
 
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
 1/alpha. The ratios that are rejected on neither side are an interval for the median that holds at
 all looks at once (Howard and Ramdas), with error at most alpha on each side. It is made of the
-same e-values, so it leaves the ratio that is asked for on one side as soon as, and only when, the
-verdict does at the interval's own level.
+same e-values, so it leaves the ratio that a pass asks for on one side as soon as, and only when,
+the claim is decided at the interval's own level.
 
 **Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from what is asked
 for: 5, 8 and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes
@@ -123,42 +135,49 @@ def least_signs(threshold: float) -> int:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a sequence of signs has shown; it may have shown it before its end."""
+    """What a sequence of signs has shown; it may have shown it before its end. reached: that a
+    win is likelier than not ("above"), or less likely ("below"), or neither yet."""
 
-    status: Literal["pass", "fail", "undecided"]
+    reached: Literal["above", "below"] | None
     signs: int  # how many were looked at
     wins: int
+    losses: int  # as many as there are, or fewer where a sign may be neither
     e_for: float
     e_against: float
 
     @property
     def all_agree(self) -> bool:
         """Also where there are none."""
-        return self.wins in (0, self.signs)
+        return self.wins == self.signs or self.losses == self.signs
 
 
-UNDECIDED = Decision("undecided", 0, 0, 1.0, 1.0)
+UNDECIDED = Decision(None, 0, 0, 0, 1.0, 1.0)
 
 
-def looks(signs: Sequence[bool | None], thresholds: Thresholds) -> list[Decision]:
-    """What is known after each sign, up to the first that decides. None: it can't be known."""
-    count = wins = 0
+def looks(
+    signs: Sequence[bool | None], thresholds: Thresholds, losses: Sequence[bool] | None = None
+) -> list[Decision]:
+    """What is known after each sign, up to the first that decides. None: it can't be known.
+    losses: which of them speak against the claim; left out: all that don't speak for it."""
+    against = [not sign for sign in signs] if losses is None else losses
+    count = wins = lost = 0
     decisions = []
-    for sign in signs:
+    for sign, loss in zip(signs, against, strict=True):
         if sign is None:
-            count = wins = 0
+            count = wins = lost = 0
             decisions.append(UNDECIDED)
             continue
         count += 1
         wins += sign
-        e_for, e_against = e_value(wins, count), e_value(count - wins, count)
-        status: Literal["pass", "fail", "undecided"] = "undecided"
+        lost += loss
+        e_for, e_against = e_value(wins, count), e_value(lost, count)
+        reached: Literal["above", "below"] | None = None
         if e_for >= thresholds.to_pass:
-            status = "pass"
+            reached = "above"
         elif e_against >= thresholds.to_fail:
-            status = "fail"
-        decisions.append(Decision(status, count, wins, e_for, e_against))
-        if status != "undecided":
+            reached = "below"
+        decisions.append(Decision(reached, count, wins, lost, e_for, e_against))
+        if reached is not None:
             break
     return decisions
 

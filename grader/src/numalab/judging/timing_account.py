@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
@@ -11,12 +11,12 @@ from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
-from numalab.judging.timing_rules import (
+from numalab.judging.timing_state import (
     TIMING_RULES,
+    Asked,
     TimingState,
-    asked_ratio,
+    asked_of,
     complete,
-    is_effect_lost,
     needed_roles,
     timing_state,
 )
@@ -37,21 +37,20 @@ Stopped = Literal[
 
 @dataclass(frozen=True)
 class TimingAccount:
-    """What there is to say of a criterion that was timed. asked: the ratio of speeds that is
-    asked for, against the solution (efficiency) or the handout (speedup), None where no
-    generation came to its end."""
+    """What there is to say of a criterion that was timed. asked: None where no generation came
+    to its end."""
 
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
-    asked: float | None
+    asked: Asked | None
     stopped_because: Stopped
 
     @property
     def is_effect_lost(self) -> bool:
         """Whether noise hides what is to be graded: there is nothing to compare with."""
         is_open = self.verdict.status == "inconclusive"
-        return is_open and self.asked is not None and is_effect_lost(self.criterion, self.asked)
+        return is_open and self.asked is not None and self.asked.is_lost
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
@@ -62,30 +61,35 @@ class TimingAccount:
 
     def to_json(self) -> dict[str, Any]:
         """Lists have an entry for each generation; those of signs end with the decision, and None
-        among them was cut too early to know."""
+        among them was cut too early to know. signs: what speaks for the claim; missed: against."""
         state = self.state
         looks = state.looks
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
-            "asked": self.asked,
+            "asked": None if self.asked is None else asdict(self.asked),
             "signs": list(state.signs[: len(looks)]),
+            "missed": list(state.missed[: len(looks)]),
             "e_for": [look.e_for for look in looks],
             "e_against": [look.e_against for look in looks],
             "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
             "margin_interval": list(self.interval),
             "confidence": state.thresholds.confidence,
-            "gradable": None if state.gradable is None else _decision_json(state.gradable),
+            "outcome": state.outcome,
+            "decided_after": state.needed or None,
+            "effect": None if state.effect is None else _decision_json(state.effect),
             "control": _decision_json(state.control),
+            "unsteady": _decision_json(state.unsteady),
             "stopped_because": self.stopped_because,
         }
 
 
 def _decision_json(decision: Decision) -> dict[str, Any]:
     return {
-        "status": decision.status,
+        "reached": decision.reached,
         "signs": decision.signs,
         "wins": decision.wins,
+        "losses": decision.losses,
         "e_for": decision.e_for,
         "e_against": decision.e_against,
     }
@@ -104,7 +108,7 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "not_gradable"
     if verdict.status == "inconclusive":
         return "undecided"
-    return "unstable" if state.claim.status == "undecided" else "decided"
+    return "unstable" if state.outcome is None else "decided"
 
 
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
@@ -128,7 +132,7 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
         generations = complete(own, needed_roles(criterion))
-        asked = asked_ratio(criterion, generations) if generations else None
+        asked = asked_of(criterion, generations) if generations else None
         accounts.append(
             TimingAccount(criterion, verdict_here, state, asked, _stopped(verdict_here, state, own))
         )

@@ -9,18 +9,9 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.judging import explain
-from numalab.judging.sequential import (
-    CAREFUL,
-    QUICK,
-    UNDECIDED,
-    Decision,
-    Thresholds,
-    decide,
-    interval,
-    looks,
-)
+from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import (
     first_bad,
     is_sound,
@@ -29,195 +20,62 @@ from numalab.judging.soundness import (
     timed_out,
     unusable,
 )
+from numalab.judging.timing_state import (
+    LEAST_HANDOUT_RATIO,
+    Asked,
+    TimingState,
+    asked_of,
+    best_s,
+    compared_with,
+    complete,
+    needed_roles,
+    timing_state,
+)
 from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
-
-# The handout must take at least this many times the solution's time, or the node does
-# not show the effect.
-LEAST_HANDOUT_RATIO = 1.15
 
 # An efficiency above this is told to be noise, unless its interval says that it is not.
 MERIT_RATIO = 1.1
 
 AGAIN_WHEN_QUIET = "Grade again when the node is quiet: the new generations are added to these."
 
-# A submission whose best repetition took this many times what every claim allows, in all
-# generations so far, is stopped there in the next: its sign is the same, and comes sooner.
-CUT_RATIO = 8.0
-
-
-def best_s(generation: Generation, role: str) -> float:
-    """The minimum of a role's repetitions: what a repetition takes undisturbed. Of one that
-    was cut, what it took at least."""
-    return min(generation.elapsed_s[role])
-
-
-def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
-    assert criterion.at_least is not None
-    return best_s(generation, SOLUTION) / criterion.at_least
-
-
-def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
-    """The geometric middle: as far below the handout as above the solution."""
-    return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
-
-
-# What a claim allows the best repetition to take.
-TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
-    "efficiency": _efficiency_allows_s,
-    "speedup": _speedup_allows_s,
-}
-
-
-def asked_ratio(criterion: Criterion, generations: Sequence[Generation]) -> float:
-    """The ratio of speeds that is asked for, against the solution (efficiency) or the handout
-    (speedup). generations: one or more, with the roles that are needed."""
-    if criterion.rule == "speedup":
-        return math.sqrt(
-            statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
-        )
-    assert criterion.at_least is not None
-    return criterion.at_least
-
-
-def is_effect_lost(criterion: Criterion, asked: float) -> bool:
-    """Whether handout and solution take so nearly the same time that what lies between them
-    says nothing; where the node shows the effect on a quiet day, that is noise."""
-    return criterion.rule == "speedup" and asked**2 < LEAST_HANDOUT_RATIO
-
-
-def needed_roles(criterion: Criterion) -> tuple[str, ...]:
-    """The processes whose times a claim is about."""
-    roles = (SOLUTION, SUBMISSION)
-    return (HANDOUT, *roles) if criterion.rule == "speedup" else roles
-
-
-def thresholds(evidence: Evidence) -> Thresholds:
-    return QUICK if evidence.quick else CAREFUL
-
-
-@dataclass(frozen=True)
-class TimingState:
-    """How far the generations have decided a timing criterion.
-
-    margins: of each generation, by which factor the submission was faster than is asked for;
-    cut: whether it was at most that much, since the submission was stopped; signs: whether it
-    was faster at all, None where it was stopped too early to know; looks: what was known after
-    each, up to the decision; gradable: whether the node shows the effect at all; control: the
-    same claim about a second process of the kit's, in the generations that have one;
-    worse_than_control: whether, where only one of the two meets the claim, it is the control.
-    Were they alike, either would be as likely.
-    """
-
-    margins: tuple[float, ...]
-    cut: tuple[bool, ...]
-    signs: tuple[bool | None, ...]
-    thresholds: Thresholds
-    looks: tuple[Decision, ...]
-    gradable: Decision | None
-    control: Decision
-    worse_than_control: Decision
-
-    @property
-    def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
-
-    @property
-    def is_unstable(self) -> bool:
-        """No decision, and the submission's fault: the control was decided in the same
-        generations, and differs."""
-        return self.control.status == "pass" and self.worse_than_control.status == "pass"
-
-    @property
-    def decided(self) -> bool:
-        if self.gradable is not None and self.gradable.status != "pass":
-            return self.gradable.status == "fail"
-        return self.claim.status != "undecided"
-
-
-def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
-    return [
-        generation
-        for generation in evidence.of(GENERATION)
-        if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
-    ]
-
-
-def is_cut(generation: Generation) -> bool:
-    """Whether the submission's best repetition is one that was stopped: it took at least that
-    long, and nobody knows how long."""
-    times_s = generation.elapsed_s[SUBMISSION]
-    return SUBMISSION in generation.cut and times_s[-1] == min(times_s)
-
-
-def _margin(criterion: Criterion, generation: Generation) -> float:
-    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
-    return allowed_s / best_s(generation, SUBMISSION)
-
-
-def _sign(criterion: Criterion, generation: Generation) -> bool | None:
-    """Whether the submission took less than is allowed; None where it was stopped before that.
-    As long as nothing changes it is stopped long after it."""
-    is_faster = _margin(criterion, generation) > 1
-    return None if is_faster and is_cut(generation) else is_faster
-
-
-def _known(criterion: Criterion, generations: Sequence[Generation]) -> Sequence[Generation]:
-    """Those after the last that was stopped too early."""
-    unknown = [i for i, g in enumerate(generations, start=1) if _sign(criterion, g) is None]
-    return generations[unknown[-1] :] if unknown else generations
-
-
-def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
-    """evidence: with the generations that were taken for the criterion."""
-    allowed_s = TIMING_RULES[criterion.rule]
-    levels = thresholds(evidence)
-    generations = complete(evidence, needed_roles(criterion))
-    signs = tuple(_sign(criterion, g) for g in generations)
-    gradable = None
-    if criterion.rule == "speedup":
-        shows = [
-            best_s(g, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(g, SOLUTION) for g in generations
-        ]
-        gradable = decide(shows, levels)
-    meets = [
-        (_margin(criterion, g) > 1, best_s(g, CONTROL) < allowed_s(criterion, g))
-        for g in _known(criterion, generations)
-        if g.elapsed_s.get(CONTROL)
-    ]
-    return TimingState(
-        margins=tuple(_margin(criterion, g) for g in generations),
-        cut=tuple(map(is_cut, generations)),
-        signs=signs,
-        thresholds=levels,
-        looks=tuple(looks(signs, levels)),
-        gradable=gradable,
-        control=decide([control for _, control in meets], levels),
-        worse_than_control=decide(
-            [control for submission, control in meets if submission != control],
-            Thresholds(levels.to_fail, math.inf, levels.interval),
-        ),
-    )
-
-
-def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
-    """Seconds after which a repetition of the submission need not be waited for, or None.
-    criteria: all those about the same generations."""
-    longest = 0.0
-    for criterion in criteria:
-        generations = _known(criterion, complete(evidence, needed_roles(criterion)))
-        if not generations:
-            return None
-        for generation in generations:
-            allowed_s = CUT_RATIO * TIMING_RULES[criterion.rule](criterion, generation)
-            if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
-                return None
-            longest = max(longest, allowed_s)
-    return longest or None
+QUICK_RISK = "Quick: of kernels just at the limit up to 1 in 20 is judged wrongly."
 
 
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """generations of the evidence: those that were taken for the criterion."""
+    """generations of the evidence: those that were taken for the criterion.
+
+    The whole rule, in its order; the first line that applies is the verdict. A generation is
+    *won* where the submission's best repetition took less than the solution's / at_least
+    (efficiency), or less than both the middle sqrt(handout x solution) and
+    handout / sqrt(1.15) (speedup). It is *lost* where it took as long as the solution's /
+    at_least, or as the middle, or longer. It *shows the effect* where the handout took 1.15
+    times the solution's time or more; an efficiency needs none. "Shown" means an e-value of
+    to_pass (careful 100, quick 20), "shown not" one of to_fail (1000, 20): sequential.py.
+
+    | | what was seen | verdict | cause | wrong at most |
+    |-|---|---|---|---|
+    | 1 | a run failed by the kit's fault, or was interrupted | error, open | | |
+    | 2 | a wrong result or a crash anywhere | fail | not_right_yet | |
+    | 3 | a repetition met its time limit | fail | too_slow | |
+    | 4 | the kit's own program did not come to its end | error | kit | |
+    | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
+    | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
+    | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
+    | 8 | more lost than not, the effect open | open | too_noisy, not_decided | |
+    | 9 | the session is over without 5 to 8, the effect is shown, the control meets the claim, \
+and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
+    | 10 | signs cut off too early to be known | open | cut_too_early | |
+    | 11 | else | open | too_noisy, not_decided | |
+
+    *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
+    most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
+
+    *Steady* (9) is asked of a submission beside speed: in the generations that have a control,
+    a second process of the solution, its distance |log(time / limit)| from the limit is at most
+    twice the distance |log(control / solution)|, in half of them or more. Who is as near to
+    the limit as the solution is to itself fails with at most 1/to_fail, and else stays open.
+    """
     untimed = _not_timed(criterion, evidence)
     if untimed is not None:
         return untimed
@@ -253,46 +111,45 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
 
 @dataclass(frozen=True)
 class _Times:
-    """What the rules for times look at. value: the median ratio of speeds; asked: the ratio that
-    is asked for; whose: whose speed both are over; measured: a clause that tells them."""
+    """What the rules for times look at. value: the median ratio of speeds; whose: whose speed
+    value and asked are multiples of; speed, count: clauses that tell what was measured."""
 
     criterion: Criterion
     evidence: Evidence
     state: TimingState
     value: float
     interval: tuple[float | None, float | None]
-    asked: float
+    asked: Asked
     whose: str
-    measured: str
+    speed: str
+    count: str
+
+    @property
+    def measured(self) -> str:
+        return f"{self.speed}; {self.count}"
 
     def verdict(self, status: Status, cause: Cause, why: str) -> CriterionVerdict:
+        is_by_signs = status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
             status,
             cause,
-            why,
+            f"{why} {QUICK_RISK}" if is_by_signs and self.evidence.quick else why,
             value=self.value,
             unit="ratio",
             interval=self.interval,
+            confidence=self.state.thresholds.confidence,
         )
 
-    def open(self, decision: Decision) -> CriterionVerdict:
-        """Why there is no decision: no effect to measure by, generations that disagree, or too
-        few of them."""
-        if is_effect_lost(self.criterion, self.asked):
-            return self.verdict(
-                "inconclusive",
-                "too_noisy",
-                f"The node is too noisy now to grade a speedup: {self.whose} took "
-                f"{self.asked**2:.2f} times the solution's time (median), and "
-                f"{LEAST_HANDOUT_RATIO:g} times are needed. {AGAIN_WHEN_QUIET}",
-            )
-        chance = f"{self.measured}; that could be chance. {AGAIN_WHEN_QUIET}"
-        if decision.all_agree:
-            why = f"Too few generations in the time allowed: {chance}"
-            return self.verdict("inconclusive", "not_decided", why)
-        why = f"The node is too noisy to tell: {chance}"
-        return self.verdict("inconclusive", "too_noisy", why)
+    @property
+    def effect_words(self) -> str:
+        """How often the node showed the effect."""
+        effect = self.state.effect
+        assert effect is not None
+        return (
+            f"{self.whose} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
+            f"{effect.wins} of {words.count(effect.signs, 'generation')}"
+        )
 
 
 def _slow_name(criterion: Criterion) -> str:
@@ -302,33 +159,56 @@ def _slow_name(criterion: Criterion) -> str:
 
 def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
     state = timing_state(criterion, evidence)
-    against, whose = SOLUTION, "the solution"
-    if criterion.rule == "speedup":
-        against, whose = HANDOUT, _slow_name(criterion)
-    asked = asked_ratio(criterion, generations)
-    ratios = [best_s(g, against) / best_s(g, SUBMISSION) for g in generations]
+    whose = _slow_name(criterion) if criterion.rule == "speedup" else "the solution"
+    role = compared_with(criterion)
+    ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in generations]
     value = statistics.median(ratios)
     is_mostly_cut = sum(state.cut) > len(generations) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
-    lowest = bounds[0]
-    measured = (
-        f"{_speed_words(value, whose, is_mostly_cut)}; "
-        f"{asked:.2f}{' times its speed' if is_mostly_cut else ''} "
-        f"is asked for, and reached in {state.claim.wins} of "
-        f"{words.count(state.claim.signs, 'generation')}"
-    )
-    if criterion.rule == "efficiency" and value > MERIT_RATIO and (lowest is None or lowest <= 1):
-        measured += " (what is above 1 may well be noise)"
-    return _Times(criterion, evidence, state, value, bounds, asked, whose, measured)
+    asked = asked_of(criterion, generations)
+    speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
+    count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
+    count += f"and reached in {_wins_words(state)}"
+    if criterion.rule == "efficiency" and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
+        count += " (what is above 1 may well be noise)"
+    return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count)
+
+
+def ratios_asked(asked: Asked) -> str:
+    """Each generation asks for its own, where it is the middle between two times."""
+    least, most = f"{asked.least:.2f}", f"{asked.most:.2f}"
+    return least if least == most else f"{least} to {most}, by generation,"
+
+
+def _wins_words(state: TimingState) -> str:
+    claim = state.claim
+    reached = f"{claim.wins} of {words.count(claim.signs, 'generation')}"
+    if claim.reached is not None and len(state.looks) < len(state.margins):
+        return f"{reached}, which decided ({len(state.margins)} were taken)"
+    return reached
+
+
+def _interval_words(bounds: tuple[float | None, float | None], state: TimingState) -> str:
+    """To be put behind "median"; may be empty."""
+    low, high = (None if end is None else words.ratio(end) for end in bounds)
+    if low == high:
+        return ""  # no interval, or none that can be seen
+    held = f", {100 * state.thresholds.confidence:.0f} %: "
+    if low is None or high is None:
+        return f"{held}above {low}" if high is None else f"{held}below {high}"
+    return f"{held}{low} to {high}"
+
+
+def _fast_enough(times: _Times) -> CriterionVerdict | None:
+    if times.state.outcome != "pass":
+        return None
+    return times.verdict("pass", "reached", f"{words.first_upper(times.measured)}.")
 
 
 def _no_effect(times: _Times) -> CriterionVerdict | None:
     """Where the handout is as fast as the solution, a speedup can't be seen."""
-    gradable = times.state.gradable
-    if gradable is None or gradable.status == "pass":
+    if times.state.outcome != "not_gradable":
         return None
-    if gradable.status == "undecided":
-        return times.open(gradable)
     slow = times.criterion.slow
     subject = "The handout" if slow is None else f"The kit's {_slow_name(times.criterion)}"
     return times.verdict(
@@ -339,30 +219,51 @@ def _no_effect(times: _Times) -> CriterionVerdict | None:
     )
 
 
-def _fast_enough(times: _Times) -> CriterionVerdict | None:
-    if times.state.claim.status != "pass":
-        return None
-    return times.verdict("pass", "reached", f"{words.first_upper(times.measured)}.")
-
-
 def _still_handout(times: _Times) -> CriterionVerdict | None:
     """Nothing has been done yet, so that there is nothing to explain. How fast the handout is
     beside itself tells of the node only."""
     state, files = times.state, times.evidence.unchanged_files
-    is_missed = state.claim.status == "fail" or state.is_unstable
+    is_missed = state.outcome == "fail" or state.is_unstable
     if times.criterion.rule != "speedup" or not is_missed or not files:
         return None
     if files == {KERNEL_FILES[times.evidence.language]}:
-        why = f"This is still the handout; {times.asked:.2f} times its speed is asked for."
+        why = f"This is still the handout; {times.asked.median:.2f} times its speed is asked for."
     else:
         why = f"This is still the handout's {words.listed(sorted(files))}: {times.measured}."
     return times.verdict("fail", "too_slow", why)
 
 
 def _slower(times: _Times) -> CriterionVerdict | None:
-    if times.state.claim.status != "fail":
+    if times.state.outcome != "fail":
         return None
     return times.verdict("fail", "too_slow", f"{words.first_upper(times.measured)}.")
+
+
+def _effect_lost(times: _Times) -> CriterionVerdict | None:
+    """No effect to measure by just now, whatever the node shows on a quiet day."""
+    if not times.asked.is_lost:
+        return None
+    return times.verdict(
+        "inconclusive",
+        "too_noisy",
+        f"The node is too noisy now to grade a speedup: {times.whose} took "
+        f"{times.asked.effect:.2f} times the solution's time (median), and "
+        f"{LEAST_HANDOUT_RATIO:g} times are needed. {AGAIN_WHEN_QUIET}",
+    )
+
+
+def _effect_open(times: _Times) -> CriterionVerdict | None:
+    """Too slow for a speedup, but whether this node has one to earn is not known."""
+    effect = times.state.effect
+    if effect is None or effect.reached is not None or times.state.claim.reached != "below":
+        return None
+    return times.verdict(
+        "inconclusive",
+        "not_decided" if effect.all_agree else "too_noisy",
+        f"{words.first_upper(times.speed)}, which is too slow. But whether this node shows the "
+        f"effect at all is open: {times.effect_words}, and that could be chance. "
+        f"{AGAIN_WHEN_QUIET}",
+    )
 
 
 def _unstable(times: _Times) -> CriterionVerdict | None:
@@ -371,8 +272,8 @@ def _unstable(times: _Times) -> CriterionVerdict | None:
     return times.verdict(
         "fail",
         "unstable",
-        f"Unstable, or just at the limit: {times.measured}, while the kit's own solution was "
-        "steady on this node.",
+        f"Unstable: {times.measured}. Beside it the solution was steady on this node, and the "
+        "lab asks for a kernel that is fast enough and as steady.",
     )
 
 
@@ -385,32 +286,43 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
         "inconclusive",
         "cut_too_early",
         f"In {words.count(unknown, 'generation')} the repetitions were cut off before they took "
-        f"as long as is allowed now, {times.asked:.2f} times the speed of {times.whose}: what was "
-        "asked for has changed since. Only what comes after them counts. Grade again: new "
-        "generations are taken.",
+        f"as long as is allowed now, {times.asked.median:.2f} times the speed of {times.whose}: "
+        "what was asked for has changed since. Only what comes after them counts. Grade again: "
+        "new generations are taken.",
     )
 
 
 def _not_decided(times: _Times) -> CriterionVerdict:
-    return times.open(times.state.claim)
+    """Too few generations, or such as disagree."""
+    claim: Decision = times.state.claim
+    chance = f"{times.measured}; that could be chance. {AGAIN_WHEN_QUIET}"
+    if claim.all_agree:
+        why = f"Too few generations in the time allowed: {chance}"
+        return times.verdict("inconclusive", "not_decided", why)
+    if times.state.control.reached == "above":
+        why = f"Too near to the limit to tell on this node: {chance}"
+        return times.verdict("inconclusive", "too_noisy", why)
+    return times.verdict("inconclusive", "too_noisy", f"The node is too noisy to tell: {chance}")
 
 
-# The first that applies is the verdict.
+# As the table of judge_timing has them.
 _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
-    _no_effect,
     _fast_enough,
+    _no_effect,
     _still_handout,
     _slower,
+    _effect_lost,
+    _effect_open,
     _unstable,
     _cut_too_early,
     _not_decided,
 )
 
 
-def _speed_words(value: float, whose: str, is_cut: bool) -> str:
-    """value: times as fast as whose, at most that where it was cut."""
+def _speed_words(value: float, whose: str, is_cut: bool, held: str) -> str:
+    """value: times as fast as whose, at most that where it was cut; held: by what interval."""
     if not is_cut:
-        return f"{words.ratio(value)} times {whose}'s speed (median)"
+        return f"{words.ratio(value)} times {whose}'s speed (median{held})"
     if value > 0.5:
         return f"at most {words.ratio(value)} times {whose}'s speed (median)"
     times = math.floor(1 / value)

@@ -129,6 +129,7 @@ class Warned:
 class CriterionVerdict:
     """cause: what it rests on; why: that for people; value: in unit, None where nothing was
     measured; interval: of a timing ratio, an end is None where the generations do not bound it;
+    confidence: with which it holds the median, 0 to 1;
     where: "here" or a machine's name; wrong_array: of results, the array in which the first
     wrong one is; empty: none, or not known; warnings: what runtimes said. Raises ValueError
     where the cause is none of that status."""
@@ -145,6 +146,7 @@ class CriterionVerdict:
     at_most: float | None = None
     unit: str = ""
     interval: tuple[float | None, float | None] | None = None
+    confidence: float | None = None
     where: str = "here"
     wrong_array: str = ""
     warnings: tuple[Warned, ...] = ()
@@ -172,6 +174,8 @@ class CriterionVerdict:
             data["at_most"] = self.at_most
         if self.interval is not None:
             data["interval"] = list(self.interval)
+        if self.confidence is not None:
+            data["confidence"] = self.confidence
         if self.wrong_array:
             data["wrong_array"] = self.wrong_array
         if self.warnings:
@@ -295,6 +299,7 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
         at_most=data.get("at_most"),
         unit=data["unit"],
         interval=None if interval is None else (interval[0], interval[1]),
+        confidence=data.get("confidence"),
         where=data["where"],
         wrong_array=data.get("wrong_array", ""),
         warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),

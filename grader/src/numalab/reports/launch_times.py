@@ -11,7 +11,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
-from numalab.judging.timing_rules import best_s, complete
+from numalab.judging.timing_state import best_s, complete
 from numalab.labs.declaration import Lab
 
 _ROLES = (HANDOUT, SUBMISSION, SOLUTION)

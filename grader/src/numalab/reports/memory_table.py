@@ -20,7 +20,7 @@ from numalab.evidence.record import (
     KernelTable,
     PageTablesOfLife,
 )
-from numalab.judging.timing_rules import best_s
+from numalab.judging.timing_state import best_s
 
 NOISY = 1.25  # third over first quartile of times that a table shows as one
 

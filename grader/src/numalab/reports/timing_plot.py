@@ -13,7 +13,7 @@ from rich.text import Text
 
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
-from numalab.judging.timing_rules import TIMING_RULES
+from numalab.judging.timing_state import TIMING_RULES
 from numalab.labs.declaration import Lab
 from numalab.reports.timing_words import (
     READING,
@@ -194,7 +194,7 @@ def _rows(axis: Axis, account: TimingAccount) -> Iterator[tuple[str, str, str]]:
             look = state.looks[number]
             value = look.e_against if against else look.e_for
             evidence = evidence_words(value)
-            if look.status != "undecided":
+            if look.reached is not None:
                 evidence += f" >= {level:,.0f}"
         yield label, _with_asked(axis, [(axis.column(margin), _mark(margin, cut))]), evidence
 
@@ -245,7 +245,8 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     reference = [(1.0, "solution")]
     if account.criterion.rule == "speedup":
         slow = named.slow.removeprefix("the ")
-        reference = [(account.asked, "solution"), (1 / account.asked, slow)]
+        asked = account.asked.median
+        reference = [((account.asked.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
 
     def line(label: str, text: str, evidence: str = "") -> str:
         return f"{label:<{LABEL_COLUMNS}}{text:<{axis.columns}} {evidence}".rstrip()

@@ -10,7 +10,8 @@ from numalab.evidence.record import Evidence
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, Decision
 from numalab.judging.timing_account import TimingAccount
-from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, LEAST_HANDOUT_RATIO
+from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, QUICK_RISK, ratios_asked
+from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
 from numalab.words import count, first_upper, ratio
 
@@ -53,14 +54,16 @@ def asked_words(account: TimingAccount, named: Named) -> str:
     if account.is_effect_lost:
         return (
             f"This node is too noisy now to show a speedup: {named.slow} took "
-            f"{ratio(account.asked**2)} times the solution's time (median), and "
+            f"{ratio(account.asked.effect or 0)} times the solution's time (median), and "
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
     if account.criterion.rule == "efficiency":
-        return f"Asked for: more than {account.asked:.2f} times the solution's speed."
+        return f"Asked for: more than {ratios_asked(account.asked)} times the solution's speed."
     return (
-        f"Asked for: more than {account.asked:.2f} times the speed of {named.slow}, which is the "
-        f"geometric middle between it (1) and the solution ({ratio(account.asked**2)})."
+        f"Asked for: more than {ratios_asked(account.asked)} times the speed of {named.slow}, "
+        f"which is the geometric middle between it (1) and the solution (here "
+        f"{ratio(account.asked.effect or 0)}, median), or {LEAST_HANDOUT_RATIO**0.5:.2f} where "
+        "that is more."
     )
 
 
@@ -86,12 +89,12 @@ def heading_words(account: TimingAccount) -> str:
 
 def _evidence_sentence(claim: Decision, graded: str) -> str:
     e_for, e_against = evidence_words(claim.e_for), evidence_words(claim.e_against)
-    if claim.status == "pass":
+    if claim.reached == "above":
         return (
             f"The evidence came to {e_for}: if {graded} were not as fast as is asked for, as much "
             f"would come up in at most 1 of {e_for} gradings."
         )
-    if claim.status == "fail":
+    if claim.reached == "below":
         return (
             f"The evidence came to {e_against}: if {graded} were as fast as is asked for, as much "
             f"would come up in at most 1 of {e_against} gradings."
@@ -134,21 +137,21 @@ def _risk(level: float) -> str:
 
 def _decided(account: TimingAccount, evidence: Evidence) -> str:
     levels = account.state.thresholds
-    passed = account.state.claim.status == "pass"
+    passed = account.state.outcome == "pass"
     text = f"it was decided. The evidence {_risk(levels.to_pass if passed else levels.to_fail)}"
     if evidence.quick:
         careful = CAREFUL.to_pass if passed else CAREFUL.to_fail
-        return f"{text} (with --quick; without it {careful:,.0f} is asked for)."
+        return f"{text} (without --quick {careful:,.0f} is asked for). {QUICK_RISK}"
     other = f"a fail takes {levels.to_fail:,.0f}"
     return f"{text} ({other if passed else f'a pass takes {levels.to_pass:,.0f}'})."
 
 
 def _shows(account: TimingAccount) -> str:
-    assert account.state.gradable is not None
-    gradable = account.state.gradable
+    effect = account.state.effect
+    assert effect is not None
     return (
-        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {gradable.wins} of "
-        f"{count(gradable.signs, 'generation')}"
+        f"took at least {LEAST_HANDOUT_RATIO:g} times the solution's time in {effect.wins} of "
+        f"{count(effect.signs, 'generation')}"
     )
 
 
@@ -168,17 +171,24 @@ def _control(account: TimingAccount, named: Named) -> str:
         "Beside it ran a second process of the kit's own solution, the control: it was fast "
         f"enough in {control.wins} of {count(control.signs, 'generation')}. "
     )
+    unsteady = account.state.unsteady
+    further = (
+        f"In {unsteady.wins} of {count(unsteady.signs, 'generation')} {named.graded} was further "
+        f"from what is asked for than {UNSTEADY_RATIO:g} times what the two processes of the "
+        "solution were from each other"
+    )
     if account.state.is_unstable:
         return (
-            f"{text}So the node is quiet enough to tell, and it is {named.graded} that is fast in "
-            "one process and slow in the next, or just at what is asked for: unstable, which fails."
+            f"{text}{further}. So the node is quiet enough to tell, and it is {named.graded} that "
+            "is fast in one process and slow in the next: unstable, which fails."
         )
-    if control.status == "undecided":
+    if control.reached is None:
         return (
             f"{text}That decides nothing, either: not the fault of {named.graded}, so it is open."
         )
     return (
-        f"{text}The two do not differ often enough to put it down to {named.graded}, so it is open."
+        f"{text}{further}: not often enough to call it unsteady. It is too near to what is asked "
+        "for to tell, so it is open."
     )
 
 
@@ -191,7 +201,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
             return (
                 f"there is no speedup to earn on this node. {first_upper(named.slow)} "
                 f"{_shows(account)}. The evidence that it does not came to "
-                f"{evidence_words(state.gradable.e_against if state.gradable else 0)}, and "
+                f"{evidence_words(state.effect.e_against if state.effect else 0)}, and "
                 f"{state.thresholds.to_fail:,.0f} decides."
             )
         case "too_slow" | "cut_too_early":
@@ -200,7 +210,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
             return "it was interrupted before all was decided. That costs nothing."
         case "error":
             return f"the kit could not go on. {account.verdict.why}"
-        case "undecided" if state.claim.status != "undecided":
+        case "undecided" if state.claim.reached == "below":
             return (
                 f"{_used_up(evidence)}. The times of {named.graded} are decided, but not whether "
                 f"this node shows a speedup: {named.slow} {_shows(account)}. {AGAIN_WHEN_QUIET}"
@@ -219,11 +229,10 @@ def sentences(
         yield interval_sentence(account, unit, of)
         yield _evidence_sentence(claim, named.graded)
     yield f"Why it stopped: {_stopped_words(account, named, evidence)}"
-    if account.stopped_because == "decided" and account.state.gradable is not None:
-        yield f"This node shows the effect: {named.slow} {_shows(account)}."
-    later = len(account.state.margins) - len(account.state.looks)
-    if later:
-        yield (
-            f"{count(later, 'generation')} came after the decision, for another criterion, and "
-            "changed nothing."
-        )
+    if account.state.outcome is not None and account.state.effect is not None:
+        it_does = {"above": "This node shows the effect", "below": "This node does not show it"}
+        told = it_does.get(account.state.effect.reached or "", "Whether this node shows it is open")
+        yield f"{told}: {named.slow} {_shows(account)}."
+    later = len(account.state.margins) - account.state.needed
+    if account.state.outcome is not None and later:
+        yield f"{count(later, 'generation')} came after the decision, and changed nothing."

@@ -1,0 +1,281 @@
+"""What the generations of a session have shown of a claim about times. Pure functions;
+timing_rules.py makes verdicts of it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numalab.evidence.kinds import GENERATION
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.judging.sequential import (
+    CAREFUL,
+    QUICK,
+    UNDECIDED,
+    Decision,
+    Thresholds,
+    decide,
+    looks,
+)
+from numalab.labs.declaration import Criterion
+
+# The handout must take at least this many times the solution's time, or the node does
+# not show the effect.
+LEAST_HANDOUT_RATIO = 1.15
+
+# A submission whose best repetition took this many times what every claim allows, in all
+# generations so far, is stopped there in the next: its sign is the same, and comes sooner.
+CUT_RATIO = 8.0
+
+# Of a submission that is neither clearly fast enough nor clearly too slow: how many times as far
+# from the limit as the solution is from itself counts as unsteady.
+UNSTEADY_RATIO = 2.0
+
+
+def best_s(generation: Generation, role: str) -> float:
+    """The minimum of a role's repetitions: what a repetition takes undisturbed. Of one that
+    was cut, what it took at least."""
+    return min(generation.elapsed_s[role])
+
+
+def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
+    assert criterion.at_least is not None
+    return best_s(generation, SOLUTION) / criterion.at_least
+
+
+def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
+    """The geometric middle: as far below the handout as above the solution."""
+    return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
+
+
+# What a claim allows the best repetition to take: as long or longer speaks against it.
+TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
+    "efficiency": _efficiency_allows_s,
+    "speedup": _speedup_allows_s,
+}
+
+
+def passes_below_s(criterion: Criterion, generation: Generation) -> float:
+    """What a generation has to stay below to speak for the claim. A speedup has to be one over
+    the handout, too, by the middle of the least effect: so a pass needs no word on whether the
+    node shows the effect. Where it does, both are the same."""
+    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
+    if criterion.rule != "speedup":
+        return allowed_s
+    return min(allowed_s, best_s(generation, HANDOUT) / math.sqrt(LEAST_HANDOUT_RATIO))
+
+
+def _shows_effect(generation: Generation) -> bool:
+    return best_s(generation, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(generation, SOLUTION)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """For how many times the speed of the solution (efficiency) or the handout (speedup) the
+    generations ask: least, median and most of them; effect: of a speedup, how many times the
+    solution's time the handout took (median), None else."""
+
+    least: float
+    median: float
+    most: float
+    effect: float | None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether handout and solution take so nearly the same time that what lies between them
+        says nothing; where the node shows the effect on a quiet day, that is noise."""
+        return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
+
+
+def compared_with(criterion: Criterion) -> str:
+    """The role whose speed the ratios that are shown are multiples of."""
+    return HANDOUT if criterion.rule == "speedup" else SOLUTION
+
+
+def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
+    """generations: one or more, with the roles that are needed."""
+    role = compared_with(criterion)
+    ratios = [best_s(g, role) / passes_below_s(criterion, g) for g in generations]
+    effect = None
+    if criterion.rule == "speedup":
+        effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
+    return Asked(min(ratios), statistics.median(ratios), max(ratios), effect)
+
+
+def needed_roles(criterion: Criterion) -> tuple[str, ...]:
+    """The processes whose times a claim is about."""
+    roles = (SOLUTION, SUBMISSION)
+    return (HANDOUT, *roles) if criterion.rule == "speedup" else roles
+
+
+def thresholds(evidence: Evidence) -> Thresholds:
+    return QUICK if evidence.quick else CAREFUL
+
+
+@dataclass(frozen=True)
+class TimingState:
+    """How far the generations have decided a timing criterion.
+
+    margins: of each generation, by which factor the submission was faster than a pass asks for;
+    cut: whether it was at most that much, since the submission was stopped; signs: whether it
+    speaks for the claim, None where it was stopped too early to know; missed: whether it speaks
+    against it; looks: what was known of the claim after each, up to its decision; effect:
+    whether the node shows one, None where nothing asks; control: the same claim about a second
+    process of the kit's, in the generations that have one; unsteady: whether the submission was
+    further from the limit there than UNSTEADY_RATIO times what the control was from the
+    solution. outcome: what is decided, None: nothing yet; needed: how many of the generations
+    decided it.
+    """
+
+    margins: tuple[float, ...]
+    cut: tuple[bool, ...]
+    signs: tuple[bool | None, ...]
+    missed: tuple[bool, ...]
+    thresholds: Thresholds
+    looks: tuple[Decision, ...]
+    effect: Decision | None
+    control: Decision
+    unsteady: Decision
+    outcome: Literal["pass", "fail", "not_gradable"] | None
+    needed: int
+
+    @property
+    def claim(self) -> Decision:
+        return self.looks[-1] if self.looks else UNDECIDED
+
+    @property
+    def shows_effect(self) -> bool:
+        return self.effect is None or self.effect.reached == "above"
+
+    @property
+    def is_unstable(self) -> bool:
+        """Neither fast enough nor too slow, and the submission's fault: the control was decided
+        in the same generations, and is steadier. It means something once a session is over."""
+        return (
+            self.outcome is None
+            and self.claim.reached is None
+            and self.shows_effect
+            and self.control.reached == "above"
+            and self.unsteady.reached == "above"
+        )
+
+    @property
+    def decided(self) -> bool:
+        """Whether further generations change nothing."""
+        return self.outcome is not None
+
+
+def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
+    return [
+        generation
+        for generation in evidence.of(GENERATION)
+        if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
+    ]
+
+
+def is_cut(generation: Generation) -> bool:
+    """Whether the submission's best repetition is one that was stopped: it took at least that
+    long, and nobody knows how long."""
+    times_s = generation.elapsed_s[SUBMISSION]
+    return SUBMISSION in generation.cut and times_s[-1] == min(times_s)
+
+
+def _margin(criterion: Criterion, generation: Generation) -> float:
+    return passes_below_s(criterion, generation) / best_s(generation, SUBMISSION)
+
+
+def _is_missed(criterion: Criterion, generation: Generation) -> bool:
+    return best_s(generation, SUBMISSION) >= TIMING_RULES[criterion.rule](criterion, generation)
+
+
+def _sign(criterion: Criterion, generation: Generation) -> bool | None:
+    """Whether the submission took less than is allowed; None where it was stopped before it is
+    clear that it did not. As long as nothing changes it is stopped long after it."""
+    if is_cut(generation) and not _is_missed(criterion, generation):
+        return None
+    return _margin(criterion, generation) > 1
+
+
+def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
+    """Further from the limit, on whichever side, than the solution's two processes from each
+    other."""
+    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
+    own = abs(math.log(best_s(generation, SUBMISSION) / allowed_s))
+    kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, SOLUTION)))
+    return own > UNSTEADY_RATIO * kits
+
+
+def _known(criterion: Criterion, generations: Sequence[Generation]) -> Sequence[Generation]:
+    """Those after the last that was stopped too early."""
+    unknown = [i for i, g in enumerate(generations, start=1) if _sign(criterion, g) is None]
+    return generations[unknown[-1] :] if unknown else generations
+
+
+def _outcome(
+    claim: Sequence[Decision], effect: Sequence[Decision] | None
+) -> tuple[Literal["pass", "fail", "not_gradable"] | None, int]:
+    """What was decided first, and by how many generations. A pass stands alone; a fail asks
+    for an effect to be there, too. effect: None where nothing asks for one."""
+    for_claim = claim[-1].reached if claim else None
+    shown = "above" if effect is None else effect[-1].reached if effect else None
+    shown_at = 0 if effect is None else len(effect)
+    if for_claim == "above" and not (shown == "below" and shown_at < len(claim)):
+        return "pass", len(claim)
+    if shown == "below":
+        return "not_gradable", shown_at
+    if for_claim == "below" and shown == "above":
+        return "fail", max(len(claim), shown_at)
+    return None, 0
+
+
+def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
+    """evidence: with the generations that were taken for the criterion."""
+    allowed_s = TIMING_RULES[criterion.rule]
+    levels = thresholds(evidence)
+    generations = complete(evidence, needed_roles(criterion))
+    signs = tuple(_sign(criterion, g) for g in generations)
+    missed = tuple(_is_missed(criterion, g) for g in generations)
+    claim = looks(signs, levels, missed)
+    effect = None
+    if criterion.rule == "speedup":
+        effect = looks([_shows_effect(g) for g in generations], levels)
+    outcome, needed = _outcome(claim, effect)
+    with_control = [g for g in _known(criterion, generations) if g.elapsed_s.get(CONTROL)]
+    return TimingState(
+        margins=tuple(_margin(criterion, g) for g in generations),
+        cut=tuple(map(is_cut, generations)),
+        signs=signs,
+        missed=missed,
+        thresholds=levels,
+        looks=tuple(claim),
+        effect=None if effect is None else (effect or [UNDECIDED])[-1],
+        control=decide(
+            [best_s(g, CONTROL) < allowed_s(criterion, g) for g in with_control], levels
+        ),
+        unsteady=decide(
+            [_is_unsteady(criterion, g) for g in with_control],
+            # Who is unsteady fails.
+            Thresholds(levels.to_fail, math.inf, levels.interval),
+        ),
+        outcome=outcome,
+        needed=needed,
+    )
+
+
+def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
+    """Seconds after which a repetition of the submission need not be waited for, or None.
+    criteria: all those about the same generations."""
+    longest = 0.0
+    for criterion in criteria:
+        generations = _known(criterion, complete(evidence, needed_roles(criterion)))
+        if not generations:
+            return None
+        for generation in generations:
+            allowed_s = CUT_RATIO * TIMING_RULES[criterion.rule](criterion, generation)
+            if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
+                return None
+            longest = max(longest, allowed_s)
+    return longest or None
