@@ -53,7 +53,7 @@ def test_e_value_is_the_integral(wins: int, count: int) -> None:
 def test_e_values_beyond_any_number_are_infinite() -> None:
     assert e_value(1028, 1028) > 1e308
     assert e_value(1029, 1029) == e_value(5000, 5000) == math.inf
-    assert decide([None, *[True, False] * 1000, *[True] * 500], CAREFUL).status == "pass"
+    assert decide([None, *[True, False] * 1000, *[True] * 500], CAREFUL).reached == "above"
     assert interval([1.0 + i / 4000 for i in range(2000)], CAREFUL)[0] == pytest.approx(
         1.24, abs=0.02
     )
@@ -195,18 +195,18 @@ def test_intervals_hold_at_every_look() -> None:
 COURSES, LONGEST = 1000, 200
 
 
-def other_decision(signs: NDArray[np.bool_], levels: Thresholds) -> str:
+def other_decision(signs: NDArray[np.bool_], levels: Thresholds) -> str | None:
     """Of two one-sided betting tests, whose stakes follow what was seen (I. Waudby-Smith and A.
     Ramdas, "Estimating means of bounded random variables by betting", J. R. Stat. Soc. B 86
     (2024)), where ours is an average over fixed stakes: the first to reach our levels."""
     when = {}
-    for status, alternative, level in (
-        ("pass", "greater", levels.to_pass), ("fail", "less", levels.to_fail)
+    for reached, alternative, level in (
+        ("above", "greater", levels.to_pass), ("below", "less", levels.to_fail)
     ):  # fmt: skip
         test = ville.BettingTest(0.5, alternative=alternative, alpha=1 / level).fit(signs)
-        when[status] = test.stopping_time() or math.inf
-    first = min(when, key=lambda status: when[status])
-    return first if when[first] < math.inf else "undecided"
+        when[reached] = test.stopping_time() or math.inf
+    first = min(when, key=lambda reached: when[reached])
+    return first if when[first] < math.inf else None
 
 
 @pytest.mark.parametrize("levels", [QUICK, CAREFUL], ids=["quick", "careful"])
@@ -217,10 +217,10 @@ def test_another_valid_test_does_not_contradict(chance: float, levels: Threshold
     decision of the one or of the other, which the levels bound."""
     generator = np.random.default_rng([20260103, int(100 * chance)])
     both = [
-        (decide(signs.tolist(), levels).status, other_decision(signs, levels))
+        (decide(signs.tolist(), levels).reached, other_decision(signs, levels))
         for signs in generator.random((COURSES, LONGEST)) < chance
     ]
-    contradictions = sum(set(pair) == {"pass", "fail"} for pair in both)
+    contradictions = sum(set(pair) == {"above", "below"} for pair in both)
     wrong_pass, wrong_fail = 1 / levels.to_pass, 1 / levels.to_fail
     alpha = wrong_pass if chance < 0.5 else wrong_fail
     if chance == 0.5:
@@ -229,5 +229,5 @@ def test_another_valid_test_does_not_contradict(chance: float, levels: Threshold
     assert contradictions <= most + 3 * most**0.5
     if chance != 0.5:
         # Were one of the two turned round, nearly all courses would contradict.
-        decided = "pass" if chance > 0.5 else "fail"
+        decided = "above" if chance > 0.5 else "below"
         assert sum(pair == (decided, decided) for pair in both) > 0.6 * COURSES
