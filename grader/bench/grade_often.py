@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from bounds import upper_bound
-from judge_rates import Progress
+from progress import Progress
 from series import Appender, lines_of
 
 from numalab.errors import Interrupted, KitError, UserError
