@@ -82,7 +82,9 @@ CAUSES: dict[Cause, Meaning] = {
     "bad_file": Meaning("a file is missing, or it can't be used as it is written", ("fail",)),
     "missed": Meaning("the evidence is not within what is asked for", ("fail",)),
     "too_slow": Meaning("the times are worse than is asked for", ("fail",)),
-    "unstable": Meaning("fast in one process, slow in the next, on a quiet node", ("fail",)),
+    "unstable": Meaning(
+        "neither fast enough nor too slow, and less steady than the solution", ("fail",)
+    ),
     "not_predicted": Meaning("the prediction is too far from what was measured", ("fail",)),
     "too_few_numa_nodes": Meaning("this node has too few NUMA nodes", ("not_gradable",)),
     "too_few_cores": Meaning("this node offers one core", ("not_gradable",)),

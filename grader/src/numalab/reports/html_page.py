@@ -147,7 +147,10 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
             yield f"{word}: {', '.join(undone)}: no points yet, and none lost. Grade again."
     told = set(chain(*unseen_causes.values()))
     for status, means in (
-        ("inconclusive", "too noisy to tell, which costs no points. Grade again when it is quiet."),
+        (
+            "inconclusive",
+            "not decided yet. Grading again goes on with it; until then it has no points.",
+        ),
         ("not_gradable", "this node can't show it, which costs no points."),
         ("error", "not the student's fault, and it costs no points."),
     ):

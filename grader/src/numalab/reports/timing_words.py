@@ -207,7 +207,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
         case "too_slow" | "cut_too_early":
             return f"{account.verdict.why[:1].lower()}{account.verdict.why[1:]}"
         case "interrupted":
-            return "it was interrupted before all was decided. That costs nothing."
+            return "it was interrupted before all was decided. Grading again goes on from here."
         case "error":
             return f"the kit could not go on. {account.verdict.why}"
         case "undecided" if state.claim.reached == "below":
