@@ -8,8 +8,8 @@ import numpy as np
 
 
 def upper_bound(found: int, count: int, error: float = 0.05) -> float:
-    """One-sided 95 % upper bound for a share, found of count having been seen: the share at
-    which to find so many or fewer has probability error.
+    """One-sided upper bound for a share, 95 % unless told, found of count having been seen: the
+    share at which to find so many or fewer has probability error.
 
     Source: C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404.
     """
@@ -31,3 +31,8 @@ def upper_bound(found: int, count: int, error: float = 0.05) -> float:
         else:
             high = share
     return high
+
+
+def lower_bound(found: int, count: int, error: float = 0.05) -> float:
+    """One-sided lower bound for a share: at which to find so many or more has probability error."""
+    return 1 - upper_bound(count - found, count, error)

@@ -18,8 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from bounds import upper_bound
-from judge_rates import Progress
 from load import competing_load
+from progress import Progress
 from series import Appender, lines_of
 
 from numalab.errors import Interrupted, KitError, UserError

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from bounds import upper_bound
 from load import competing_load
 from other_rules import ASKED_RATIO
+from progress import Progress
 from series import Appender, Cell, cell_of, generation_of, lines_of, read_cells
 from tables import (
     Replay,
@@ -40,24 +41,6 @@ from numalab.judging.sequential import CAREFUL, decide
 RATIOS = (1.0, 1.2, 1.5)
 # How far a quiet record's ratio may be from the true one, as a share of it.
 RATIO_TOLERANCE = 0.03
-SECONDS_BETWEEN_LINES = 5.0
-
-
-class Progress:
-    """A line on the error output every few seconds: how much is done, and how long is left."""
-
-    def __init__(self, what: str, done: int, wanted: int) -> None:
-        self._what, self._first, self._wanted = what, done, wanted
-        self._start_s = self._shown_s = time.monotonic()
-
-    def step(self, done: int, more: str = "") -> None:
-        now_s = time.monotonic()
-        if now_s - self._shown_s < SECONDS_BETWEEN_LINES and done < self._wanted:
-            return
-        self._shown_s = now_s
-        each_s = (now_s - self._start_s) / (done - self._first)
-        left_s = each_s * (self._wanted - done)
-        print(f"{done} of {self._wanted} {self._what}{more}, {left_s:.0f} s left", file=sys.stderr)
 
 
 def _earlier(path: Path, cell: Cell) -> list[Json]:

@@ -1,30 +1,62 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
+import ville
 from numpy.typing import NDArray
 
-from numalab.judging.sequential import CAREFUL, QUICK, decide, e_value, interval
+from numalab.judging.sequential import (
+    CAREFUL,
+    QUICK,
+    Thresholds,
+    decide,
+    e_value,
+    interval,
+    log_e_value,
+)
 
 
-def integral(wins: int, count: int, steps: int = 40000) -> float:
-    """The definition, by the midpoint rule; s = 1 - u^2 takes the density's pole away, and
-    Beta(2, 1/2) is 4/3."""
-    width = 1 / steps
-    total = 0.0
-    for i in range(steps):
-        u = (i + 0.5) * width
-        s = 1 - u * u
-        total += (1 + s) ** wins * (1 - s) ** (count - wins) * s * 2
-    return total * width / (4 / 3)
+def log_integral(wins: int, count: int) -> float:
+    """The definition by mpmath's quadrature, 30 digits: s = 1 - u^2 takes the density's pole away,
+    and Beta(2, 1/2) is 4/3. The integrand is divided by its peak, and cut where it is steep."""
+    with mpmath.workdps(30):
+        losses = count - wins
+
+        def log_integrand(u: Any) -> Any:
+            of_losses = 2 * losses * mpmath.log(u) if losses else 0
+            return wins * mpmath.log(2 - u * u) + of_losses
+
+        at = min(max(mpmath.mpf(wins - losses) / max(count, 1), 0), 1 - mpmath.mpf(1) / (count + 2))
+        peak, width = log_integrand(mpmath.sqrt(1 - at)), 1 / mpmath.sqrt(count + 1)
+        near = [at + step * width for step in (-12, -6, -3, -1, 0, 1, 3, 6, 12)]
+        cuts = sorted({0, 1, *(mpmath.sqrt(1 - s) for s in near if 0 < s < 1)})
+        total = mpmath.quad(lambda u: mpmath.exp(log_integrand(u) - peak) * 2 * (1 - u * u), cuts)
+        return float(mpmath.log(total) + peak - mpmath.log(mpmath.mpf(4) / 3))
 
 
-@pytest.mark.parametrize(("wins", "count"), [(0, 0), (7, 7), (5, 8), (0, 5), (20, 31)])
+@pytest.mark.parametrize(
+    ("wins", "count"),
+    [(0, 0), (7, 7), (5, 8), (0, 5), (20, 31), (31, 60), (0, 2000), (1030, 1030), (1100, 2000),
+     (90, 3000), (2600, 5000), (4999, 5000), (5000, 5000)],
+)  # fmt: skip
 def test_e_value_is_the_integral(wins: int, count: int) -> None:
-    assert e_value(wins, count) == pytest.approx(integral(wins, count), rel=1e-6)
+    """Relative, in the e-value itself, whose logarithm is up to 3460."""
+    assert log_e_value(wins, count) == pytest.approx(log_integral(wins, count), rel=0, abs=1e-10)
+
+
+def test_e_values_beyond_any_number_are_infinite() -> None:
+    assert e_value(1028, 1028) > 1e308
+    assert e_value(1029, 1029) == e_value(5000, 5000) == math.inf
+    assert decide([None, *[True, False] * 1000, *[True] * 500], CAREFUL).reached == "above"
+    assert interval([1.0 + i / 4000 for i in range(2000)], CAREFUL)[0] == pytest.approx(
+        1.24, abs=0.02
+    )
 
 
 def test_e_value_is_a_fair_game() -> None:
@@ -156,3 +188,46 @@ def test_intervals_hold_at_every_look() -> None:
     alpha = 1 - CAREFUL.confidence
     assert alpha == pytest.approx(0.05)
     assert missed.mean() <= alpha + 3 * (alpha * (1 - alpha) / TRIALS) ** 0.5
+
+
+# ---- beside another test of the same claim -----------------------------------------------
+
+COURSES, LONGEST = 1000, 200
+
+
+def other_decision(signs: NDArray[np.bool_], levels: Thresholds) -> str | None:
+    """Of two one-sided betting tests, whose stakes follow what was seen (I. Waudby-Smith and A.
+    Ramdas, "Estimating means of bounded random variables by betting", J. R. Stat. Soc. B 86
+    (2024)), where ours is an average over fixed stakes: the first to reach our levels."""
+    when = {}
+    for reached, alternative, level in (
+        ("above", "greater", levels.to_pass), ("below", "less", levels.to_fail)
+    ):  # fmt: skip
+        test = ville.BettingTest(0.5, alternative=alternative, alpha=1 / level).fit(signs)
+        when[reached] = test.stopping_time() or math.inf
+    first = min(when, key=lambda reached: when[reached])
+    return first if when[first] < math.inf else None
+
+
+@pytest.mark.parametrize("levels", [QUICK, CAREFUL], ids=["quick", "careful"])
+@pytest.mark.parametrize("chance", [0.3, 0.5, 0.7])
+def test_another_valid_test_does_not_contradict(chance: float, levels: Thresholds) -> None:
+    """A contradiction: one says that the claim is shown, the other that its opposite is. Then one
+    of the two is wrong, and at the boundary both are: so it is at most as frequent as the wrong
+    decision of the one or of the other, which the levels bound."""
+    generator = np.random.default_rng([20260103, int(100 * chance)])
+    both = [
+        (decide(signs.tolist(), levels).reached, other_decision(signs, levels))
+        for signs in generator.random((COURSES, LONGEST)) < chance
+    ]
+    contradictions = sum(set(pair) == {"above", "below"} for pair in both)
+    wrong_pass, wrong_fail = 1 / levels.to_pass, 1 / levels.to_fail
+    alpha = wrong_pass if chance < 0.5 else wrong_fail
+    if chance == 0.5:
+        alpha = min(wrong_pass, wrong_fail)
+    most = COURSES * 2 * alpha
+    assert contradictions <= most + 3 * most**0.5
+    if chance != 0.5:
+        # Were one of the two turned round, nearly all courses would contradict.
+        decided = "above" if chance > 0.5 else "below"
+        assert sum(pair == (decided, decided) for pair in both) > 0.6 * COURSES

@@ -65,6 +65,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -73,21 +74,39 @@ from typing import Literal
 STAKE_A, STAKE_B = 2.0, 0.5
 
 
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+# What a sum is divided by before it leaves the range of floating-point numbers: a power of two, so
+# that nothing is rounded.
+_RESCALE_BITS = 900
+_LARGEST_LOG = math.log(sys.float_info.max)
 
 
 @cache
-def e_value(wins: int, count: int) -> float:
-    """Evidence that a win has probability above 1/2, from wins among count signs. Raises
-    ValueError."""
+def log_e_value(wins: int, count: int) -> float:
+    """Natural logarithm of e_value, for any number of signs. Raises ValueError.
+
+    All terms of the sum are positive, and each follows from the one before by a quotient of small
+    numbers; so no digits cancel, and of count signs about count rounding errors are left.
+    """
     if not 0 <= wins <= count:
         raise ValueError(f"{wins} wins among {count} signs")
-    scale = _log_beta(STAKE_A, STAKE_B)
-    return math.fsum(
-        math.comb(wins, j) * math.exp(_log_beta(j + STAKE_A, count - wins + STAKE_B) - scale)
-        for j in range(wins + 1)
-    )
+    losses = count - wins
+    term = math.prod((STAKE_B + i) / (STAKE_A + STAKE_B + i) for i in range(losses))
+    total, bits = term, 0
+    for j in range(wins):
+        term *= (wins - j) / (j + 1) * (j + STAKE_A) / (j + STAKE_A + losses + STAKE_B)
+        total += term
+        if total > 2.0**_RESCALE_BITS:
+            term, total = term * 2.0**-_RESCALE_BITS, total * 2.0**-_RESCALE_BITS
+            bits += _RESCALE_BITS
+    return math.log(total) + bits * math.log(2)
+
+
+def e_value(wins: int, count: int) -> float:
+    """Evidence that a win has probability above 1/2, from wins among count signs; infinite where
+    it is more than a floating-point number can be (from 1030 signs that agree on). Raises
+    ValueError."""
+    log = log_e_value(wins, count)
+    return math.exp(log) if log < _LARGEST_LOG else math.inf
 
 
 @dataclass(frozen=True)

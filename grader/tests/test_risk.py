@@ -1,0 +1,179 @@
+"""The simulation of verdicts on times: that it judges as a grading does, and, with few trials, that
+the judge's stated error rates hold. `grader/bench/risk.py` does it with many."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from numalab.evidence.record import CONTROL, SOLUTION
+from numalab.judging import timing_state
+from numalab.judging.sequential import QUICK
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+
+import bounds
+import risk
+import sessions
+import worlds
+from risk import CRITERIA, SPEEDUP, Cell
+from worlds import World
+
+TRIALS = 1500
+
+
+def cell(rule: str = "speedup", quick: bool = True, sessions: int = 1, **world: object) -> Cell:
+    return Cell("invented", rule, World(**world), quick, sessions)  # type: ignore[arg-type]
+
+
+def row(some: Cell, trials: int = TRIALS) -> risk.Row:
+    truth = worlds.chances(some.world, some.criterion)
+    return risk.row_of(some, truth, risk.judge_batch(some, (20260104,), trials))
+
+
+# ---- a simulated grading is a grading ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        cell(noise=0.1, about="win", sessions=3),
+        cell("efficiency", noise=0.1, speed=1.1, quick=False),
+        cell(noise=0.1, handout=1.15, twin_of=SOLUTION, is_effect_exact=True),
+        cell(noise=0.05, about="win", shape="two points", spread=0.3, sessions=2),
+        cell(noise=0.1, about="win", shape="two points", spread=3.0, spells=20.0, cuts=True),
+        cell(noise=0.1, speed=0.1, shape="two points", spread=2.0, spells=20.0, cuts=True),
+    ],
+)
+def test_it_decides_as_one_who_looks_after_every_generation(some: Cell) -> None:
+    trials = 60
+    grading = some.grading
+    times = worlds.draw(
+        some.world, some.criterion, np.random.default_rng((1, 2)), trials, grading.longest
+    )
+    found = risk.judge_batch(some, (1, 2), trials)
+    for trial, judged in enumerate(found):
+        columns = risk.columns_of(grading, times, trial, grading.longest)
+        going_on = sessions.GoingOn(grading)
+        stepped = None
+        for generation in risk.taken(grading, columns, some.world.cuts):
+            assert stepped is None or some.world.cuts
+            stepped = stepped or going_on.take(generation)
+            if stepped is not None:
+                break
+        assert stepped == judged
+    assert len({(judged.cause, judged.generations) for judged in found}) > 1
+
+
+@pytest.mark.parametrize("rule", CRITERIA)
+def test_signs_are_those_that_the_judge_takes(rule: str) -> None:
+    """So what is called true of a world is true of what the judge sees."""
+    some = cell(rule, noise=0.2, handout=1.2, quick=False)
+    times = worlds.draw(some.world, some.criterion, np.random.default_rng(1), 1, 60)
+    signs = worlds.signs_of(some.criterion, times)
+    grading = replace(some.grading, least=0)
+    columns = risk.columns_of(grading, times, 0, 60)
+    state = timing_state.timing_state(
+        some.criterion, grading.evidence(risk.taken(grading, columns, False))
+    )
+    assert list(state.signs) == signs.win[0].tolist()
+    assert list(state.missed) == signs.loss[0].tolist()
+    assert state.control.wins == signs.control[0, : state.control.signs].sum()
+    assert state.unsteady.wins == signs.unsteady[0, : state.unsteady.signs].sum()
+    if rule == "speedup":
+        assert state.effect is not None
+        assert state.effect.wins == signs.shows[0, : state.effect.signs].sum()
+    assert all(0 < getattr(signs, name).sum() < 60 for name in ("win", "loss", "unsteady"))
+
+
+def test_the_control_joins_after_the_least_generations() -> None:
+    some = cell()
+    times = worlds.draw(some.world, SPEEDUP, np.random.default_rng(1), 1, 10)
+    columns = risk.columns_of(some.grading, times, 0, 10)
+    assert [CONTROL in column for column in columns] == [False] * 5 + [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("world", "chance"),
+    [
+        (World(about="win"), {"win": 0.5}),
+        (World(about="loss", handout=1.15), {"loss": 0.5}),
+        (World(about="win", shape="two points", spread=1.0), {"win": 0.5}),
+        (World(about="win", shape="heavy tails", spread=0.3), {"win": 0.5}),
+        (World(about="win", run=10.0), {"win": 0.5}),
+        (World(handout=1.15, is_effect_exact=True), {"shows": 0.5}),
+    ],
+)
+def test_what_is_called_one_half_is(world: World, chance: dict[str, float]) -> None:
+    times = worlds.draw(world, SPEEDUP, np.random.default_rng(3), 200_000, 1)
+    signs = worlds.signs_of(SPEEDUP, times)
+    truth = worlds.chances(world, SPEEDUP)
+    for name, share in chance.items():
+        assert getattr(signs, name).mean() == pytest.approx(share, abs=0.005)
+        assert world.run or getattr(truth, name) == 0.5
+
+
+# ---- the stated rates --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        cell("efficiency", noise=0.1, about="win"),
+        cell(noise=0.1, about="win"),
+        cell(noise=0.1, about="loss", handout=1.3),
+        cell(noise=0.1, about="win", quick=False),
+        cell(noise=0.25, twin_of=SOLUTION),
+        cell(noise=0.1, handout=1.15, twin_of=SOLUTION, is_effect_exact=True),
+        cell(noise=0.1, about="win", shape="two points", spread=3.0, spells=20.0, cuts=True),
+    ],
+)
+def test_stated_rates_hold(some: Cell) -> None:
+    found = row(some)
+    assert found.rates and not found.is_broken, risk.line_of(found)
+
+
+def test_a_judge_that_is_not_careful_enough_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the limit the rates are nearly used up, so that half of what is asked for breaks them."""
+    monkeypatch.setattr(timing_state, "QUICK", replace(QUICK, to_pass=10.0, to_fail=10.0))
+    found = row(cell(noise=0.1, about="win"))
+    broken = {rate.cause for rate in found.rates if rate.is_broken}
+    assert broken == {"reached", "too_slow"}
+    assert found.is_broken and "BROKEN" in risk.line_of(found)
+
+
+def test_states_of_the_node_that_last_are_shown_and_not_covered() -> None:
+    lasting = cell(noise=0.1, about="win", run=20.0)
+    found = row(replace(lasting, is_covered=False), 500)
+    assert any(rate.is_broken for rate in found.rates)
+    assert not found.is_broken
+
+
+def test_who_is_fast_in_one_process_and_slow_in_the_next_is_unstable() -> None:
+    found = row(cell(noise=0.03, about="win", shape="two points", spread=0.5), 300)
+    assert found.shares["unstable"] > 0.8
+    assert "unstable" not in {rate.cause for rate in found.rates}
+
+
+# ---- bounds, command -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "count"), [(0, 300), (3, 40), (39, 40), (700, 20_000)])
+def test_bounds_are_those_of_clopper_and_pearson(found: int, count: int) -> None:
+    above = scipy.stats.beta.ppf(0.95, found + 1, count - found)
+    below = scipy.stats.beta.ppf(0.05, found, count - found + 1) if found else 0.0
+    assert bounds.upper_bound(found, count) == pytest.approx(above, rel=1e-6)
+    assert bounds.lower_bound(found, count) == pytest.approx(below, rel=1e-6, abs=1e-12)
+
+
+def test_the_command_names_its_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert risk.main(["--list"]) == 0
+    titles = capsys.readouterr().out.splitlines()
+    assert len(set(titles)) == len(titles) > 100
+    with pytest.raises(risk.UserError, match="no cell's title has 'nothing'"):
+        risk.main(["--only", "nothing"])
