@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from numalab.evidence.kinds import GENERATION
+from numalab.evidence.left_out import outcomes, why_left_out
 from numalab.evidence.record import Json
 from numalab.files import read_json
 from numalab.grading.kit_digests import measured_by
-from numalab.harness.monitor import outcomes
 from numalab.judging import needs
 from numalab.judging.effort import Effort
 from numalab.kit import Kit
@@ -113,7 +113,11 @@ def earlier_times(folders: Iterable[Path], now: str) -> Earlier:
 
 
 def _times_of(record: Json) -> Earlier:
-    runs = [run for run in record["runs"] if run["kind"] == GENERATION.name]
+    runs = [
+        run
+        for run in record["runs"]
+        if run["kind"] == GENERATION.name and why_left_out(GENERATION, run) is None
+    ]
     if any(outcome["status"] != "ok" for run in runs for outcome in outcomes(run)):
         return Earlier()
     before: list[Json] = record.get("earlier_times", [])
