@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numalab.evidence.left_out import outcomes, paused_s
+from numalab.evidence.repeats import outcomes, paused_s
 from numalab.kit import Kit, find_kit
 
 Json = dict[str, Any]
