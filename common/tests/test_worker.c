@@ -203,10 +203,13 @@ static void test_endless(void)
     EXPECT(start(&worker, 10) == 0);
     worker.limits.phase_s = hang_limit_s;
     worker.limits.thread_count = 1;
+    worker.limits.heartbeat = heartbeat;
+    const pid_t pauser = pause_soon(0, 2000000); /* the monitor alone: the worker works on */
     EXPECT(numalab_worker_run(&worker, "spin_on_many", NULL) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && !worker.outcome.is_wall_limit);
     EXPECT(worker.outcome.limit_s == hang_limit_s);
     numalab_worker_end(&worker);
+    EXPECT(waitpid(pauser, NULL, 0) == pauser);
 
     struct numalab_outcome outcome = after("stop_itself", 10);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numalab.evidence.left_out import outcomes, paused_s
+from numalab.evidence.repeats import outcomes, paused_s
 from numalab.kit import Kit, find_kit
 
 Json = dict[str, Any]
@@ -85,7 +85,7 @@ class Pauses:
 
 def grading(kit: Kit, words: Sequence[str], limit_s: float | None) -> list[str]:
     """The command. limit_s: in the place of a phase's usual limits."""
-    command = ["grade", *words]
+    command = ["grade", "--afresh", *words]
     if limit_s is None:
         return [str(kit.root / "numalab"), *command]
     return [sys.executable, str(Path(__file__).resolve()), _LIMITED, str(limit_s), *command]

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands import forget_times
 
 from numalab.kit import Kit
 
@@ -21,7 +20,6 @@ pytestmark = [pytest.mark.builds, pytest.mark.timed]
 def test_no_pause_fails_a_solution(kit: Kit) -> None:
     """Longer than the limits of a phase together, so that a clock which goes on would meet them.
     bench/pauses.py does it for longer."""
-    forget_times(kit, "03_scheduling", "c", "solution")
     how = pauses.Pauses(least_s=1.0, most_s=1.5, between_s=1.5, most=6)
     found = pauses.paused_grading(kit, "03", [], how, random.Random(1), limit_s=0.4)
     assert not found["faults"], found

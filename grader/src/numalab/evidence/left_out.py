@@ -1,42 +1,22 @@
-"""Runs that stay in the record and say nothing of the kernel: the node paused in them, or they were
-done once more. The session that takes them and the reader of its record go by the same rules."""
+"""What is kept of a run that says nothing of the kernel; repeats.py has the rules."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
-from numalab.evidence.record import Json, Kind, WhyLeftOut
-
-# What may have come from outside: a process that somebody else stops or continues, a node that
-# stands still for a moment too short to be seen. A kernel that does it does it twice.
-DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
+WhyLeftOut = Literal["paused", "timed_out", "bad_protocol"]
 
 
-def outcomes(run: Json) -> list[Json]:
-    """How each worker of a run ended."""
-    return [run["outcome"]] if "outcome" in run else [r["outcome"] for r in run["roles"]]
+@dataclass(frozen=True)
+class LeftOut:
+    """kind: its name; slow: of a generation, as there; paused_s: how long the node stood still in
+    it; is_last: none followed that counts."""
 
-
-def paused_s(run: Json) -> float:
-    """How long the node stood still while it lasted."""
-    return max((float(outcome.get("paused_s", 0.0)) for outcome in outcomes(run)), default=0.0)
-
-
-def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
-    """Why a run does not count, or only a second one does; None where it counts. A pause takes the
-    worth of whatever is timed, and of what did not come to its end."""
-    ends = [str(outcome["status"]) for outcome in outcomes(run)]
-    if "cancelled" in ends:
-        return None
-    if paused_s(run) > 0 and (kind.is_timed or any(end != "ok" for end in ends)):
-        return "paused"
-    return next((end for end in DOUBTFUL if end in ends), None)
-
-
-def why_left_out(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
-    """Why a run that is on record does not count; None where it does. That of a time-out which was
-    met twice does."""
-    again: WhyLeftOut | None = run.get("tried_again")
-    if again is not None:
-        return again
-    return "paused" if why_again(kind, run) == "paused" else None
+    kind: str
+    role: str
+    part: str | None
+    slow: str | None
+    why: WhyLeftOut
+    paused_s: float
+    is_last: bool

@@ -9,7 +9,7 @@ from typing import Any
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import kind_of
-from numalab.evidence.left_out import paused_s, why_left_out
+from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import (
     SCHEMA_VERSION,
     SUBMISSION,
@@ -20,8 +20,8 @@ from numalab.evidence.record import (
     HandedText,
     Json,
     Kind,
-    LeftOut,
 )
+from numalab.evidence.repeats import paused_s, why_left_out
 
 
 def _role_of(kind: Kind[Any], run: Json) -> str:

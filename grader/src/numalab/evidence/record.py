@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
+from numalab.evidence.left_out import LeftOut
+
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
 
@@ -390,23 +392,6 @@ class Build:
     status: str
     message: str  # one or more sentences for the student
     output: str  # the compiler's or linker's, short
-
-
-WhyLeftOut = Literal["paused", "timed_out", "bad_protocol"]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A run that says nothing of the kernel (left_out.py). kind: its name; slow: of a generation,
-    as there; paused_s: how long the node stood still in it; is_last: none followed that counts."""
-
-    kind: str
-    role: str
-    part: str | None
-    slow: str | None
-    why: WhyLeftOut
-    paused_s: float
-    is_last: bool
 
 
 Whose = Literal["kernel", "instrumented kernel", "kit", "all roles"]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.left_out import outcomes, why_left_out
 from numalab.evidence.record import Json
+from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.files import read_json
 from numalab.grading.kit_digests import measured_by
 from numalab.judging import needs

@@ -14,7 +14,7 @@ from typing import Any
 import numalab
 from numalab.errors import KitError
 from numalab.evidence import read_record
-from numalab.evidence.left_out import outcomes, paused_s, why_again
+from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import (
     HANDOUT,
     SCHEMA_VERSION,
@@ -22,8 +22,8 @@ from numalab.evidence.record import (
     Evidence,
     Json,
     Kind,
-    WhyLeftOut,
 )
+from numalab.evidence.repeats import outcomes, paused_s, why_again
 from numalab.files import read_json, write_json
 from numalab.grading.continuing import (
     OTHER_RECORD,

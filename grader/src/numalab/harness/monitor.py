@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
-from numalab.evidence.left_out import outcomes
 from numalab.evidence.record import Json
+from numalab.evidence.repeats import outcomes
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan, binding_words

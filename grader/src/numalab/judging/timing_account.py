@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import Evidence, LeftOut
+from numalab.evidence.left_out import LeftOut
+from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import is_sound, timed_out

@@ -8,9 +8,10 @@ import pytest
 from support import invented
 
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT
-from numalab.evidence.left_out import outcomes, paused_s, why_again, why_left_out
+from numalab.evidence.left_out import LeftOut
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import Json, Kind, LeftOut
+from numalab.evidence.record import Json, Kind
+from numalab.evidence.repeats import outcomes, paused_s, why_again, why_left_out
 
 ONE = invented.ONE_NODE
 TIMES = {"solution": 0.2, "submission": 0.2}
