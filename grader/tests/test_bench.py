@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 import bounds
 import load
 import other_rules
+import repetitions
 import series
 import tables
 import trials
@@ -47,6 +49,27 @@ def generation(
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(1)
+
+
+def test_what_a_generation_spends_and_how_far_its_margin_is() -> None:
+    """In the second of two rounds the second process of the solution is twice as fast."""
+    taken = {"handout": (9.0, 4.0, 4.0), "solution": (9.0, 1.0, 1.0), "control": (9.0, 2.0, 1.0)}
+    samples = [
+        {"role": role, "repetition": number, "warm_up": number == 0, "cut": False,
+         "order": 3 * number + place, "started_s": 5.0 + 30.0 * number + 10.0 * place,
+         "elapsed_s": times[number]}
+        for number in range(3)
+        for place, (role, times) in enumerate(taken.items())
+    ]  # fmt: skip
+    found = repetitions.course_of({"spent_s": 100.0, "record": {"samples": samples}})
+    assert (found.start_s, found.warm_up_s, found.repetitions) == (5.0, 30.0, 2)
+    assert found.repetition_s == pytest.approx((86.0 - 35.0) / 2)
+    assert found.outside_s == pytest.approx(100.0 - 13.0)
+    by_role = {role: list(times[1:]) for role, times in taken.items()}
+    assert repetitions.log_margin(by_role, 1) == pytest.approx(0.0)
+    assert found.by_all == pytest.approx(math.log(2.0))
+    del by_role["handout"]
+    assert repetitions.log_margin(by_role, 2) == pytest.approx(0.0)
 
 
 # ---- rules in use elsewhere -------------------------------------------------------
