@@ -83,7 +83,9 @@ CAUSES: dict[Cause, Meaning] = {
     "deadlock": Meaning("ranks that work with buffered sends don't without", ("fail",)),
     "bad_file": Meaning("a file is missing, or it can't be used as it is written", ("fail",)),
     "missed": Meaning("the evidence is not within what is asked for", ("fail",)),
-    "busy_waiting": Meaning("threads that wait take CPU time, so that they look busy", ("fail",)),
+    "busy_waiting": Meaning(
+        "a team takes far more CPU time than one thread, as threads do that spin", ("fail",)
+    ),
     "too_slow": Meaning("the times are worse than is asked for", ("fail",)),
     "unstable": Meaning(
         "neither fast enough nor too slow, and less steady than the solution", ("fail",)

@@ -106,9 +106,10 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def _spins(looks: Looks, useful: float) -> str:
     """What a student is told whose threads are busy and don't work."""
     look = looks.look
+    part = words.first_upper(words.percent(useful))
     return (
         f"The average thread is busy {words.percent(look.share)} of the time, but the team takes "
         f"{look.inflation or 0.0:.2f} times the CPU time of one thread, where the solution's takes "
-        f"{looks.inflation_of_solution:.2f} times: threads that wait are busy waiting, or do again "
-        f"what is done. {words.first_upper(words.percent(useful))} of their time is work."
+        f"{looks.inflation_of_solution:.2f} times: threads that wait are busy waiting, do again "
+        f"what others do, or contend for what they write. {part} of their time is work."
     )
