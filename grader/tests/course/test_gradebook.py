@@ -35,6 +35,7 @@ from numalab.course.gradebook.open_points import earnable_points, open_points
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.jobs.progress import class_text
 from numalab.course.records import Attempt, Intake, Problem
 from numalab.errors import BusyError, KitError, UserError
 from numalab.files import write_json
@@ -454,7 +455,14 @@ def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
     made = standing(
         tmp_path,
         [intake(submission(ADA), submission(BOB))],
-        [attempt(ADA, result(7, still_open=1, spoilt=2)), attempt(BOB, FAILED)],
+        [
+            attempt(
+                ADA,
+                result(7, still_open=1, spoilt=2)
+                | {"earlier_times": [{"started_at": IN_TIME, "generations": 24}]},
+            ),
+            attempt(BOB, FAILED),
+        ],
     )
     ada, bob = made.rows
     lines = feedback_lines(ada)
@@ -473,17 +481,21 @@ def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
         assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
     told = "\n".join(explanation(account, rules()))
     assert "7 of 10 gradable points in C, open: efficiency (1 point) and balanced" in told
+    assert "; 24 generations of earlier gradings of the same program" in told
 
 
 def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     standing(tmp_path, [intake(submission(ADA))], [attempt(ADA, OPEN), attempt(BOB, OPEN)])
     again = attempt(ADA, FAILED, number=2, at="2027-05-05T10:00:00+00:00")
+    told = "The class: 1 of 1 hand-ins graded; points open in 1 hand-in"
+    assert class_text(course) == told
     with open_gradebook(course) as book:
         assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
         book.add_attempts([again])
         assert book.open_hand_ins() == []
         assert (again.item, 1) in book.left_open(), "that one was, and is"
+    assert class_text(course) == "The class: 1 of 1 hand-ins graded"
 
 
 # ---- with --quick ------------------------------------------------------------------------

@@ -397,6 +397,11 @@ def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
     assert new.reopened == ("c efficiency",)
     assert new.results[0]["points"] == old.results[0]["points"] - 1
 
+    with open_gradebook(course, read_only=True) as book:
+        (row,) = book.standing(Rules()).rows
+    assert (row.points, row.is_provisional) == (9, True)
+    assert [each.criterion for each in row.open] == ["efficiency"]
+
     # What a job on a node does before it grades the next attempt.
     task = Task(new.item, 3, ("c",))
     found = work._open_attempt(course, task)

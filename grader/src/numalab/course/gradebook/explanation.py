@@ -75,6 +75,13 @@ def _line_of(
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
     line = _attempt_line(attempt, weighed, account.row.max_points, rules, zone)
+    earlier = sum(
+        session["generations"]
+        for result in attempt.results
+        for session in result.get("earlier_times", ())
+    )
+    if earlier:
+        line += f"; {words.count(earlier, 'generation')} of earlier gradings of the same program"
     if attempt.rejudged_at:
         at = _moment(datetime.fromisoformat(attempt.rejudged_at), zone)
         line += f"; judged again {at}, from what was measured then"
