@@ -6,6 +6,7 @@ A benchmark, run by hand; README.md beside it says what is measured and how to r
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import textwrap
@@ -15,11 +16,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+import numpy as np
 from bounds import upper_bound
 from load import competing_load
 from other_rules import ASKED_RATIO
 from progress import Progress
-from series import Appender, Cell, cell_of, generation_of, lines_of, read_cells
+from series import (
+    CANDIDATE,
+    REFERENCE,
+    ROLES_OF_RULE,
+    Appender,
+    Cell,
+    cell_of,
+    generation_of,
+    lines_of,
+    read_cells,
+)
+from sessions import GoingOn, Judged, generation_of_times
 from tables import (
     Replay,
     cell_json,
@@ -30,15 +43,15 @@ from tables import (
     tune,
     tuning_lines,
 )
-from trials import BUDGET_S, Judging, sign_of
-from workload import Workload, bench_kit
+from trials import BUDGET_S, FAIL, PASS, UNDECIDED, Judging, Outcomes, times_of
+from workload import Workload, bench_kit, passes_of
 
 from numalab.errors import Interrupted, KitError, UserError
-from numalab.evidence.record import Json
+from numalab.evidence.record import HANDOUT, Json
 from numalab.files import write_json
-from numalab.judging.sequential import CAREFUL, decide
 
-RATIOS = (1.0, 1.2, 1.5)
+# Of which 1.1 is the limit, exactly.
+RATIOS = (1.0, 1.08, 1.1, 1.12, 1.2, 1.5)
 # How far a quiet record's ratio may be from the true one, as a share of it.
 RATIO_TOLERANCE = 0.03
 
@@ -50,7 +63,8 @@ def _earlier(path: Path, cell: Cell) -> list[Json]:
     found = []
     for line in lines_of(path):
         try:
-            is_of_cell = (line["cell"], line["ratio"]) == (cell.load, cell.ratio)
+            own = (line["cell"], line.get("rule", "efficiency"), line["ratio"])
+            is_of_cell = own == (cell.load, cell.rule, cell.ratio)
             if is_of_cell and line["kind"] == "generation" and cell_of(line) != cell:
                 raise UserError(
                     f"{path} has generations of {cell.name} with other repetitions (--rep-ms "
@@ -63,112 +77,133 @@ def _earlier(path: Path, cell: Cell) -> list[Json]:
     return found
 
 
-def _candidate_passes(workload: Workload, cell: Cell, earlier: Sequence[Json]) -> int:
+def _scale(workload: Workload, cell: Cell, earlier: Sequence[Json]) -> int:
     """As in the earlier generations of the cell, or by a measurement."""
     for line in earlier:
         if line["kind"] == "generation":
-            return int(line["passes"]["submission"])
-    return workload.candidate_passes(cell.rep_ms)
+            return int(line["passes"][CANDIDATE]) // passes_of(cell, 1)[CANDIDATE]
+    return workload.scale(cell)
+
+
+def _cell(options: argparse.Namespace) -> Cell:
+    return Cell(options.cell, options.ratio, options.rep_ms, options.repetitions, options.rule)
 
 
 def record(options: argparse.Namespace) -> None:
     """Appends generations until the file has as many of the cell as asked for."""
-    cell = Cell(options.cell, options.ratio, options.rep_ms, options.repetitions)
+    cell = _cell(options)
     earlier = [line for line in _earlier(options.out, cell) if line["kind"] == "generation"]
     kit = bench_kit()
     with kit.lock():
         workload = Workload.built(kit)
-        passes = _candidate_passes(workload, cell, earlier)
+        scale = _scale(workload, cell, earlier)
         generations = [generation_of(line) for line in earlier]
         progress = Progress("generations", len(generations), options.generations)
         file = Appender(options.out)
         try:
             with competing_load(cell.load):
                 while len(generations) < options.generations:
-                    line = workload.generation(cell, passes)
+                    line = workload.generation(cell, scale)
                     file.append(line)
                     generations.append(generation_of(line))
                     progress.step(len(generations))
         finally:
             file.close()
     print("\n".join(heading(cell, generations)))
-    found = measured_ratio(generations)
-    if cell.load == "quiet" and abs(found / cell.ratio - 1) > RATIO_TOLERANCE:
+    found = measured_ratio(generations, cell.rule)
+    true = true_ratio(cell, scale)
+    if cell.load == "quiet" and cell.rule != "duet" and abs(found / true - 1) > RATIO_TOLERANCE:
         print(f"The measured ratio is more than {RATIO_TOLERANCE:.0%} off: was the node quiet?")
+
+
+def true_ratio(cell: Cell, scale: int) -> float:
+    """By the passes that are made, which are whole numbers."""
+    passes = passes_of(cell, scale)
+    if cell.rule == "speedup":
+        middle = math.sqrt(passes[HANDOUT] * passes[REFERENCE])
+        return ASKED_RATIO * middle / passes[CANDIDATE]
+    return passes[REFERENCE] / passes[CANDIDATE]
 
 
 def live(options: argparse.Namespace) -> None:
     """Runs trials until the file has as many of the cell as asked for: generations until the
     judge decides or its time is over."""
-    cell = Cell(options.cell, options.ratio, options.rep_ms, options.repetitions)
-    judging = Judging(repetitions=cell.repetitions, has_control=options.control)
-    roles = judging.roles
+    cell = _cell(options)
+    if cell.rule == "duet":
+        raise UserError("the judge takes no duets; record them, and replay them")
+    judging = Judging(repetitions=cell.repetitions, quick=options.quick)
     earlier = _earlier(options.out, cell)
-    trials = [line for line in earlier if line["kind"] == "trial"]
+    trials = [
+        line for line in earlier if line["kind"] == "trial" and line.get("mode") == judging.mode
+    ]
     number = max((line["trial"] for line in earlier if line["trial"] is not None), default=-1) + 1
     kit = bench_kit()
     with kit.lock():
         workload = Workload.built(kit)
-        passes = _candidate_passes(workload, cell, earlier)
+        scale = _scale(workload, cell, earlier)
         progress = Progress("trials", len(trials), options.trials)
         file = Appender(options.out)
         try:
             with competing_load(cell.load):
                 while len(trials) < options.trials:
-                    trial = _live_trial(workload, cell, passes, number, judging, roles, file)
+                    trial = _live_trial(workload, cell, scale, number, judging, file)
                     file.append(trial)
                     trials.append(trial)
                     number += 1
-                    wrong, undecided = _count(trials, cell)
-                    progress.step(len(trials), f", {wrong} wrong, {undecided} undecided")
+                    found = outcomes_of(trials)
+                    wrong = found.wrong(cell.ratio)
+                    progress.step(len(trials), f", {wrong} wrong, {found.undecided} undecided")
         finally:
             file.close()
-    wrong, undecided = _count(trials, cell)
-    spent_s = sorted(trial["spent_s"] for trial in trials)
+    found = outcomes_of(trials)
+    wrong = found.wrong(cell.ratio)
     print(
-        f"{cell.name}: {len(trials)} trials, {wrong} wrong (95 %: at most "
-        f"{upper_bound(wrong, len(trials)):.2%}), {undecided} undecided;\n"
-        f"{spent_s[len(spent_s) // 2]:.2f} s a verdict (median), "
-        f"{spent_s[int(0.95 * (len(spent_s) - 1))]:.2f} s (95 %)"
+        f"{cell.name}, {judging.mode}: {len(trials)} trials, {wrong} wrong (95 %: at most "
+        f"{upper_bound(wrong, len(trials)):.2%}), {found.undecided} undecided;\n"
+        f"{found.passed} passed, {found.failed} failed, {found.unstable} of them as unstable;\n"
+        f"{found.median_s:.2f} s a verdict (median), "
+        f"{sorted(found.spent_s)[int(0.95 * (len(trials) - 1))]:.2f} s (95 %)"
     )
 
 
 def _live_trial(
-    workload: Workload,
-    cell: Cell,
-    passes: int,
-    number: int,
-    judging: Judging,
-    roles: Sequence[str],
-    file: Appender,
+    workload: Workload, cell: Cell, scale: int, number: int, judging: Judging, file: Appender
 ) -> Json:
     """One verdict from nothing, as the line that ends a trial."""
-    signs: list[bool] = []
+    going_on = GoingOn(judging.grading(cell.rule))
     start_s = time.monotonic()
-    while True:
-        line = workload.generation(cell, passes, number, roles)
+    judged: Judged | None = None
+    while judged is None:
+        roles = going_on.roles(ROLES_OF_RULE[cell.rule])
+        line = workload.generation(cell, scale, number, roles)
         file.append(line)
-        signs.append(sign_of(generation_of(line), judging))
-        reached = decide(signs, CAREFUL).reached
+        times = times_of(generation_of(line), judging)
+        taken = generation_of_times({role: (time_s,) for role, time_s in times.items()})
         spent_s = time.monotonic() - start_s
-        if reached is not None or spent_s >= judging.budget_s:
-            break
+        judged = going_on.take(taken, is_over=spent_s >= judging.budget_s)
     return {
         "kind": "trial",
         "cell": cell.load,
+        "rule": cell.rule,
         "ratio": cell.ratio,
+        "mode": judging.mode,
         "trial": number,
-        "status": {"above": "pass", "below": "fail"}.get(reached or "", "undecided"),
-        "generations": len(signs),
-        "spent_s": spent_s,
+        "status": judged.status,
+        "cause": judged.cause,
+        "generations": judged.generations,
+        "spent_s": time.monotonic() - start_s,
     }
 
 
-def _count(trials: Sequence[Json], cell: Cell) -> tuple[int, int]:
-    """Wrong and undecided ones."""
-    wrong = "pass" if cell.ratio < ASKED_RATIO else "fail"
-    statuses = [trial["status"] for trial in trials]
-    return statuses.count(wrong), statuses.count("undecided")
+def outcomes_of(trials: Sequence[Json]) -> Outcomes:
+    """Of lines that end a trial; one or more."""
+    codes = {"pass": PASS, "fail": FAIL}
+    return Outcomes(
+        np.array([codes.get(trial["status"], UNDECIDED) for trial in trials], dtype=np.int8),
+        np.array([trial["spent_s"] for trial in trials]),
+        float(np.median([trial["generations"] for trial in trials])),
+        sum(trial.get("cause") == "unstable" for trial in trials),
+    )
 
 
 def replay(options: argparse.Namespace) -> None:
@@ -177,14 +212,14 @@ def replay(options: argparse.Namespace) -> None:
         repetitions=options.repetitions,
         statistic=options.statistic,
         warm_up=options.warm_up,
-        has_control=options.control,
+        quick=options.quick,
         budget_s=options.budget_s,
     )
     asked = Replay(judging, options.trials, options.seed, options.in_order)
     cells: list[Json] = []
     for cell, generations in read_cells(options.files).items():
         about = cell_json(cell, generations)
-        if options.tune:
+        if options.tune and cell.rule != "duet":
             tuned = tune(cell, generations, asked)
             lines = tuning_lines(tuned)
             about["tuning"] = [row.to_json() for row in tuned]
@@ -225,6 +260,8 @@ def _seconds(text: str) -> float:
 def _add_measured(parser: argparse.ArgumentParser, repetitions: int) -> None:
     """What `record` and `live` have in common."""
     parser.add_argument("--cell", choices=("quiet", "loaded"), required=True)
+    parser.add_argument("--rule", choices=tuple(ROLES_OF_RULE), default="efficiency",
+                        help="how it is judged (efficiency); duet: both sides at once")  # fmt: skip
     parser.add_argument("--ratio", type=float, choices=RATIOS, required=True)
     parser.add_argument("--rep-ms", type=_seconds, default=5.0, help="of a repetition (5)")
     parser.add_argument(
@@ -247,9 +284,7 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(run=live)
     one.add_argument("--trials", type=_at_least_one, default=300, help="in the file (300)")
     _add_measured(one, 3)
-    one.add_argument(
-        "--control", action="store_true", help="a second reference in every generation"
-    )
+    one.add_argument("--quick", action="store_true", help="as grade --quick decides")
 
     one = commands.add_parser("replay", help="draw trials from recorded files")
     one.set_defaults(run=replay)
@@ -264,9 +299,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--repetitions", type=_at_least_one, default=3, help="the judge takes (3)")
     one.add_argument("--statistic", choices=("min", "median", "first"), default="min")
     one.add_argument("--warm-up", type=int, choices=(0, 1), default=1)
-    one.add_argument(
-        "--control", action="store_true", help="a second reference in every generation"
-    )
+    one.add_argument("--quick", action="store_true", help="as grade --quick decides")
     one.add_argument("--budget-s", type=_seconds, default=BUDGET_S, help="of a verdict (20)")
     return top
 

@@ -123,3 +123,6 @@ OTHER_RULES = (
     OtherRule("mean gain > 2 %", gain_of_two_percent, 1),
     OtherRule("median of pairs", median_of_pairs, 15, is_paired=True),
 )
+
+# Both sides of a pair ran at once.
+DUET_RULE = OtherRule("duet: median of pairs", median_of_pairs, 15, is_paired=True)

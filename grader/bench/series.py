@@ -2,15 +2,21 @@
 
 A file holds one JSON object a line. A generation:
 
-    {"kind": "generation", "cell": "quiet", "ratio": 1.2, "rep_ms": 5.0, "repetitions": 10,
+    {"kind": "generation", "cell": "quiet", "rule": "efficiency", "ratio": 1.2, "rep_ms": 5.0,
+     "repetitions": 10,
      "passes": {"solution": 12, "submission": 10, "control": 12}, "trial": null,
      "started_at_s": 1.7e9, "ended_at_s": 1.7e9, "load_1min": 0.1, "record": {...}}
 
 started_at_s, ended_at_s: seconds since 1970 at which the monitor was started and had ended;
 record: what it printed, whole. A trial of `live`, after the generations that carry its number:
 
-    {"kind": "trial", "cell": "quiet", "ratio": 1.2, "trial": 7, "status": "pass",
-     "generations": 9, "spent_s": 1.9}
+    {"kind": "trial", "cell": "quiet", "rule": "efficiency", "ratio": 1.2, "mode": "careful",
+     "trial": 7, "status": "pass", "cause": "reached", "generations": 9, "spent_s": 1.9}
+
+A duet's record has the same samples, whose sides started at once: twice two pairs are
+
+    {"samples": [{"role": "solution", "order": 0, "started_s": 0.3, "elapsed_s": 0.1},
+                 {"role": "submission", "order": 1, "started_s": 0.3, "elapsed_s": 0.09}, ...]}
 
 Only whole lines count, so a file that was being written when the power failed can be read.
 """
@@ -24,28 +30,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Json
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
 
 # The kit's names of the roles; here the solution is the reference, the submission the
 # candidate, and the control the reference once more.
 REFERENCE, CANDIDATE = SOLUTION, SUBMISSION
 ROLES = (REFERENCE, CANDIDATE, CONTROL)
 
+# How a cell is judged, by the processes that run for it. duet: two at once, for a rule in use
+# elsewhere.
+ROLES_OF_RULE = {
+    "efficiency": ROLES,
+    "speedup": (HANDOUT, *ROLES),
+    "duet": (REFERENCE, CANDIDATE),
+}
+
 
 @dataclass(frozen=True)
 class Cell:
-    """What was measured: on a quiet or a loaded node, the true ratio of the reference's time
-    to the candidate's, the milliseconds that a repetition was to take, and how many there
-    are beside the warm-up."""
+    """What was measured: on a quiet or a loaded node, the true ratio, the milliseconds that a
+    repetition was to take, how many there are beside the warm-up, and by which rule it is judged.
+    ratio: 1.1 times the longest time that passes over the candidate's, which for a duet and an
+    efficiency is the reference's time over the candidate's."""
 
     load: str
     ratio: float
     rep_ms: float
     repetitions: int
+    rule: str = "efficiency"
 
     @property
     def name(self) -> str:
-        return f"{self.load}, true ratio {self.ratio:g}"
+        return f"{self.load}, {self.rule}, true ratio {self.ratio:g}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,10 @@ def generation_of(line: Json) -> Generation:
 
 
 def cell_of(line: Json) -> Cell:
-    return Cell(line["cell"], line["ratio"], line["rep_ms"], line["repetitions"])
+    rule = line.get("rule", "efficiency")
+    if rule not in ROLES_OF_RULE:
+        raise KeyError(f"rule {rule!r}")
+    return Cell(line["cell"], line["ratio"], line["rep_ms"], line["repetitions"], rule)
 
 
 def lines_of(path: Path) -> Iterator[Json]:
@@ -136,8 +155,9 @@ def read_cells(paths: Sequence[Path]) -> dict[Cell, list[Generation]]:
     return dict(sorted(cells.items(), key=lambda item: _order(item[0])))
 
 
-def _order(cell: Cell) -> tuple[bool, float, float, int]:
-    return cell.load != "quiet", cell.ratio, cell.rep_ms, cell.repetitions
+def _order(cell: Cell) -> tuple[bool, int, float, float, int]:
+    rule = list(ROLES_OF_RULE).index(cell.rule)
+    return cell.load != "quiet", rule, cell.ratio, cell.rep_ms, cell.repetitions
 
 
 class Appender:

@@ -124,12 +124,18 @@ class GoingOn:
     def evidence(self) -> Evidence:
         return self._grading.evidence(self._taken)
 
-    def take(self, generation: Generation) -> Judged | None:
-        """The verdict, where the session is over by it and none follows."""
+    def roles(self, roles: Sequence[str]) -> tuple[str, ...]:
+        """Which of these run in the next generation."""
+        return tuple(role for role in roles if self._grading.takes(role, len(self._taken)))
+
+    def take(self, generation: Generation, is_over: bool = False) -> Judged | None:
+        """The verdict, where it is one that stays, or the last session is over by it. is_over:
+        whether the session ends with this generation, if it has not been as many as it may be."""
         self._taken.append(generation)
         evidence, count = self.evidence, len(self._taken)
         state = timing_state(self._grading.criterion, evidence)
-        if not state.decided and count % self._grading.most:
+        if not (state.decided or is_over or count % self._grading.most == 0):
             return None
         judged = _judged(self._grading, evidence, count)
-        return judged if is_decided(judged) or count >= self._grading.longest else None
+        is_last = is_over or count >= self._grading.longest
+        return judged if is_decided(judged) or is_last else None

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from bounds import upper_bound
-from other_rules import ASKED_RATIO, OTHER_RULES
+from other_rules import ASKED_RATIO, DUET_RULE, OTHER_RULES, OtherRule
 from series import CANDIDATE, REFERENCE, Cell, Generation
 from trials import (
     Judging,
@@ -18,7 +18,7 @@ from trials import (
     rule_trials,
 )
 
-from numalab.evidence.record import Json
+from numalab.evidence.record import HANDOUT, SOLUTION, Json
 
 TUNED_REPETITIONS = (1, 2, 3, 5, 7, 10)
 
@@ -26,9 +26,13 @@ TUNED_REPETITIONS = (1, 2, 3, 5, 7, 10)
 @dataclass(frozen=True)
 class Row:
     """Shares are 0 to 1 of the trials drawn; most_wrong_share: the one-sided 95 % upper
-    bound. separate: how many trials that share no generation the record holds."""
+    bound. unstable_share: part of the failed. separate: how many trials that share no generation
+    the record holds."""
 
     rule: str
+    passed_share: float
+    failed_share: float
+    unstable_share: float
     wrong_share: float
     most_wrong_share: float
     undecided_share: float
@@ -46,6 +50,9 @@ def row_of(name: str, outcomes: Outcomes, cell: Cell, recorded: int) -> Row:
     wrong = outcomes.wrong(cell.ratio)
     return Row(
         rule=name,
+        passed_share=outcomes.passed / trials,
+        failed_share=outcomes.failed / trials,
+        unstable_share=outcomes.unstable / trials,
         wrong_share=wrong / trials,
         most_wrong_share=upper_bound(wrong, trials),
         undecided_share=outcomes.undecided / trials,
@@ -74,40 +81,61 @@ class Replay:
 
 def compare(cell: Cell, generations: Sequence[Generation], replay: Replay) -> list[Row]:
     """The judge, then the other rules as they are used elsewhere, then in the judge's time.
-    Raises UserError where too few generations were recorded."""
+    Of a duet only its own rule. Raises UserError where too few generations were recorded."""
+    if cell.rule == "duet":
+        return [_row_of_rule(DUET_RULE, "", cell, generations, replay)]
     judged = judge_trials(
-        generations, replay.judging, replay.trials, replay.random(), in_order=replay.in_order
-    )
-    rows = [row_of("judge", judged, cell, len(generations))]
+        generations, replay.judging, replay.trials, replay.random(), rule=cell.rule,
+        in_order=replay.in_order,
+    )  # fmt: skip
+    rows = [row_of(f"judge, {replay.judging.mode}", judged, cell, len(generations))]
+    if cell.rule == "speedup":
+        return rows  # a claim about three programs, which the other rules don't know
     in_time = [in_equal_time(rule, generations, judged.median_s) for rule in OTHER_RULES]
     for rules, how in ((OTHER_RULES, ""), (in_time, ", equal time")):
-        for rule in rules:
-            found = rule_trials(rule, generations, replay.trials, replay.random())
-            what = "pairs" if rule.is_paired else "each"
-            name = f"{rule.name}, {rule.repetitions} {what}{how}"
-            rows.append(row_of(name, found, cell, len(generations)))
+        rows += [_row_of_rule(rule, how, cell, generations, replay) for rule in rules]
     return rows
+
+
+def _row_of_rule(
+    rule: OtherRule, how: str, cell: Cell, generations: Sequence[Generation], replay: Replay
+) -> Row:
+    found = rule_trials(rule, generations, replay.trials, replay.random())
+    what = "pairs" if rule.is_paired else "each"
+    name = f"{rule.name}, {rule.repetitions} {what}{how}"
+    return row_of(name, found, cell, len(generations))
 
 
 def heading(cell: Cell, generations: Sequence[Generation]) -> list[str]:
     """What a cell's tables are about."""
     took_ms = 1e3 * float(np.median([t for g in generations for t in g.elapsed_s[CANDIDATE][1:]]))
-    wrong = "passes" if cell.ratio < ASKED_RATIO else "fails"
     return [
         f"{cell.name}: {len(generations)} generations of {cell.repetitions} repetitions, "
         f"{took_ms:.1f} ms each (median);",
-        f"measured ratio {measured_ratio(generations):.3f} (best times, median); "
-        f"wrong is what {wrong}",
+        f"measured ratio {measured_ratio(generations, cell.rule):.3f} (best times, median); "
+        f"wrong is what {wrong_is(cell)}",
     ]
 
 
-def measured_ratio(generations: Sequence[Generation]) -> float:
-    """Of the best times of reference and candidate in a generation, the median."""
-    return float(
-        np.median(
-            [min(g.elapsed_s[REFERENCE][1:]) / min(g.elapsed_s[CANDIDATE][1:]) for g in generations]
-        )
-    )
+def wrong_is(cell: Cell) -> str:
+    if cell.ratio == ASKED_RATIO:
+        return "passes or fails"
+    return "passes" if cell.ratio < ASKED_RATIO else "fails"
+
+
+def measured_ratio(generations: Sequence[Generation], rule: str) -> float:
+    """As a cell's ratio, of the best times of a generation, the median."""
+
+    def best_s(generation: Generation, role: str) -> float:
+        return min(generation.elapsed_s[role][1:])
+
+    def allowed_s(generation: Generation) -> float:
+        if rule != "speedup":
+            return best_s(generation, REFERENCE)
+        handout_s, solution_s = (best_s(generation, role) for role in (HANDOUT, SOLUTION))
+        return ASKED_RATIO * float(np.sqrt(handout_s * solution_s))
+
+    return float(np.median([allowed_s(g) / best_s(g, CANDIDATE) for g in generations]))
 
 
 def comparison_lines(rows: Sequence[Row]) -> list[str]:
@@ -119,6 +147,12 @@ def comparison_lines(rows: Sequence[Row]) -> list[str]:
         f"{row.undecided_share:11.2%}{row.median_s:10.2f}{row.percentile_95_s:9.2f}"
         f"{row.separate:10}"
         for row in rows
+    ]
+    lines += [
+        f"{row.rule}: passed {row.passed_share:.3%}, failed {row.failed_share:.3%}, of them as "
+        f"unstable {row.unstable_share:.3%}"
+        for row in rows
+        if row.rule.startswith("judge")
     ]
     return lines
 
@@ -136,17 +170,13 @@ def tuned(replay: Replay, recorded: int) -> list[Judging]:
 
 @dataclass(frozen=True)
 class TunedRow:
-    """One way to take a sign, with the control's process and without."""
+    """One way to take a sign."""
 
     judging: Judging
-    with_control: Row
-    without_control: Row
+    row: Row
 
     def to_json(self) -> Json:
-        """Whether there is a control is in the keys."""
-        data = asdict(self)
-        del data["judging"]["has_control"]
-        return data
+        return asdict(self)
 
 
 def tune(cell: Cell, generations: Sequence[Generation], replay: Replay) -> list[TunedRow]:
@@ -154,35 +184,25 @@ def tune(cell: Cell, generations: Sequence[Generation], replay: Replay) -> list[
 
     def judged(judging: Judging) -> Row:
         found = judge_trials(
-            generations, judging, replay.trials, replay.random(), in_order=replay.in_order
-        )
+            generations, judging, replay.trials, replay.random(), rule=cell.rule,
+            in_order=replay.in_order,
+        )  # fmt: skip
         return row_of("judge", found, cell, len(generations))
 
-    return [
-        TunedRow(
-            judging,
-            judged(replace(judging, has_control=True)),
-            judged(replace(judging, has_control=False)),
-        )
-        for judging in tuned(replay, cell.repetitions)
-    ]
+    return [TunedRow(judging, judged(judging)) for judging in tuned(replay, cell.repetitions)]
 
 
 def tuning_lines(rows: Sequence[TunedRow]) -> list[str]:
-    """A table of 89 columns."""
-    columns = f"{'wrong':>9}{'undecided':>11}{'median s':>10}"
+    """A table of 58 columns."""
     lines = [
-        f"{'':29}{'with control':>30}{'without control':>30}",
-        f"{'warm-up':>7}{'repetitions':>13}  {'statistic':7}{columns}{columns}",
+        f"{'warm-up':>7}{'repetitions':>13}  {'statistic':7}"
+        f"{'wrong':>9}{'undecided':>11}{'median s':>9}"
     ]
-    for row in rows:
-        how = row.judging
+    for tuned_row in rows:
+        how, row = tuned_row.judging, tuned_row.row
         lines.append(
-            f"{how.warm_up:7}{how.repetitions:13}  {how.statistic:7}"
-            + "".join(
-                f"{found.wrong_share:11.2%}{found.undecided_share:11.2%}{found.median_s:8.2f}"
-                for found in (row.with_control, row.without_control)
-            )
+            f"{how.warm_up:7}{how.repetitions:13}  {how.statistic:9}"
+            f"{row.wrong_share:9.2%}{row.undecided_share:11.2%}{row.median_s:9.2f}"
         )
     return lines
 
@@ -192,5 +212,5 @@ def cell_json(cell: Cell, generations: Sequence[Generation]) -> Json:
     return {
         **asdict(cell),
         "generations": len(generations),
-        "measured_ratio": measured_ratio(generations),
+        "measured_ratio": measured_ratio(generations, cell.rule),
     }

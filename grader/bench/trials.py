@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from other_rules import ASKED_RATIO, OtherRule
-from series import CANDIDATE, REFERENCE, Generation
+from series import CANDIDATE, REFERENCE, ROLES_OF_RULE, Generation
+from sessions import Grading, Judged, generation_of_times, judge_course, timing_criterion
+from worlds import signs_of
 
 from numalab.errors import UserError
 from numalab.evidence.record import CONTROL
-from numalab.judging.sequential import CAREFUL, Thresholds, e_value
 
 Statistic = Literal["min", "median", "first"]
 _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float]] = {
@@ -30,36 +31,57 @@ BUDGET_S = 20.0
 PASS, FAIL, UNDECIDED = 1, -1, 0
 _CODES = {"pass": PASS, "fail": FAIL, "undecided": UNDECIDED}
 
+# What is claimed of the reference's and the candidate's times, as a lab's criterion.
+CRITERIA = {
+    "efficiency": timing_criterion("efficiency", ASKED_RATIO),
+    "speedup": timing_criterion("speedup"),
+}
+
 
 @dataclass(frozen=True)
 class Judging:
-    """How the judge takes a generation's sign. repetitions: of each process, after so many
-    for warming up (0 or 1); has_control: whether the reference runs a second time beside it,
-    which takes time and changes no sign."""
+    """How the judge takes a generation's times. repetitions: of each process, after so many for
+    warming up (0 or 1); quick: with the thresholds and generations of --quick."""
 
     repetitions: int = 3
     statistic: Statistic = "min"
     warm_up: int = 1
-    has_control: bool = False
+    quick: bool = False
     budget_s: float = BUDGET_S
 
     @property
-    def roles(self) -> tuple[str, ...]:
-        return (REFERENCE, CANDIDATE, CONTROL) if self.has_control else (REFERENCE, CANDIDATE)
+    def mode(self) -> str:
+        return "quick" if self.quick else "careful"
+
+    def grading(self, rule: str) -> Grading:
+        return Grading.of(CRITERIA[rule], self.quick)
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """verdicts: PASS, FAIL or UNDECIDED of each trial; spent_s: its measuring time;
-    generations: how many of the record one takes, in the median."""
+    generations: how many of the record one takes, in the median; unstable: how many of the
+    failures are of a kernel that is not steady."""
 
     verdicts: NDArray[np.int8]
     spent_s: NDArray[np.float64]
     generations: float
+    unstable: int = 0
+
+    @property
+    def passed(self) -> int:
+        return int((self.verdicts == PASS).sum())
+
+    @property
+    def failed(self) -> int:
+        return int((self.verdicts == FAIL).sum())
 
     def wrong(self, true_ratio: float) -> int:
-        """False passes where the candidate is slower than asked for, else false failures."""
-        return int((self.verdicts == (PASS if true_ratio < ASKED_RATIO else FAIL)).sum())
+        """Passes where the candidate is slower than asked for, failures where it is faster. At
+        the limit neither is deserved."""
+        if true_ratio == ASKED_RATIO:
+            return self.passed + self.failed
+        return self.passed if true_ratio < ASKED_RATIO else self.failed
 
     @property
     def undecided(self) -> int:
@@ -73,9 +95,9 @@ class Outcomes:
 # ---- the judge -------------------------------------------------------------------
 
 
-def sign_of(generation: Generation, judging: Judging) -> bool:
-    """Whether a generation speaks for the claim, as the rule `efficiency` takes it. Raises
-    UserError where fewer repetitions were recorded."""
+def times_of(generation: Generation, judging: Judging) -> dict[str, float]:
+    """By role the seconds that the judge takes. Raises UserError where fewer repetitions were
+    recorded."""
     last = judging.warm_up + judging.repetitions
     if last > generation.repetitions + 1:
         raise UserError(
@@ -83,27 +105,74 @@ def sign_of(generation: Generation, judging: Judging) -> bool:
             "recorded beside the warm-up"
         )
     statistic = _STATISTICS[judging.statistic]
-    reference_s, candidate_s = (
-        statistic(generation.elapsed_s[role][judging.warm_up : last])
-        for role in (REFERENCE, CANDIDATE)
-    )
-    return bool(candidate_s < reference_s / ASKED_RATIO)
+    return {
+        role: statistic(times[judging.warm_up : last])
+        for role, times in generation.elapsed_s.items()
+    }
 
 
-def cost_s(generation: Generation, judging: Judging) -> float:
+def cost_s(generation: Generation, judging: Judging, roles: Sequence[str]) -> float:
     """What a generation takes with these processes and repetitions."""
     repetitions = judging.warm_up + judging.repetitions
-    return generation.own_s + generation.took_s(judging.roles, repetitions)
+    return generation.own_s + generation.took_s(roles, repetitions)
 
 
-@cache
-def boundary(count: int, e_asked: float) -> int:
-    """The least number of wins among count signs whose e-value is e_asked or more; count + 1
-    where there is none. It never falls as count grows."""
-    wins = boundary(count - 1, e_asked) if count > 1 else 1
-    while wins <= count and e_value(wins, count) < e_asked:
-        wins += 1
-    return wins
+class RecordedGenerations:
+    """What a trial draws from: each generation as the judge takes it, without the control and with
+    it, and what either takes."""
+
+    def __init__(self, generations: Sequence[Generation], judging: Judging, rule: str) -> None:
+        self.grading = judging.grading(rule)
+        roles = ROLES_OF_RULE[rule]
+        times = [times_of(generation, judging) for generation in generations]
+        series = {
+            role: np.array([[of_generation.get(role, of_generation[REFERENCE])]
+                            for of_generation in times])
+            for role in roles
+        }  # fmt: skip
+        self._codes = signs_of(self.grading.criterion, series).codes()[:, 0]
+        self._taken = [
+            [
+                (
+                    generation_of_times(
+                        {role: (of_generation[role],) for role in own if role in of_generation}
+                    ),
+                    cost_s(generation, judging, own),
+                )
+                for generation, of_generation in zip(generations, times, strict=True)
+            ]
+            for own in ([role for role in roles if role != CONTROL], [*roles])
+        ]
+        self._budget_s = judging.budget_s
+        self._by_signs: dict[tuple[bytes, int], Judged] = {}
+
+    def judge(self, drawn: NDArray[np.int64]) -> tuple[Judged, float]:
+        """The verdict of a session on these generations, in order, and the seconds that it took.
+        drawn: as many as a session may have. Sessions with the same signs are judged once."""
+        grading = self.grading
+        taken = [
+            self._taken[grading.takes(CONTROL, place)][index]
+            for place, index in enumerate(drawn.tolist())
+        ]
+        spent_s = list(itertools.accumulate(cost_s for _, cost_s in taken))
+        end = next(
+            (
+                count
+                for count, so_far_s in enumerate(spent_s, start=1)
+                if so_far_s >= self._budget_s * (1 if count >= grading.least else 3)
+            ),
+            grading.most,
+        )
+        signs = (self._codes[drawn[:end]].tobytes(), end)
+        judged = self._by_signs.get(signs)
+        if judged is None:
+            judged = judge_course(grading, [generation for generation, _ in taken[:end]], [end])
+            self._by_signs[signs] = judged
+        return judged, spent_s[judged.generations - 1]
+
+
+def code_of(judged: Judged) -> int:
+    return _CODES.get(judged.status, UNDECIDED)
 
 
 def judge_trials(
@@ -112,37 +181,26 @@ def judge_trials(
     trials: int,
     random: np.random.Generator,
     *,
+    rule: str = "efficiency",
     in_order: bool = False,
-    thresholds: Thresholds = CAREFUL,
 ) -> Outcomes:
-    """What the judge says, looking after each generation, as `sequential.decide` does. Each
-    trial draws whole generations with replacement; in_order: it begins with a random one and
-    goes on as they were recorded, with the first after the last."""
-    signs = np.array([sign_of(generation, judging) for generation in generations])
-    costs_s = np.array([cost_s(generation, judging) for generation in generations])
-    verdicts = np.zeros(trials, dtype=np.int8)
-    spent_s = np.zeros(trials)
-    wins = np.zeros(trials, dtype=np.int64)
-    starts = random.integers(len(signs), size=trials)
-    running = np.arange(trials)
-    counts = np.zeros(trials, dtype=np.int64)
-    count = 0
-    while running.size:
-        drawn = (
-            (starts[running] + count) % len(signs)
-            if in_order
-            else random.integers(len(signs), size=running.size)
-        )
-        count += 1
-        counts[running] = count
-        wins[running] += signs[drawn]
-        spent_s[running] += costs_s[drawn]
-        verdicts[running[wins[running] >= boundary(count, thresholds.to_pass)]] = PASS
-        losses = count - wins[running]
-        verdicts[running[losses >= boundary(count, thresholds.to_fail)]] = FAIL
-        goes_on = (verdicts[running] == UNDECIDED) & (spent_s[running] < judging.budget_s)
-        running = running[goes_on]
-    return Outcomes(verdicts, spent_s, float(np.median(counts)))
+    """What the judge says, looking after each generation, as in a grading. Each trial draws whole
+    generations with replacement; in_order: it begins with a random one and goes on as they were
+    recorded, with the first after the last."""
+    record = RecordedGenerations(generations, judging, rule)
+    most = record.grading.most
+    if in_order:
+        starts = random.integers(len(generations), size=(trials, 1))
+        drawn = (starts + np.arange(most)) % len(generations)
+    else:
+        drawn = random.integers(len(generations), size=(trials, most))
+    found = [record.judge(of_trial) for of_trial in drawn]
+    return Outcomes(
+        np.array([code_of(judged) for judged, _ in found], dtype=np.int8),
+        np.array([spent_s for _, spent_s in found]),
+        float(np.median([judged.generations for judged, _ in found])),
+        sum(judged.cause == "unstable" for judged, _ in found),
+    )
 
 
 # ---- rules in use elsewhere ------------------------------------------------------

@@ -4,25 +4,35 @@ factor of the candidate's work."""
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 
-from series import CANDIDATE, REFERENCE, ROLES, Cell
+from other_rules import ASKED_RATIO
+from series import CANDIDATE, REFERENCE, Cell
 
 from numalab.errors import KitError
-from numalab.evidence.record import CONTROL, Json
+from numalab.evidence.record import CONTROL, HANDOUT, Json
 from numalab.harness import monitor
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, load_lab
 
 LAB = "01_first_touch"
-# The candidate does a multiple of this, so that all ratios give whole numbers of passes.
-PASSES_UNIT = 10
+_TIMED_PASSES = 20  # by which is measured what a pass takes
+_N = 1 << 19  # of the arrays, as driver.c has them
 _PASSES_VARIABLE = "NUMALAB_BENCH_PASSES"
 _PHASE_LIMIT_S = 20.0
 _BUILD_LIMIT_S = 300
+_DUET_LIMIT_S = 60.0
+# As duet.c has them: what both sides meet by, and a repetition: when it started, what it took.
+_MEETING_BYTES = 64
+_REPETITION = struct.Struct("dd")
+_SHARED_MEMORY = Path("/dev/shm")
 
 
 def bench_kit() -> Kit:
@@ -39,7 +49,7 @@ def build(kit: Kit) -> None:
             ["cmake", "-S", str(folder), "-B", str(kit.build), "-G", "Ninja",
              "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_Fortran_COMPILER=gfortran"]
         )  # fmt: skip
-    targets = [kit.monitor(LAB).name, kit.worker(LAB, "c", "passes").name, "describe_node"]
+    targets = [kit.monitor(LAB).name, kit.worker(LAB, "c", "passes").name, "describe_node", "duet"]
     steps.append(["ninja", "-C", str(kit.build), *targets])
     for step in steps:
         try:
@@ -57,14 +67,25 @@ def build(kit: Kit) -> None:
             raise KitError(f"the benchmark's programs can't be built:\n{said}")
 
 
-def passes_of(ratio: float, candidate_passes: int) -> dict[str, int]:
-    """How many passes each role makes for a true ratio of 1.0, 1.2 or 1.5."""
-    reference_passes = round(ratio * candidate_passes)
-    return {
-        REFERENCE: reference_passes,
-        CANDIDATE: candidate_passes,
-        CONTROL: reference_passes,
-    }
+# Passes of the processes of a speedup that is not faster than 1.0: handout and solution ask for
+# sqrt(72 / 50) = 1.2 times the handout's speed, 60 passes.
+_HANDOUT_PASSES, _SOLUTION_PASSES, _LIMIT_PASSES = 72, 50, 60
+
+
+def passes_of(cell: Cell, scale: int) -> dict[str, int]:
+    """How many passes each role makes. scale: a whole number that multiplies them all. An
+    efficiency's and a duet's are exact; a speedup's candidate is rounded to whole passes, but
+    for the limit, which is exact."""
+    if cell.rule == "speedup":
+        candidate = round(_LIMIT_PASSES * ASKED_RATIO / cell.ratio)
+        solution = scale * _SOLUTION_PASSES
+        return {
+            HANDOUT: scale * _HANDOUT_PASSES, REFERENCE: solution,
+            CANDIDATE: scale * candidate, CONTROL: solution,
+        }  # fmt: skip
+    ratio = Fraction(str(cell.ratio))
+    passes = {REFERENCE: scale * ratio.numerator, CANDIDATE: scale * ratio.denominator}
+    return passes if cell.rule == "duet" else passes | {CONTROL: passes[REFERENCE]}
 
 
 @dataclass(frozen=True)
@@ -108,31 +129,76 @@ class Workload:
                 )
         return record
 
-    def candidate_passes(self, rep_ms: float) -> int:
-        """As many as take about so long on this node, undisturbed."""
-        record = self._run({CANDIDATE: PASSES_UNIT}, 20)
-        unit_s: float = min(sample["elapsed_s"] for sample in record["samples"])
-        return PASSES_UNIT * max(1, round(rep_ms / 1e3 / unit_s))
+    def scale(self, cell: Cell) -> int:
+        """By which a repetition of the candidate takes about so long on this node, undisturbed;
+        1 or more."""
+        record = self._run({CANDIDATE: _TIMED_PASSES}, 20)
+        pass_s: float = min(sample["elapsed_s"] for sample in record["samples"]) / _TIMED_PASSES
+        return max(1, round(cell.rep_ms / 1e3 / pass_s / passes_of(cell, 1)[CANDIDATE]))
+
+    def _duet(self, passes: Mapping[str, int], repetitions: int) -> Json:
+        """Both sides at once, each with a team as a grading gives it. Raises KitError."""
+        program = self.kit.monitor(LAB).with_name("duet")
+        size = _MEETING_BYTES + 2 * repetitions * _REPETITION.size
+        environment = monitor.worker_environment(self.lab, self.threads)
+        with tempfile.NamedTemporaryFile(dir=_SHARED_MEMORY) as file:
+            file.truncate(size)
+            sides: list[subprocess.Popen[bytes]] = []
+            try:
+                for role in (REFERENCE, CANDIDATE):
+                    command = [str(program), file.name, str(len(sides)), str(repetitions), str(_N)]
+                    own = environment | {_PASSES_VARIABLE: str(passes[role])}
+                    sides.append(subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL))
+                codes = [side.wait(_DUET_LIMIT_S) for side in sides]
+            except subprocess.TimeoutExpired as error:
+                raise KitError(f"a duet did not end within {_DUET_LIMIT_S} s") from error
+            finally:
+                for side in sides:
+                    side.kill()
+                    side.wait()
+            content = Path(file.name).read_bytes()[_MEETING_BYTES:]
+        if any(codes):
+            raise KitError(f"the sides of a duet ended with exit codes {codes}")
+        times = list(_REPETITION.iter_unpack(content))
+        pairs = zip(times[:repetitions], times[repetitions:], strict=True)
+        first_s = min(times)[0]
+        return {
+            "samples": [
+                {"role": role, "order": 2 * place + side, "started_s": started_s - first_s,
+                 "elapsed_s": elapsed_s}
+                for place, pair in enumerate(pairs)
+                for side, (role, (started_s, elapsed_s)) in enumerate(
+                    zip((REFERENCE, CANDIDATE), pair, strict=True)
+                )
+            ]
+        }  # fmt: skip
 
     def generation(
         self,
         cell: Cell,
-        candidate_passes: int,
+        scale: int,
         trial: int | None = None,
-        roles: Sequence[str] = ROLES,
+        roles: Sequence[str] | None = None,
     ) -> Json:
-        """A generation as a line of a file. Raises KitError and Interrupted."""
-        passes = passes_of(cell.ratio, candidate_passes)
-        passes = {role: passes[role] for role in roles}
+        """A generation as a line of a file. roles: all of the cell's, unless given. Raises
+        KitError and Interrupted."""
+        passes = passes_of(cell, scale)
+        if roles is not None:
+            passes = {role: passes[role] for role in roles}
         started_at_s = time.time()
         started_s = time.monotonic()
-        record = self._run(passes, cell.repetitions)
+        if cell.rule == "duet":
+            record = self._duet(passes, cell.repetitions + 1)
+        else:
+            record = self._run(passes, cell.repetitions)
         return {
             "kind": "generation",
             "cell": cell.load,
+            "rule": cell.rule,
             "ratio": cell.ratio,
             "rep_ms": cell.rep_ms,
             "repetitions": cell.repetitions,
+            "scale": scale,
             "passes": passes,
             "trial": trial,
             "started_at_s": started_at_s,

@@ -120,8 +120,8 @@ def draw(
 
 @dataclass(frozen=True)
 class Signs:
-    """All that the judge takes of each generation, of whatever shape. control: whether it was below
-    what loses."""
+    """All that the judge takes of each generation, of whatever shape. shows: also where no handout
+    ran; control: whether it was below what loses."""
 
     win: NDArray[np.bool_]
     loss: NDArray[np.bool_]
@@ -139,11 +139,11 @@ def signs_of(criterion: Criterion, times: Times) -> Signs:
     win_below, lost_from = limits(criterion, times)
     own = np.abs(np.log(times[SUBMISSION] / lost_from))
     kits = np.abs(np.log(times[CONTROL] / times[SOLUTION]))
-    is_shown = times[HANDOUT] >= LEAST_HANDOUT_RATIO * times[SOLUTION]
+    handout_s = times.get(HANDOUT, np.full_like(times[SOLUTION], np.inf))
     return Signs(
         win=times[SUBMISSION] < win_below,
         loss=times[SUBMISSION] >= lost_from,
-        shows=is_shown | (criterion.rule == "efficiency"),
+        shows=handout_s >= LEAST_HANDOUT_RATIO * times[SOLUTION],
         unsteady=own > UNSTEADY_RATIO * kits,
         control=times[CONTROL] < lost_from,
     )
@@ -172,6 +172,8 @@ def chances(world: World, criterion: Criterion) -> Chances:
             found["win"] = 0.5
         if world.about == "loss" or criterion.rule == "efficiency":
             found["loss"] = 0.5
-    if world.is_effect_exact and criterion.rule == "speedup":
+    if criterion.rule == "efficiency":
+        found["shows"] = 1.0
+    elif world.is_effect_exact:
         found["shows"] = 0.5
     return Chances(**{name: float(chance) for name, chance in found.items()})

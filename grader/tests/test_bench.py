@@ -18,18 +18,19 @@ import numpy as np
 import pytest
 
 from numalab.errors import UserError
-from numalab.evidence.record import CONTROL, Json
-from numalab.judging.sequential import CAREFUL, decide
+from numalab.evidence.record import CONTROL, HANDOUT, Json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 import bounds
+import judge_rates
 import load
 import other_rules
 import repetitions
 import series
 import tables
 import trials
+import workload
 from series import CANDIDATE, REFERENCE, ROLES, Generation
 from trials import FAIL, PASS, UNDECIDED, Judging
 
@@ -144,67 +145,115 @@ def test_upper_bound_refuses_impossible_counts() -> None:
 # ---- the judge ---------------------------------------------------------------------
 
 
-def test_boundaries_are_those_of_the_judge() -> None:
-    generator = random.Random(1)
-    for chance in (0.2, 0.5, 0.7, 0.9):
-        signs = [generator.random() < chance for _ in range(200)]
-        expected = decide(signs, CAREFUL)
-        found, looked_at = "undecided", 0
-        for count in range(1, len(signs) + 1):
-            wins, looked_at = sum(signs[:count]), count
-            if wins >= trials.boundary(count, CAREFUL.to_pass):
-                found = "pass"
-            elif count - wins >= trials.boundary(count, CAREFUL.to_fail):
-                found = "fail"
-            if found != "undecided":
-                break
-        told = {"above": "pass", "below": "fail", None: "undecided"}[expected.reached]
-        assert (found, looked_at) == (told, expected.signs)
+def speedup_generation(
+    handout_s: float = 0.0144, submission_s: float = 0.0105, solution_s: float = 0.010
+) -> Generation:
+    """One without noise, which asks for 1.2 times the handout's speed unless told."""
+    times = {
+        HANDOUT: handout_s,
+        REFERENCE: solution_s,
+        CANDIDATE: submission_s,
+        CONTROL: solution_s,
+    }
+    elapsed = {role: (time_s,) * 4 for role, time_s in times.items()}
+    return Generation(elapsed, elapsed, start_s=0.02, own_s=0.03)
 
 
 @pytest.mark.parametrize(
-    ("reference_s", "verdict", "signs"), [(0.012, PASS, 8), (0.010, FAIL, 11), (0.011, FAIL, 11)]
-)
-def test_judge_without_noise(reference_s: float, verdict: int, signs: int) -> None:
-    judging = Judging(repetitions=2, has_control=True)
+    ("reference_s", "quick", "verdict", "signs"),
+    [
+        (0.012, False, PASS, 8), (0.010, False, FAIL, 11), (0.011, False, FAIL, 11),
+        (0.012, True, PASS, 5), (0.010, True, FAIL, 5),
+    ],
+)  # fmt: skip
+def test_judge_without_noise(reference_s: float, quick: bool, verdict: int, signs: int) -> None:
+    judging = Judging(repetitions=2, quick=quick)
     one = generation(reference_s, 0.010)
     found = trials.judge_trials([one], judging, 5, rng())
     assert found.verdicts.tolist() == [verdict] * 5
-    # Start and end of the monitor, three processes, their warm-ups and two repetitions each.
-    each_s = 0.03 + 3 * 0.02 + 12 * (2 * reference_s + 0.010)
+    assert found.generations == signs
+    # Start and end of the monitor, two processes, their warm-ups and two repetitions each.
+    each_s = 0.03 + 2 * 0.02 + 12 * (reference_s + 0.010)
     assert found.spent_s == pytest.approx([signs * each_s] * 5)
+
+
+@pytest.mark.parametrize(
+    ("one", "verdict", "signs"),
+    [
+        (speedup_generation(), PASS, 8),
+        (speedup_generation(submission_s=0.0125), FAIL, 11),
+        # As fast as a handout that shows no effect: not below it by the least effect's middle.
+        (speedup_generation(handout_s=0.0101, submission_s=0.010), UNDECIDED, 11),
+    ],
+)
+def test_a_speedup_has_a_gate(one: Generation, verdict: int, signs: int) -> None:
+    found = trials.judge_trials([one], Judging(), 3, rng(), rule="speedup")
+    assert found.verdicts.tolist() == [verdict] * 3
+    assert found.generations == signs
+
+
+def test_the_control_costs_once_it_joins() -> None:
+    both = [generation(0.012), generation(0.010)]
+    judging = Judging(repetitions=1, budget_s=1e9)
+    found = trials.judge_trials(both, judging, 1, rng(), in_order=True)
+    assert found.verdicts.tolist() == [UNDECIDED]
+    slow_s, fast_s = (0.03 + 2 * 0.02 + 11 * (time_s + 0.010) for time_s in (0.012, 0.010))
+    control_s = (60 - 11) * 0.02 + 11 * (24 * 0.012 + 25 * 0.010)
+    assert found.spent_s[0] == pytest.approx(30 * slow_s + 30 * fast_s + control_s, rel=0.01)
 
 
 def test_judge_ends_with_the_budget() -> None:
     both = [generation(0.012), generation(0.010)]
-    judging = Judging(repetitions=1, budget_s=1.0)
+    judging = Judging(repetitions=1, budget_s=4.0)
     found = trials.judge_trials(both, judging, 4, rng(), in_order=True)
     assert found.verdicts.tolist() == [UNDECIDED] * 4
-    assert all(found.spent_s >= 1.0) and all(found.spent_s < 1.4)
+    assert all(found.spent_s >= 4.0) and all(found.spent_s < 4.6)
     assert (found.wrong(1.0), found.wrong(1.2), found.undecided) == (0, 0, 4)
 
 
+def test_a_judge_who_is_not_steady_is_counted() -> None:
+    """Of a speedup: an efficiency here asks for more than the control's speed."""
+    unsteady = [speedup_generation(submission_s=time_s) for time_s in (0.004, 0.040)]
+    found = trials.judge_trials(unsteady, Judging(budget_s=1e9), 20, rng(), rule="speedup")
+    assert 10 < found.unstable <= found.failed
+
+
 def test_wrong_depends_on_the_true_ratio() -> None:
-    found = trials.Outcomes(np.array([PASS, PASS, FAIL], dtype=np.int8), np.ones(3), 1)
-    assert (found.wrong(1.0), found.wrong(1.2)) == (2, 1)
+    found = trials.Outcomes(np.array([PASS, PASS, FAIL, UNDECIDED], dtype=np.int8), np.ones(4), 1)
+    assert (found.wrong(1.0), found.wrong(1.08), found.wrong(1.12)) == (2, 2, 1)
+    assert found.wrong(1.1) == 3  # at the limit neither is deserved
+    assert tables.wrong_is(series.Cell("quiet", 1.1, 5.0, 3)) == "passes or fails"
 
 
-def test_sign_takes_the_statistic_that_is_asked_for() -> None:
+def test_times_are_the_statistic_that_is_asked_for() -> None:
     times = {REFERENCE: (9.0, 2.0, 1.0, 4.0), CANDIDATE: (1.0, 1.5, 1.5, 1.5)}
     one = Generation(times, times, 0.0, 0.0)
-    assert not trials.sign_of(one, Judging(3, "min"))
-    assert trials.sign_of(one, Judging(3, "median"))
-    assert trials.sign_of(one, Judging(1, "first", warm_up=0))
-    assert not trials.sign_of(one, Judging(2, "median", warm_up=1))
+    assert trials.times_of(one, Judging(3, "min")) == {REFERENCE: 1.0, CANDIDATE: 1.5}
+    assert trials.times_of(one, Judging(3, "median"))[REFERENCE] == 2.0
+    assert trials.times_of(one, Judging(1, "first", warm_up=0))[REFERENCE] == 9.0
     with pytest.raises(UserError, match="4 repetitions are asked for, and 3 were"):
-        trials.sign_of(one, Judging(4, "min"))
+        trials.times_of(one, Judging(4, "min"))
 
 
 def test_a_control_that_was_not_recorded_takes_what_its_twin_took() -> None:
     times = {REFERENCE: (0.1, 0.1), CANDIDATE: (0.2, 0.2)}
     one = Generation(times, times, 0.0, 0.0)
-    assert trials.cost_s(one, Judging(1, has_control=True)) == pytest.approx(0.8)
-    assert trials.cost_s(one, Judging(1)) == pytest.approx(0.6)
+    assert trials.cost_s(one, Judging(1), ROLES) == pytest.approx(0.8)
+    assert trials.cost_s(one, Judging(1), ROLES[:2]) == pytest.approx(0.6)
+    found = trials.judge_trials([one], Judging(1), 2, rng())
+    assert found.verdicts.tolist() == [FAIL] * 2
+
+
+@pytest.mark.parametrize("ratio", judge_rates.RATIOS)
+@pytest.mark.parametrize("rule", series.ROLES_OF_RULE)
+def test_passes_make_the_ratio(rule: str, ratio: float) -> None:
+    cell = series.Cell("quiet", ratio, 5.0, 3, rule)
+    passes = workload.passes_of(cell, 3)
+    assert tuple(passes) == series.ROLES_OF_RULE[rule]
+    # A speedup's are rounded to whole passes, but for the limit.
+    allowed = 0.011 if rule == "speedup" and ratio != 1.1 else 1e-12
+    assert judge_rates.true_ratio(cell, 3) == pytest.approx(ratio, rel=allowed)
+    assert (judge_rates.true_ratio(cell, 3) < 1.1 - 1e-9) == (ratio < 1.1)
 
 
 # ---- other rules on a record ---------------------------------------------------------
@@ -251,11 +300,22 @@ def test_comparison_has_all_rules_twice() -> None:
     assert all(row.wrong_share == 0.0 for row in rows)
     # Eight of 40 generations a verdict; two for two blocks; 15 pairs are two generations' worth.
     separate = {row.rule: row.separate for row in rows}
-    assert separate["judge"] == 5
+    assert separate["judge, careful"] == 5
     assert separate["mean, 5 each"] == separate["median of pairs, 15 pairs"] == 20
     lines = [*tables.heading(cell, many), *tables.comparison_lines(rows)]
     lines += tables.tuning_lines(tables.tune(cell, many, replay))
     assert max(map(len, lines)) <= 100
+
+
+def test_each_cell_has_the_rules_that_know_its_programs() -> None:
+    replay = tables.Replay(Judging(), 20, seed=1, in_order=False)
+    of_speedup = series.Cell("quiet", 1.2, 5.0, 3, "speedup")
+    found = tables.compare(of_speedup, [speedup_generation()] * 20, replay)
+    assert [row.rule for row in found] == ["judge, careful"]
+    assert tables.measured_ratio([speedup_generation()], "speedup") == pytest.approx(1.1 * 8 / 7)
+    of_duet = series.Cell("quiet", 1.2, 5.0, 10, "duet")
+    (row,) = tables.compare(of_duet, [generation()] * 20, replay)
+    assert row.rule == "duet: median of pairs, 15 pairs" and row.passed_share == 1.0
 
 
 # ---- files ---------------------------------------------------------------------------
@@ -294,9 +354,23 @@ def test_a_line_that_was_cut_short_is_left_out_and_replaced(tmp_path: Path) -> N
     file.close()
     cells = series.read_cells([path])
     assert [(cell.ratio, len(found)) for cell, found in cells.items()] == [(1.0, 1), (1.2, 1)]
+    file = series.Appender(path)
+    file.append(line(rule="speedup"))
+    file.close()
+    rules = [cell.rule for cell in series.read_cells([path])]
+    assert rules == ["efficiency", "efficiency", "speedup"]  # a file without rules is of the first
 
 
-@pytest.mark.parametrize("text", ["no JSON\n", '{"kind": "generation"}\n', "[1]\n", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "generation", "rule": "other"}\n',
+        "no JSON\n",
+        '{"kind": "generation"}\n',
+        "[1]\n",
+        "",
+    ],
+)
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other"
     path.write_text(text)
