@@ -9,6 +9,7 @@
 #include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
 #include "monitor/processes/sandbox.h"
+#include "monitor/sample.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
@@ -37,7 +38,8 @@ struct numalab_run_options {
     size_t role_count;
     size_t thread_count;
     enum numalab_size size;
-    size_t traced_pages; /* of all arrays together, about */
+    struct numalab_sampling sampling; /* of page evidence */
+    bool has_seed;                    /* as it was given; else it is drawn */
     size_t repetitions;
     double budget_s;        /* of a generation: no further round of repetitions after it */
     bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */

@@ -104,12 +104,30 @@ class Thread:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Which of an array's pages were looked at: pages: how many it has; blocks: the first page and
+    the number of pages of each stretch, in order."""
+
+    pages: int
+    blocks: tuple[tuple[int, int], ...]
+
+    @property
+    def looked_at(self) -> int:
+        return sum(count for _, count in self.blocks)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.looked_at == self.pages
+
+
+@dataclass(frozen=True)
 class TracedArray:
-    """One entry a page: who wrote it first (-1: nobody), and who used it."""
+    """One entry a page that was traced: who wrote it first (-1: nobody), and who used it."""
 
     name: str
     first_writer: tuple[int, ...]
     users: tuple[frozenset[int], ...]
+    sample: Sample
 
 
 @dataclass(frozen=True)
@@ -302,6 +320,7 @@ class Check(KernelRun):
 
 @dataclass(frozen=True)
 class Trace(ComparedRun):
+    n: int
     threads: tuple[Thread, ...]
     method: str
     order: str
@@ -330,8 +349,10 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class Placement(ComparedRun):
+    n: int
     threads: tuple[Thread, ...]
-    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
+    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page of these; -1: absent
+    samples: dict[str, Sample]
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
 

@@ -4,6 +4,7 @@ what is kept of it."""
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class Session:
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
     spent_s: dict[str, float] = field(default_factory=dict)
+    # What is put together needs the same: n of page evidence and the pages follow from it.
+    seed: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
         environment = monitor.worker_environment(self.lab, self.threads)
