@@ -13,6 +13,7 @@
 #include "monitor/options.h"
 #include "monitor/processes/heartbeat.h"
 #include "monitor/proc.h"
+#include "monitor/random.h"
 #include "monitor/runs/runs.h"
 
 enum { EXIT_RECORDED = 0, EXIT_MISUSE = 2, EXIT_NO_RECORD = 3 };
@@ -86,7 +87,16 @@ int main(int argc, char **argv)
     }
     options.node = &node;
     if (options.thread_count == 0) options.thread_count = node.core_count;
-    if (options.traced_pages == 0) options.traced_pages = numalab_traced_pages(options.size);
+    struct numalab_sampling *sampling = &options.sampling;
+    sampling->team = options.thread_count;
+    if (sampling->traced_pages == 0) sampling->traced_pages = numalab_traced_pages(options.size);
+    struct numalab_random random;
+    error = options.has_seed ? 0 : numalab_random_open(&random);
+    if (error < 0) {
+        fprintf(stderr, "monitor: can't seed the random numbers: %s\n", strerror(-error));
+        return EXIT_NO_RECORD;
+    }
+    if (!options.has_seed) sampling->seed = random.seed;
     options.limits.thread_count = options.thread_count;
     options.cancel_fd = open_cancel_fd();
     options.limits.heartbeat = numalab_heartbeat_start();

@@ -140,8 +140,17 @@ static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
 
 static int set_traced_pages(struct numalab_run_options *options, char *count)
 {
-    options->traced_pages = strtoul(count, NULL, 10);
+    options->sampling.traced_pages = strtoul(count, NULL, 10);
     return 0;
+}
+
+static int set_seed(struct numalab_run_options *options, char *digits)
+{
+    char *end;
+    errno = 0;
+    options->sampling.seed = strtoull(digits, &end, 16);
+    options->has_seed = true;
+    return errno || end == digits || *end ? -EINVAL : 0;
 }
 
 static int set_order(struct numalab_run_options *options, char *name)
@@ -218,6 +227,9 @@ static const struct option_row {
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},
     {"traced-pages", "N", set_traced_pages, "trace, placement: about so many in all (by size)"},
+    {"seed", "HEX", set_seed,
+     "trace, placement: n and which pages follow from it (drawn);\n"
+     "those that are to be put together need the same"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
     {"limit-s", "SECONDS", set_limit,

@@ -10,17 +10,16 @@
 
 enum { PAGES_PER_CALL = 512 };
 
-/* NUMA node of each page of an array by move_pages in query mode; -1 for a page
- * that is absent. */
-static int read_residency(const struct numalab_worker *worker, size_t array, int *numa_node,
-                          size_t page_count)
+/* NUMA node of each page of a block by move_pages in query mode; -1 for a page that is absent. */
+static int read_block(const struct numalab_worker *worker, uint64_t address, int *numa_node,
+                      size_t page_count)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     void *page[PAGES_PER_CALL];
     for (size_t first = 0; first < page_count; first += PAGES_PER_CALL) {
         size_t count = page_count - first < PAGES_PER_CALL ? page_count - first : PAGES_PER_CALL;
         for (size_t i = 0; i < count; i++)
-            page[i] = (void *)(uintptr_t)(worker->address[array] + (first + i) * page_bytes);
+            page[i] = (void *)(uintptr_t)(address + (first + i) * page_bytes);
         if (syscall(SYS_move_pages, worker->pid, count, page, NULL, numa_node + first, 0) < 0)
             return -errno;
         for (size_t i = first; i < first + count; i++)
@@ -29,25 +28,47 @@ static int read_residency(const struct numalab_worker *worker, size_t array, int
     return 0;
 }
 
-json_t *numalab_residency_describe(const struct numalab_worker *worker,
-                                   const struct numalab_driver *driver)
+/* Adds an array to the list. */
+static int add_array(json_t *list, const struct numalab_worker *worker, size_t array,
+                     const char *name, const struct numalab_sample *sample)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < driver->array_count; i++) {
-        size_t pages = worker->bytes[i] / (size_t)sysconf(_SC_PAGESIZE);
-        if (!pages) continue; /* as in the touch map */
-        int *numa_node = malloc(pages * sizeof *numa_node);
-        int error = numa_node ? read_residency(worker, i, numa_node, pages) : -ENOMEM;
-        if (error == 0)
-            json_array_append_new(list,
-                                  json_pack("{ss so}", "array", driver->arrays[i].name, "numa_node",
-                                            numalab_record_runs(numa_node, pages)));
-        free(numa_node);
-        if (error < 0) {
-            /* Refused by the system: the record says nothing of residency. */
-            json_decref(list);
-            return json_null();
-        }
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    int *numa_node = malloc(sample->traced_count * sizeof *numa_node);
+    int error = numa_node ? 0 : -ENOMEM;
+    for (size_t i = 0; error == 0 && i < sample->block_count; i++) {
+        const struct numalab_block *block = &sample->block[i];
+        error = read_block(worker, worker->address[array] + block->first_page * page_bytes,
+                           numa_node + block->before, block->page_count);
     }
-    return list;
+    if (error == 0) {
+        json_t *entry = json_pack("{ss so}", "array", name, "numa_node",
+                                  numalab_record_runs(numa_node, sample->traced_count));
+        numalab_sample_describe(sample, entry);
+        json_array_append_new(list, entry);
+    }
+    free(numa_node);
+    return error;
+}
+
+json_t *numalab_residency_describe(const struct numalab_worker *worker,
+                                   const struct numalab_driver *driver,
+                                   const struct numalab_sampling *sampling)
+{
+    struct numalab_sample sample[NUMALAB_MAX_ARRAYS];
+    json_t *list = json_array();
+    int error = numalab_sample_draw_all(sample, sampling, driver, worker->bytes);
+    if (error < 0) {
+        json_decref(list);
+        return json_null();
+    }
+    for (size_t i = 0; i < driver->array_count; i++) {
+        /* Arrays below a page are left out, as in the touch map. */
+        if (error == 0 && sample[i].traced_count)
+            error = add_array(list, worker, i, driver->arrays[i].name, &sample[i]);
+        numalab_sample_free(&sample[i]);
+    }
+    if (error == 0) return list;
+    /* Refused by the system: the record says nothing of residency. */
+    json_decref(list);
+    return json_null();
 }

@@ -5,10 +5,13 @@
 #include <jansson.h>
 
 #include "monitor/processes/worker_process.h"
+#include "monitor/sample.h"
 
-/* What a record says: for each array of a page or more, run-length codes of its pages' NUMA nodes,
- * -1 of a page that is absent. JSON's null where the system does not tell. The caller owns it. */
+/* What a record says: for each array of a page or more, the pages that are looked at and run-length
+ * codes of their NUMA nodes, -1 of a page that is absent. JSON's null where the system does not
+ * tell. The caller owns it. */
 json_t *numalab_residency_describe(const struct numalab_worker *worker,
-                                   const struct numalab_driver *driver);
+                                   const struct numalab_driver *driver,
+                                   const struct numalab_sampling *sampling);
 
 #endif

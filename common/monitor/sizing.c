@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "traced_pages.h"
 
-enum { MIN_PAGES_PER_PLACE = 40, MIN_PAGES_PER_THREAD = 8, QUICK_TRACED_PAGES = 2048 };
+enum { MIN_PAGES_PER_PLACE = 40, QUICK_TRACED_PAGES = 2048 };
 static const uint64_t quick_bytes = (uint64_t)96 << 20;
 
 int numalab_size_parse(const char *name, enum numalab_size *size)
@@ -63,26 +64,31 @@ size_t numalab_traced_pages(enum numalab_size size)
     return size == NUMALAB_QUICK ? QUICK_TRACED_PAGES : NUMALAB_MOST_TRACED_PAGES;
 }
 
-size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages, size_t thread_count,
-                        size_t numa_node_count)
+size_t numalab_traced_n(const struct numalab_driver *driver, const struct numalab_node *node,
+                        const struct numalab_sampling *sampling)
 {
-    if (driver->few_pages_n && pages < QUICK_TRACED_PAGES && numa_node_count > 1)
+    const size_t thread_count = sampling->team;
+    if (driver->few_pages_n && sampling->traced_pages < QUICK_TRACED_PAGES &&
+        node->numa_node_count > 1)
         return driver->few_pages_n;
     if (driver->evidence_n) return driver->evidence_n;
     const size_t unit = share_unit(driver, thread_count);
-    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t pages_per_unit = (size_t)numalab_sizing_bytes(driver, unit) / page_bytes;
-    const size_t most = NUMALAB_MOST_TRACED_PAGES / pages_per_unit;
+    const uint64_t unit_bytes = numalab_sizing_bytes(driver, unit);
+    const size_t pages_per_unit = (size_t)(unit_bytes / (uint64_t)sysconf(_SC_PAGESIZE));
 
     /* A page at the border of two shares must not weigh much; between threads of one
      * NUMA node of several there is no border. */
     size_t least = MIN_PAGES_PER_PLACE;
-    if (numa_node_count > 1 && numa_node_count < thread_count)
-        least = (MIN_PAGES_PER_PLACE * numa_node_count + thread_count - 1) / thread_count;
-    if (least < MIN_PAGES_PER_THREAD) least = MIN_PAGES_PER_THREAD;
+    if (node->numa_node_count > 1 && node->numa_node_count < thread_count)
+        least = (MIN_PAGES_PER_PLACE * node->numa_node_count + thread_count - 1) / thread_count;
+    if (least > NUMALAB_MOST_TRACED_PAGES / pages_per_unit)
+        least = NUMALAB_MOST_TRACED_PAGES / pages_per_unit;
+    const size_t promised = (NUMALAB_LEAST_TRACED_N + unit - 1) / unit;
+    if (least < promised) least = promised;
 
-    size_t units = pages / pages_per_unit;
-    if (units < least) units = least;
-    if (units > most) units = most;
+    struct numalab_random random = {.state = sampling->seed};
+    size_t units = least + (size_t)(numalab_random_next(&random) % (least / 8 + 1));
+    if (units > node->memory_bytes / 4 / unit_bytes)
+        units = (size_t)(node->memory_bytes / 4 / unit_bytes);
     return unit * (units < 1 ? 1 : units);
 }

@@ -7,6 +7,7 @@
 
 #include "node.h"
 #include "numalab/driver.h"
+#include "sample.h"
 
 enum numalab_size { NUMALAB_QUICK, NUMALAB_DEFAULT, NUMALAB_PUBLISHED };
 
@@ -27,10 +28,17 @@ size_t numalab_timed_n(const struct numalab_driver *driver, const struct numalab
 /* Pages of all arrays together that page evidence looks at: 16,384, quick 2,048. */
 size_t numalab_traced_pages(enum numalab_size size);
 
-/* Problem size for page evidence: the driver's, or so many pages in all, in equal whole-page
- * shares. Where a few threads, or with several NUMA nodes a few nodes, share few pages, it is more:
- * 40 pages of each array for each of them, up to 16,384 in all. */
-size_t numalab_traced_n(const struct numalab_driver *driver, size_t pages, size_t thread_count,
-                        size_t numa_node_count);
+/* The least elements that an array has in page evidence, whatever the run and the team: labs
+ * promise their kernels that many, so that one which takes one thread for short arrays is looked at
+ * where it takes all. */
+#define NUMALAB_LEAST_TRACED_N ((size_t)1 << 21)
+
+/* Problem size for page evidence: the driver's, of few pages where few are traced and pages count
+ * by NUMA node; or NUMALAB_LEAST_TRACED_N and up to an eighth more,
+ * by the seed, in equal whole-page shares. Where many threads, or with several NUMA nodes many
+ * nodes, share an array it is more: 40 pages for each of them, up to 16,384 of all arrays. Where
+ * the arrays would fill more than a quarter of memory it is less. */
+size_t numalab_traced_n(const struct numalab_driver *driver, const struct numalab_node *node,
+                        const struct numalab_sampling *sampling);
 
 #endif

@@ -39,8 +39,8 @@ struct traced_array {
     const char *name;
     uint64_t address;
     uint64_t bytes;
-    size_t page_count;
-    struct page_record *page;
+    struct numalab_sample sample; /* its pages that are traced, */
+    struct page_record *page;     /* one each */
 };
 
 struct pending_fault {
@@ -124,8 +124,10 @@ static struct page_record *page_at(struct numalab_touch_map *map, uint64_t addre
 {
     for (size_t i = 0; i < map->array_count; i++) {
         struct traced_array *array = &map->array[i];
-        if (address >= array->address && address < array->address + array->bytes)
-            return &array->page[(address - array->address) / map->page_bytes];
+        if (address < array->address || address >= array->address + array->bytes) continue;
+        const ptrdiff_t place = numalab_sample_find(
+            &array->sample, (size_t)((address - array->address) / map->page_bytes));
+        return place < 0 ? NULL : &array->page[place];
     }
     return NULL;
 }
@@ -326,12 +328,24 @@ static int enable(struct numalab_touch_map *map)
     return -errno;
 }
 
+static int register_pages(struct numalab_touch_map *map, uint64_t address, uint64_t bytes,
+                          uint64_t mode)
+{
+    struct uffdio_register range = {.range = {.start = address, .len = bytes}, .mode = mode};
+    return ioctl(map->fd, UFFDIO_REGISTER, &range) < 0 ? -errno : 0;
+}
+
+/* Those pages that are traced: the others never fault here. */
 static int register_arrays(struct numalab_touch_map *map, uint64_t mode)
 {
     for (size_t i = 0; i < map->array_count; i++) {
-        struct uffdio_register range = {
-            .range = {.start = map->array[i].address, .len = map->array[i].bytes}, .mode = mode};
-        if (ioctl(map->fd, UFFDIO_REGISTER, &range) < 0) return -errno;
+        const struct traced_array *array = &map->array[i];
+        for (size_t k = 0; k < array->sample.block_count; k++) {
+            const struct numalab_block *block = &array->sample.block[k];
+            int error = register_pages(map, array->address + block->first_page * map->page_bytes,
+                                       block->page_count * map->page_bytes, mode);
+            if (error < 0) return error;
+        }
     }
     return 0;
 }
@@ -349,7 +363,10 @@ static void unregister_arrays(struct numalab_touch_map *map)
 void numalab_touch_map_close(struct numalab_touch_map *map)
 {
     if (!map) return;
-    for (size_t i = 0; i < map->array_count; i++) free(map->array[i].page);
+    for (size_t i = 0; i < map->array_count; i++) {
+        numalab_sample_free(&map->array[i].sample);
+        free(map->array[i].page);
+    }
     if (map->fd >= 0) close(map->fd);
     free(map->pending);
     free(map->zero_page);
@@ -358,6 +375,7 @@ void numalab_touch_map_close(struct numalab_touch_map *map)
 
 static struct numalab_touch_map *create(const struct numalab_worker *worker,
                                         const struct numalab_driver *driver,
+                                        const struct numalab_sampling *sampling,
                                         enum numalab_touch_order order,
                                         enum numalab_touch_method method)
 {
@@ -372,16 +390,21 @@ static struct numalab_touch_map *create(const struct numalab_worker *worker,
     map->zero_page = aligned_alloc(map->page_bytes, map->page_bytes);
     if (!map->zero_page) goto no_memory;
     memset(map->zero_page, 0, map->page_bytes);
+    struct numalab_sample sample[NUMALAB_MAX_ARRAYS];
+    if (numalab_sample_draw_all(sample, sampling, driver, worker->bytes) < 0) goto no_memory;
     for (size_t i = 0; i < driver->array_count; i++) {
-        if (worker->bytes[i] < map->page_bytes) continue; /* a single result, say */
+        if (!sample[i].traced_count) continue; /* a single result, say */
         struct traced_array *array = &map->array[map->array_count++];
         array->name = driver->arrays[i].name;
         array->address = worker->address[i];
         array->bytes = worker->bytes[i];
-        array->page_count = (size_t)(array->bytes / map->page_bytes);
-        array->page = calloc(array->page_count, sizeof *array->page);
+        array->sample = sample[i];
+    }
+    for (size_t i = 0; i < map->array_count; i++) {
+        struct traced_array *array = &map->array[i];
+        array->page = calloc(array->sample.traced_count, sizeof *array->page);
         if (!array->page) goto no_memory;
-        for (size_t k = 0; k < array->page_count; k++) array->page[k].first_writer = -1;
+        for (size_t k = 0; k < array->sample.traced_count; k++) array->page[k].first_writer = -1;
     }
     return map;
 no_memory:
@@ -391,10 +414,11 @@ no_memory:
 
 struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
                                                  const struct numalab_driver *driver,
+                                                 const struct numalab_sampling *sampling,
                                                  enum numalab_touch_order order,
                                                  enum numalab_touch_method method)
 {
-    struct numalab_touch_map *map = create(worker, driver, order, method);
+    struct numalab_touch_map *map = create(worker, driver, sampling, order, method);
     if (!map) {
         numalab_worker_kit_error(worker, "make the touch map", -ENOMEM);
         return NULL;
@@ -419,7 +443,7 @@ static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *w
     struct numalab_trap_entry entry[1024];
     const uint64_t block = sizeof entry / sizeof entry[0];
     uint64_t pages = 0;
-    for (size_t i = 0; i < map->array_count; i++) pages += map->array[i].page_count;
+    for (size_t i = 0; i < map->array_count; i++) pages += map->array[i].sample.page_count;
     if (count > NUMALAB_TRAP_LOG_ENTRIES(pages)) count = NUMALAB_TRAP_LOG_ENTRIES(pages);
 
     for (uint64_t first = 0; first < count; first += block) {
@@ -532,11 +556,13 @@ static json_t *describe_array(const struct numalab_touch_map *map, const struct 
                               const int *number)
 {
     const struct described_pages pages = {map, array->page, number};
-    const struct numalab_list writers = {&pages, array->page_count, has_same_writer,
-                                         describe_writer};
-    const struct numalab_list users = {&pages, array->page_count, has_same_users, describe_users};
-    return json_pack("{ss so so}", "array", array->name, "first_writer",
-                     numalab_record_list(&writers), "users", numalab_record_list(&users));
+    const size_t count = array->sample.traced_count;
+    const struct numalab_list writers = {&pages, count, has_same_writer, describe_writer};
+    const struct numalab_list users = {&pages, count, has_same_users, describe_users};
+    json_t *entry = json_pack("{ss so so}", "array", array->name, "first_writer",
+                              numalab_record_list(&writers), "users", numalab_record_list(&users));
+    numalab_sample_describe(&array->sample, entry);
+    return entry;
 }
 
 json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
@@ -570,8 +596,7 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
 
 int numalab_touch_map_probe(void)
 {
-    struct numalab_touch_map map = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
-                                    .array_count = 1};
+    struct numalab_touch_map map = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
     int error = 0;
     void *memory = MAP_FAILED;
 
@@ -585,11 +610,9 @@ int numalab_touch_map_probe(void)
         if (memory == MAP_FAILED) error = -errno;
     }
     if (error == 0) error = enable(&map);
-    if (error == 0) {
-        map.array[0] =
-            (struct traced_array){.address = (uint64_t)(uintptr_t)memory, .bytes = map.page_bytes};
-        error = register_arrays(&map, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
-    }
+    if (error == 0)
+        error = register_pages(&map, (uint64_t)(uintptr_t)memory, map.page_bytes,
+                               UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
     if (memory != MAP_FAILED) munmap(memory, map.page_bytes);
     if (file >= 0) close(file);
     close(map.fd);

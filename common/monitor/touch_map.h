@@ -20,6 +20,7 @@
 
 #include "threads.h"
 #include "monitor/processes/worker_process.h"
+#include "monitor/sample.h"
 
 enum numalab_touch_order {
     NUMALAB_ORDER_NATURAL,   /* faults are answered as they come */
@@ -37,11 +38,12 @@ int numalab_touch_method_parse(const char *name, enum numalab_touch_method *meth
 struct numalab_touch_map;
 
 /* For a worker whose arrays are NUMALAB_SHARED and untouched, those of a page or more, which
- * have to be whole pages. Uses in_process
- * where userfaultfd is refused, or when asked to. Returns NULL with
- * worker->outcome set. */
+ * have to be whole pages; of each the pages that the sampling says. Uses in_process where
+ * userfaultfd is refused, or when asked to: then the worker traps all of its pages, and those are
+ * taken from its log. Returns NULL with worker->outcome set. */
 struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
                                                  const struct numalab_driver *driver,
+                                                 const struct numalab_sampling *sampling,
                                                  enum numalab_touch_order order,
                                                  enum numalab_touch_method method);
 void numalab_touch_map_close(struct numalab_touch_map *map);
@@ -56,8 +58,8 @@ int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numal
 int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
                                   const char *phase);
 
-/* What a record says: method, order, and for each array run-length codes of the
- * first writer's number (-1: nobody) and of the set of users. threads: the
+/* What a record says: method, order, and for each array which pages are traced, and of those
+ * run-length codes of the first writer's number (-1: nobody) and of the set of users. threads: the
  * worker's, read while it still had them all. */
 json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
                                    const struct numalab_threads *threads);

@@ -17,8 +17,9 @@ static const struct numalab_limits limits = {.phase_s = 30.0,
                                              .thread_count = 2};
 
 /* The map of two phases, as a record says it; the caller owns it. */
-static json_t *map_of(const char *initialize, const char *compute, enum numalab_touch_order order,
-                      enum numalab_touch_method method)
+static json_t *sampled_map_of(const char *initialize, const char *compute,
+                              enum numalab_touch_order order, enum numalab_touch_method method,
+                              const struct numalab_sampling *sampling)
 {
     const size_t n = PAGES * (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
     struct numalab_worker worker;
@@ -28,7 +29,7 @@ static json_t *map_of(const char *initialize, const char *compute, enum numalab_
     if (numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
         numalab_worker_allocate(&worker, n, numalab_drivers[0], NUMALAB_SHARED) == 0) {
         struct numalab_touch_map *map =
-            numalab_touch_map_open(&worker, numalab_drivers[0], order, method);
+            numalab_touch_map_open(&worker, numalab_drivers[0], sampling, order, method);
         if (map && numalab_touch_map_run_initialize(map, &worker, initialize) == 0 &&
             numalab_touch_map_run_compute(map, &worker, compute) == 0 &&
             numalab_threads_read(worker.pid, &threads) == 0)
@@ -39,6 +40,14 @@ static json_t *map_of(const char *initialize, const char *compute, enum numalab_
     numalab_threads_free(&threads);
     numalab_worker_end(&worker);
     return record;
+}
+
+/* All pages. */
+static json_t *map_of(const char *initialize, const char *compute, enum numalab_touch_order order,
+                      enum numalab_touch_method method)
+{
+    const struct numalab_sampling all = {.traced_pages = SIZE_MAX / PAGES, .team = 2};
+    return sampled_map_of(initialize, compute, order, method, &all);
 }
 
 static void expect_array(json_t *record, const char *key, const char *text)
@@ -98,6 +107,22 @@ static void test_method(enum numalab_touch_method method, const char *name)
     json_decref(record);
 }
 
+/* Of 64 pages 20, each thread's half: the others are touched, and nothing is said of them. */
+static void test_sampled(enum numalab_touch_method method)
+{
+    const struct numalab_sampling some = {.seed = 7, .traced_pages = 20, .team = 2};
+    json_t *record = sampled_map_of("halves", "halves", NUMALAB_ORDER_NATURAL, method, &some);
+    json_t *array = json_array_get(json_object_get(record, "arrays"), 0), *block;
+    json_int_t traced = 0;
+    size_t i;
+    json_array_foreach(json_object_get(array, "blocks"), i, block) traced +=
+        json_integer_value(json_array_get(block, 1));
+    EXPECT(traced == 20 && json_integer_value(json_object_get(array, "pages")) == PAGES);
+    expect_array(record, "first_writer", "[[0,10],[1,10]]");
+    expect_array(record, "users", "[[[0],10],[[2],10]]"); /* thread 1 has ended */
+    json_decref(record);
+}
+
 /* Two threads write every page: whoever goes first gets them. The other one is waited for a
  * moment only, and on a busy node may come too late for that: then most of some tries count. */
 static void test_order(enum numalab_touch_order order, bool by_main_thread)
@@ -115,11 +140,13 @@ static void test_order(enum numalab_touch_order order, bool by_main_thread)
 int main(void)
 {
     test_method(NUMALAB_TOUCH_IN_PROCESS, "in_process");
+    test_sampled(NUMALAB_TOUCH_IN_PROCESS);
     if (numalab_touch_map_probe() < 0) {
         fprintf(stderr, "userfaultfd is refused here: only the in-process way was tested\n");
         return failures ? 1 : SKIPPED;
     }
     test_method(NUMALAB_TOUCH_USERFAULTFD, "userfaultfd");
+    test_sampled(NUMALAB_TOUCH_USERFAULTFD);
 
     test_order(NUMALAB_ORDER_ASCENDING, true);
     test_order(NUMALAB_ORDER_DESCENDING, false);

@@ -246,7 +246,9 @@ static const struct numalab_driver pair_driver = {
     .initialize_phase = "initialize_pairs",
     .compute_phase = "pair_energy",
     .timed_n = {3000, 6000, 6000},
-    .evidence_n = 16000,     /* long beside the milliseconds that other programs take a core for */
+    /* Long beside the milliseconds that other programs take a core for. 2^21 particles, as other
+     * arrays have elements, would be 2 * 10^12 pairs. */
+    .evidence_n = 16000,
     .largest_check_n = 4099, /* 8.4 million pairs a call */
     .bytes_moved = pair_bytes_moved,
     .create = pair_create,
@@ -263,7 +265,8 @@ static const struct numalab_driver stream_driver = {
     .array_count = sizeof stream_arrays / sizeof stream_arrays[0],
     .initialize_phase = "initialize_stream",
     .compute_phase = "stream_update",
-    /* Small, since a loop handed out one element at a time takes its time. */
+    /* Small, since a loop handed out one element at a time takes its time: below what evidence
+     * is taken with. A loop that is for one thread there has to be as fast with that one. */
     .timed_n = {400000, 2000000, 2000000},
     .bytes_moved = stream_bytes_moved,
     .create = stream_create,

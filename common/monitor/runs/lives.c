@@ -7,7 +7,8 @@
 
 /* Where the kernel makes the arrays, the first are a few huge pages large and a little more: so
  * one that does not start at the border of a huge page shows, and newer kernels, which put sizes
- * of whole huge pages there by themselves, do no student's work. */
+ * of whole huge pages there by themselves, do no student's work. A larger one would hide its ends;
+ * no loop of a kernel's runs here that could be parallel for long arrays only. */
 static const uint64_t first_bytes = ((uint64_t)8 << 20) + ((uint64_t)64 << 10);
 
 enum { LIVES = 2 };
@@ -23,8 +24,7 @@ static size_t first_n(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     if (driver->create_phase) return (size_t)(first_bytes / numalab_sizing_bytes(driver, 1));
-    return numalab_traced_n(driver, options->traced_pages, options->thread_count,
-                            options->node->numa_node_count);
+    return numalab_traced_n(driver, options->node, &options->sampling);
 }
 
 /* Looks after a step that took so long. */

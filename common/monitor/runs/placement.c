@@ -175,7 +175,7 @@ static int run(struct placement *placement, const struct numalab_run_options *op
         if (options->with_one_thread && run_one_thread(placement, driver) < 0) return -1;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
-    placement->residency = numalab_residency_describe(worker, driver);
+    placement->residency = numalab_residency_describe(worker, driver, &options->sampling);
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
                                               placement->computes};
     return numalab_job_compare_all(&placement->job, &expected, &placement->results);
@@ -198,18 +198,19 @@ static json_t *describe_cpu_time(const struct placement *placement)
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
-                                      options->node->numa_node_count);
+    const size_t n = numalab_traced_n(driver, options->node, &options->sampling);
     struct placement placement = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&placement, options, oracle, n);
-    json_t *record = json_pack(
-        "{sI sI so so so}", "n", (json_int_t)n, "computes", (json_int_t)placement.computes,
-        "results", numalab_record_results(&placement.results, driver), "threads",
-        numalab_threads_describe(&placement.look.threads, options->node), "residency",
-        placement.residency ? placement.residency : json_null());
+    json_t *record =
+        json_pack("{so sI sI so so so}", "seed",
+                  json_sprintf("%016llx", (unsigned long long)options->sampling.seed), "n",
+                  (json_int_t)n, "computes", (json_int_t)placement.computes, "results",
+                  numalab_record_results(&placement.results, driver), "threads",
+                  numalab_threads_describe(&placement.look.threads, options->node), "residency",
+                  placement.residency ? placement.residency : json_null());
     if (!failed) json_object_set_new(record, "cpu_time", describe_cpu_time(&placement));
     if (!failed && options->with_one_thread)
         json_object_set_new(record, "one_thread",

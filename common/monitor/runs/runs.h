@@ -10,6 +10,7 @@
 #include "monitor/processes/job.h"
 #include "monitor/processes/sandbox.h"
 #include "monitor/rounds.h"
+#include "monitor/sample.h"
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
@@ -39,7 +40,8 @@ struct numalab_run_options {
     size_t role_count;
     size_t thread_count;
     enum numalab_size size;
-    size_t traced_pages;                /* of all arrays together, about */
+    struct numalab_sampling sampling;   /* of page evidence */
+    bool has_seed;                      /* as it was given; else it is drawn */
     struct numalab_round_limits rounds; /* of a generation */
     bool with_one_thread;   /* placement: beside the team the same with one thread, in turns */
     bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */

@@ -28,8 +28,8 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
         numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
         return -1;
     struct numalab_worker *worker = &trace->job.rank[0];
-    trace->map =
-        numalab_touch_map_open(worker, driver, options->touch_order, options->touch_method);
+    trace->map = numalab_touch_map_open(worker, driver, &options->sampling, options->touch_order,
+                                        options->touch_method);
     if (!trace->map ||
         numalab_touch_map_run_initialize(trace->map, worker, driver->initialize_phase) < 0)
         return -1;
@@ -48,17 +48,18 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
 json_t *numalab_run_trace(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->traced_pages, options->thread_count,
-                                      options->node->numa_node_count);
+    const size_t n = numalab_traced_n(driver, options->node, &options->sampling);
     struct trace trace = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
     int failed = run(&trace, options, oracle, n);
 
-    json_t *record = json_pack("{sI so so}", "n", (json_int_t)n, "results",
-                               numalab_record_results(&trace.results, driver), "threads",
-                               numalab_threads_describe(&trace.threads, options->node));
+    json_t *record =
+        json_pack("{so sI so so}", "seed",
+                  json_sprintf("%016llx", (unsigned long long)options->sampling.seed), "n",
+                  (json_int_t)n, "results", numalab_record_results(&trace.results, driver),
+                  "threads", numalab_threads_describe(&trace.threads, options->node));
     if (!failed)
         json_object_set_new(record, "touch_map",
                             numalab_touch_map_describe(trace.map, &trace.threads));

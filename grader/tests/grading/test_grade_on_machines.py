@@ -31,7 +31,7 @@ from numalab.judging.judge import judge
 from numalab.judging.places import left_open
 from numalab.judging.verdict import verdict_on, with_machine
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import criterion_rows
 from numalab.virtual import place
@@ -121,12 +121,23 @@ def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]
     assert evidence["sandbox"] == "virtual_machine"
 
 
+def parallel_where_long(kit: Kit, language: str, tmp_path: Path) -> str:
+    """Hands in the solution, for one thread where the arrays are short. Returns the folder."""
+    file = KERNEL_FILES[language]
+    solution = (kit.solution_folder("01_first_touch") / file).read_text()
+    (tmp_path / "01_first_touch").mkdir()
+    handed_in = solution.replace("schedule(static)", "schedule(static) if (n > 1000000)")
+    assert handed_in.count("if (n > 1000000)") == 2
+    (tmp_path / "01_first_touch" / file).write_text(handed_in)
+    return str(tmp_path)
+
+
 def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
     kit: Kit, tmp_path: Path
 ) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--anywhere",
-        **without_times(tmp_path),
+        kit, tmp_path, "01", "--quick", "--lang", "c", "--anywhere", "--submission",
+        parallel_where_long(kit, "c", tmp_path), **without_times(tmp_path),
     )  # fmt: skip
     (result,) = data["results"]
     if data["node"]["numa_nodes"] > 1:
@@ -140,11 +151,13 @@ def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
 
 def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--solutions", "--quick", "--lang", "c", "--here-only",
-        **without_times(tmp_path),
+        kit, tmp_path, "01", "--quick", "--lang", "fortran", "--here-only", "--submission",
+        parallel_where_long(kit, "fortran", tmp_path), **without_times(tmp_path),
     )  # fmt: skip
     (result,) = data["results"]
     assert {c["where"] for c in result["criteria"]} == {"here"}
+    assert "fail" not in {c["status"] for c in result["criteria"]}
+    assert on(result, "here")["shared_out"]["status"] == "pass"
     assert "hydra" not in done.err
     done = numalab_command(kit, "grade", "--here-only", "--on", "hydra")
     assert done.code == 2

@@ -230,7 +230,10 @@ def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
     """61 % of 61 % is nothing that a reader sees in the picture."""
     record = right(writer=lambda owner, page: 0 if page < 60 else 1)
     why = criterion(judged(first_touch, record), "touched_where_used").why
-    assert why == "25 % of the pages of a were first written by thread 0 and are used by thread 1."
+    assert why == (
+        "25 % of the pages of a were first written by thread 0 and are used by thread 1. "
+        "Traced with n = 81,920, all 240 pages."
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,7 +312,8 @@ def test_pages_that_several_nodes_use_have_no_right_place(first_touch: Lab) -> N
     why = criterion(judged(first_touch, record), "local_pages").why
     assert why == (
         "0 % of the pages live on the NUMA node of the thread that uses them. Every page of a is "
-        "used by threads on several NUMA nodes, so no place is right for them."
+        "used by threads on several NUMA nodes, so no place is right for them. "
+        "Traced with n = 327,680, all 960 pages."
     )
 
 
@@ -608,6 +612,36 @@ def test_one_idle_thread_of_many_is_not_one_thread(first_touch: Lab) -> None:
     assert (
         "Thread 0 of 8 uses 2.00 times" in criterion(judged(first_touch, record), "shared_out").why
     )
+
+
+def test_how_much_of_the_arrays_was_traced_is_told(first_touch: Lab) -> None:
+    whole = criterion(judged(first_touch, right()), "shared_out")
+    assert whole.why.endswith("of the pages. Traced with n = 81,920, all 240 pages.")
+    record = right(users=lambda o, p: [0])
+    invented.sample(record, every=3)
+    verdict = judged(first_touch, record)
+    assert criterion(verdict, "shared_out").why == (
+        "One thread of 2 does all the work of compute, with n = 81,920. Is there a parallel loop, "
+        "is its if clause, should it have one, true for this n, and does it take the threads that "
+        "the kit asks for?"
+    )
+    why = criterion(verdict, "touched_where_used").why
+    assert why.endswith("Traced with n = 81,920, 240 of the 720 pages.")
+
+
+def test_looks_at_different_pages_are_never_put_together(first_touch: Lab) -> None:
+    record = invented.evidence(invented.TWO_NODES)
+    invented.sample(record, every=3)
+    assert criterion(judged(first_touch, record), "local_pages").status == "pass"
+    for run in record["runs"]:
+        if run["kind"] == "placement":
+            run["residency"][1]["blocks"][0] = [0, 1]
+    with pytest.raises(KitError, match=r"placement and its first tracing.*same pages of b"):
+        judged(first_touch, record)
+    trace = next(run for run in record["runs"] if run["kind"] == "trace")
+    trace["touch_map"]["arrays"][0]["blocks"][0] = [0, 1]
+    with pytest.raises(KitError, match=r"tracings and its first tracing.*same pages of a"):
+        judged(first_touch, record)
 
 
 def test_at_most_is_inclusive(first_touch: Lab) -> None:

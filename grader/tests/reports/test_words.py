@@ -131,6 +131,15 @@ def test_touch_map_picture() -> None:
     assert len(lines) == 3
 
 
+def test_touch_map_picture_says_that_not_all_pages_were_traced() -> None:
+    record = invented.evidence(invented.ONE_NODE)
+    whole = [line.plain for line in touch_map_picture(parse(record), 65)]
+    invented.sample(record, every=29)
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert plain[:3] == whole
+    assert plain[3:] == ["   80 of the 2,320 pages of an array were traced, all over it."]
+
+
 def test_touch_map_picture_of_nobody_and_several() -> None:
     record = invented.evidence(
         invented.ONE_NODE, writer=lambda owner, page: -1, users=lambda owner, page: [0, 1]

@@ -155,6 +155,16 @@ def generation(machine: Machine, times: dict[str, float]) -> Json:
     }  # fmt: skip
 
 
+def sample(record: Json, every: int) -> None:
+    """What was looked at is one page of so many: the arrays are as many times larger."""
+    for run in record["runs"]:
+        arrays = run.get("touch_map", {}).get("arrays", []) + run.get("residency", [])
+        for array in arrays:
+            pages = sum(count for _, count in array.get("users") or array["numa_node"])
+            array["pages"] = every * pages
+            array["blocks"] = [[every * page + 1, 1] for page in range(pages)]
+
+
 def cut_off(run: Json, elapsed_s: float) -> None:
     """Of a generation: the submission was stopped in its first repetition, after that time."""
     others = [sample for sample in run["samples"] if sample["role"] != "submission"]

@@ -34,6 +34,7 @@ from numalab.evidence.record import (
     RankLevel,
     Results,
     RolePart,
+    Sample,
     Thread,
     ThreadLevel,
     TooFewMessages,
@@ -96,38 +97,52 @@ def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
     return tuple(value for value, count in runs for _ in range(count))
 
 
+def _sample(entry: Json, looked_at: int) -> Sample:
+    """Of one array; looked_at: pages. An older record has all."""
+    if "blocks" not in entry:
+        return Sample(looked_at, ((0, looked_at),))
+    return Sample(entry["pages"], tuple((first, count) for first, count in entry["blocks"]))
+
+
+def _traced_array(entry: Json) -> TracedArray:
+    writers = _expand(entry["first_writer"])
+    return TracedArray(
+        name=entry["array"],
+        first_writer=writers,
+        users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
+        sample=_sample(entry, len(writers)),
+    )
+
+
 def _trace(data: Json) -> Trace:
     touch_map = data.get("touch_map") or {}
     return Trace(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
         results=_results(data["results"]),
+        n=data["n"],
         threads=_threads(data["threads"]),
         method=touch_map.get("method", ""),
         order=touch_map.get("order", ""),
         sees_write_after_read=touch_map.get("sees_write_after_read", False),
-        arrays=tuple(
-            TracedArray(
-                name=entry["array"],
-                first_writer=_expand(entry["first_writer"]),
-                users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
-            )
-            for entry in touch_map.get("arrays", ())
-        ),
+        arrays=tuple(map(_traced_array, touch_map.get("arrays", ()))),
         team=data["team"],
     )
 
 
 def _placement(data: Json) -> Placement:
     residency = data.get("residency")
+    homes = {entry["array"]: _expand(entry["numa_node"]) for entry in residency or ()}
     return Placement(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
         results=_results(data["results"]),
+        n=data["n"],
         threads=_threads(data["threads"]),
-        residency=None
-        if residency is None
-        else {entry["array"]: _expand(entry["numa_node"]) for entry in residency},
+        residency=None if residency is None else homes,
+        samples={
+            entry["array"]: _sample(entry, len(homes[entry["array"]])) for entry in residency or ()
+        },
         cpu_time=tuple(
             CpuTime(
                 entry["cpu_s"],

@@ -106,12 +106,30 @@ class Thread:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Which of an array's pages were looked at: pages: how many it has; blocks: the first page and
+    the number of pages of each stretch, in order."""
+
+    pages: int
+    blocks: tuple[tuple[int, int], ...]
+
+    @property
+    def looked_at(self) -> int:
+        return sum(count for _, count in self.blocks)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.looked_at == self.pages
+
+
+@dataclass(frozen=True)
 class TracedArray:
-    """One entry a page: who wrote it first (-1: nobody), and who used it."""
+    """One entry a page that was traced: who wrote it first (-1: nobody), and who used it."""
 
     name: str
     first_writer: tuple[int, ...]
     users: tuple[frozenset[int], ...]
+    sample: Sample
 
 
 @dataclass(frozen=True)
@@ -304,6 +322,7 @@ class Check(KernelRun):
 
 @dataclass(frozen=True)
 class Trace(ComparedRun):
+    n: int
     threads: tuple[Thread, ...]
     method: str
     order: str
@@ -342,8 +361,10 @@ class OneThread:
 
 @dataclass(frozen=True)
 class Placement(ComparedRun):
+    n: int
     threads: tuple[Thread, ...]
-    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page; -1: absent
+    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page of these; -1: absent
+    samples: dict[str, Sample]
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
     one_thread: OneThread | None = None  # None: not looked at

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from numalab.errors import KitError
 from numalab.evidence.kinds import TRACE
-from numalab.evidence.record import Evidence, Placement, Thread, Trace
+from numalab.evidence.record import Evidence, Placement, Sample, Thread, Trace
 
-Users = dict[str, tuple[frozenset[int], ...]]
+Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
+
+
+def _check_pages(run: str, samples: Mapping[str, Sample], trace: Trace) -> None:
+    """That a run has looked at those pages that were traced. Raises KitError."""
+    for array in trace.arrays:
+        if samples.get(array.name, array.sample) != array.sample:
+            raise KitError(
+                f"the record's {run} and its first tracing are not of the same pages of "
+                f"{array.name}, so they can't be put together; grade again"
+            )
 
 
 def united_users(traces: Sequence[Trace]) -> Users:
-    """For each array the threads seen to use each page in any of the tracings."""
+    """For each array the threads seen to use each page in any of the tracings. Raises KitError
+    where they are not of the same pages."""
     united: Users = {}
     for trace in traces:
+        _check_pages("tracings", {array.name: array.sample for array in trace.arrays}, traces[0])
         for array in trace.arrays:
             before = united.get(array.name, (frozenset(),) * len(array.users))
             united[array.name] = tuple(a | b for a, b in zip(before, array.users, strict=True))
@@ -148,10 +161,13 @@ class LocalShare:
     unbound_users: tuple[int, ...]
 
 
-def local_share(placement: Placement, users: Users) -> LocalShare | None:
-    """None when the system told nothing of residency. Absent pages are not local."""
+def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | None:
+    """None when the system told nothing of residency. Absent pages are not local. Raises KitError
+    where the tracings, or they and the placement, are not of the same pages."""
     if placement.residency is None:
         return None
+    _check_pages("placement", placement.samples, traces[0])
+    users = united_users(traces)
     node_of = numa_nodes_of(placement.threads)
     using = {user for pages in users.values() for page in pages for user in page}
     good: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs
 
-VIRTUAL_TRACED_PAGES = "384"  # each costs a millisecond or two under emulation
+VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
 LEAST_RACE_THREADS = 4
 
 
@@ -62,6 +62,8 @@ def _run(
         *monitor.worker_option(role, program),
         *monitor.common_options(part, threads, size, limit_s),
         *(virtual if session.machine is not None else []),
+        "--seed",
+        session.seed,
         *more,
     ]
     environment = monitor.worker_environment(

@@ -4,6 +4,7 @@ what is kept of it."""
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -81,6 +82,8 @@ class Session:
     spent_s: dict[str, float] = field(default_factory=dict)
     paused_s: float = 0.0  # how long the node stood still while the monitor ran
     is_held_up: bool = False  # the node paused in the newest run, however often it was repeated
+    # What is put together needs the same: n of page evidence and the pages follow from it.
+    seed: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
         environment = monitor.worker_environment(self.lab, self.threads)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from numalab import words
 from numalab.evidence import touch
 from numalab.evidence.kinds import BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
-from numalab.evidence.record import Binding, Evidence
+from numalab.evidence.record import Binding, Evidence, Trace
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.soundness import (
@@ -125,12 +125,13 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = (
             f"Each of the {len(ratios)} threads uses "
             f"{'' if max(ratios) - min(ratios) < 0.01 else span + ' '}"
-            "an equal share of the pages."
+            f"an equal share of the pages. {_traced(traces[0])}"
         )
     elif len(idle) == len(ratios) - 1:
         why = (
-            f"One thread of {len(ratios)} does all the work of compute. Is there a parallel "
-            "loop, and does it take the threads that the kit asks for?"
+            f"One thread of {len(ratios)} does all the work of compute, with n = "
+            f"{traces[0].n:,}. Is there a parallel loop, is its if clause, should it have one, "
+            "true for this n, and does it take the threads that the kit asks for?"
         )
     else:
         why = (
@@ -139,7 +140,16 @@ def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
         if started > traces[0].team:
             why += f" The kit asks for {traces[0].team} threads, and {started} have run."
+        why += f" {_traced(traces[0])}"
     return by_value(criterion, value, why, unit="off an equal share")
+
+
+def _traced(trace: Trace) -> str:
+    """With which n, and how much of the arrays."""
+    pages = sum(array.sample.pages for array in trace.arrays)
+    looked_at = sum(array.sample.looked_at for array in trace.arrays)
+    part = "all" if looked_at == pages else f"{looked_at:,} of the"
+    return f"Traced with n = {trace.n:,}, {part} {pages:,} pages."
 
 
 def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -160,6 +170,8 @@ def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVe
             f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
             f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
         )
+    if worst.share < criterion.at_least:
+        why += f" {_traced(traces[0])}"
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
     return by_value(criterion, worst.share, why, unit="share")
@@ -249,7 +261,7 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     )
     if missing:
         return missing
-    local_share = touch.local_share(placements[0], touch.united_users(traces))
+    local_share = touch.local_share(placements[0], traces)
     if local_share is None:
         return verdict_on(
             criterion,
@@ -278,7 +290,11 @@ def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
             "the first parallel region, and until then the system lets it run anywhere"
         )
-    return by_value(criterion, local_share.share, why + ".", unit="share")
+    why += "."
+    assert criterion.at_least is not None
+    if local_share.share < criterion.at_least:
+        why += f" {_traced(traces[0])}"
+    return by_value(criterion, local_share.share, why, unit="share")
 
 
 def _no_numa_node(language: str) -> str:

@@ -11,7 +11,7 @@ from numalab.evidence.record import Evidence, Thread
 from numalab.evidence.work import WorkShare
 from numalab.pu_lists import format_pus
 from numalab.reports.comparison import SeatView, TouchView, WorkView
-from numalab.reports.touch_map import OWNERS, Places, rows_by_array
+from numalab.reports.touch_map import OWNERS, Places, rows_by_array, sampled
 
 MOST_NAMED = 4  # of what a sentence counts up
 
@@ -41,7 +41,8 @@ def _touch_map(evidence: Evidence, with_homes: bool) -> str:
     for array, rows in rows_by_array(evidence, with_homes).items():
         words = "; ".join(f"{label} {_by_whom(places, noun)}" for label, places in rows)
         told.setdefault(words, []).append(array)
-    return ". ".join(f"{', '.join(arrays)}: {words}" for words, arrays in told.items())
+    sentences = [f"{', '.join(arrays)}: {words}" for words, arrays in told.items()]
+    return ". ".join(sentences + [sentence.rstrip(".") for sentence in sampled(evidence)])
 
 
 def touch_words(sight: TouchView) -> str:

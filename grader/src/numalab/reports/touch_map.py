@@ -70,6 +70,16 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
     return found
 
 
+def sampled(evidence: Evidence) -> list[str]:
+    """A sentence, where not all pages were traced."""
+    seen = shown_trace(evidence)
+    samples = [array.sample for array in seen[0].arrays] if seen is not None else []
+    if all(sample.is_whole for sample in samples):
+        return []
+    looked_at, pages = samples[0].looked_at, samples[0].pages
+    return [f"{looked_at:,} of the {pages:,} pages of an array were traced, all over it."]
+
+
 Rows = list[tuple[str, str, Text]]  # owner, label and strip
 
 
@@ -141,6 +151,7 @@ def touch_map_picture(
         if character in shown
     ]
     notes = [", ".join(characters)] if characters else []
+    notes += sampled(evidence)
     if any(label == HOMES for of in by_owner for row in of[1].values() for label, _ in row):
         notes.append(
             f"{HOMES!r} was seen in another run than the rows above it: where chance decides who "

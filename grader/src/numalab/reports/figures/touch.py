@@ -34,7 +34,7 @@ from numalab.reports.figures.canvas import (
     node_words,
     styled,
 )
-from numalab.reports.touch_map import HOMES, USED, WRITTEN
+from numalab.reports.touch_map import HOMES, USED, WRITTEN, sampled
 from numalab.words import count
 
 if TYPE_CHECKING:
@@ -195,6 +195,8 @@ def touch_figure(
         traced = len(rows[0].places)
         if index == len(strips_of) - 1:
             words = f"page of the array ({count(traced, 'page')} traced)"
+            if sampled(evidence):
+                words = f"page that was traced. {' '.join(sampled(evidence))}"
             axes.set_xlabel("\n".join(broken(words, width_in - LABELS_IN, 13)))
     places = {
         place

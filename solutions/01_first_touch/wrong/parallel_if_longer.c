@@ -1,0 +1,18 @@
+/* Wrong: for one thread where arrays are not as long as they will ever be here. */
+#include "first_touch.h"
+
+void initialize(size_t n, float *a, float *b, float *c)
+{
+#pragma omp parallel for schedule(static) if (n > 4000000)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 0.0f;
+        b[i] = (float)(i % 7);
+        c[i] = 1.0f;
+    }
+}
+
+void compute(size_t n, float *a, const float *b, const float *c)
+{
+#pragma omp parallel for schedule(static) if (n > 4000000)
+    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
+}
