@@ -29,6 +29,8 @@ def percent(share: float) -> str:
 
 def ratio(value: float) -> str:
     """A ratio of times, with two digits that say something."""
+    if value >= 100:
+        return f"{value:,.0f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 

@@ -43,7 +43,8 @@ from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, Generation, Outcome, Results, RolePart
+from numalab.evidence.record import Evidence, Generation, RolePart
+from numalab.evidence.results import Outcome, Results
 from numalab.grading.request import Listener, build_own_programs
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for

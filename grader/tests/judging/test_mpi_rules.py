@@ -12,7 +12,8 @@ from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import KitError, UserError
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import Outcome, Rank, Thread
+from numalab.evidence.record import Rank, Thread
+from numalab.evidence.results import Outcome
 from numalab.grading.request import labs_with_mpi
 from numalab.judging import explain, rank_goals, thread_goals
 from numalab.judging.judge import judge

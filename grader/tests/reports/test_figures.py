@@ -23,11 +23,10 @@ from numalab.evidence.record import (
     KernelTable,
     Launched,
     Memory,
-    Outcome,
     Rank,
-    Results,
     Thread,
 )
+from numalab.evidence.results import Outcome, Results
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit, find_kit

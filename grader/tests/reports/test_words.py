@@ -11,7 +11,7 @@ from support import invented
 from numalab import words
 from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Mismatch
+from numalab.evidence.results import Mismatch
 from numalab.harness.build import compiler_output, misspelt_directives, stage
 from numalab.harness.interface import Argument, prototypes
 from numalab.harness.monitor import worker_environment

@@ -22,25 +22,22 @@ from numalab.evidence.record import (
     Locate,
     LocatedThread,
     Memory,
-    Mismatch,
     MpiCalls,
     OneThread,
-    Outcome,
     PageTables,
     PageTablesOfLife,
     Placement,
     Race,
     Rank,
     RankLevel,
-    Results,
     RolePart,
     Sample,
     Thread,
     ThreadLevel,
-    TooFewMessages,
     Trace,
     TracedArray,
 )
+from numalab.evidence.results import Mismatch, Outcome, Results, TooFewMessages
 
 
 def _number(value: float | str) -> float:

@@ -9,63 +9,16 @@ second process of the solution) and "handout".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
+from numalab.evidence.results import Outcome, Results
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one worker's part of a run ended; detail holds what else is known."""
-
-    status: str
-    detail: Json = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        return self.status == "ok"
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The first wrong element: index from 0, the values, and when it was seen; rank: in
-    which rank of an MPI job."""
-
-    array: str
-    element: int
-    expected: float
-    found: float
-    phase: str
-    repetition: int
-    rank: int | None = None
-    row: int | None = None  # of an array with two dimensions, from 0, as column is
-    column: int | None = None
-    row_name: str | None = None  # of a row that is not the rank's own
-    remark: str = ""  # what it means, in the lab's words
-
-
-@dataclass(frozen=True)
-class TooFewMessages:
-    """Of a rank: how many its round trips take, and how many were seen."""
-
-    asked: int
-    seen: int
-
-
-@dataclass(frozen=True)
-class Results:
-    checked: int
-    wrong: int
-    first_wrong: Mismatch | None
-    wrote_before_array: str | None
-    too_few_messages: TooFewMessages | None = None
-    n_unit: str = ""  # what n counts; empty: elements
 
 
 @dataclass(frozen=True)

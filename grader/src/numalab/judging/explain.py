@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from numalab.evidence.left_out import LeftOut
-from numalab.evidence.record import Binding, Json, Mismatch, Outcome, Race, Results
+from numalab.evidence.record import Binding, Json, Race
+from numalab.evidence.results import Mismatch, Outcome, Results
 from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
 

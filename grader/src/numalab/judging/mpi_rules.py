@@ -9,7 +9,8 @@ from itertools import chain
 
 from numalab import words
 from numalab.evidence.kinds import CHECK, LATENCY, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
-from numalab.evidence.record import Evidence, Latency, Outcome, ThreadLevel
+from numalab.evidence.record import Evidence, Latency, ThreadLevel
+from numalab.evidence.results import Outcome
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
     by_value,

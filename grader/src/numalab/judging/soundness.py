@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS
-from numalab.evidence.record import (
-    SUBMISSION,
-    Evidence,
-    Generation,
-    KernelRun,
-    Outcome,
-    Results,
-)
+from numalab.evidence.record import SUBMISSION, Evidence, Generation, KernelRun
+from numalab.evidence.results import Outcome, Results
 from numalab.judging import explain
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
