@@ -59,15 +59,26 @@ def pause(pid: int, pause_s: float, chance: random.Random) -> int:
     return len(stopped)
 
 
+def is_measuring(pid: int) -> bool:
+    """Whether a process has a monitor at work."""
+    for other in descendants(pid):
+        with contextlib.suppress(OSError):
+            words = (Path("/proc") / str(other) / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"-monitor"):
+                return True
+    return False
+
+
 @dataclass(frozen=True)
 class Pauses:
     """How a grading is paused. least_s, most_s: a pause; between_s: at most from its end to the
-    next; most: of a grading."""
+    next; most: of a grading; in_runs: only while a monitor is at work."""
 
     least_s: float
     most_s: float
     between_s: float
     most: int
+    in_runs: bool = False
 
     def during(self, process: subprocess.Popen[bytes], chance: random.Random) -> list[float]:
         """Until it ends. Returns their lengths."""
@@ -76,6 +87,8 @@ class Pauses:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(chance.uniform(0.0, self.between_s))
                 return lengths_s
+            while self.in_runs and process.poll() is None and not is_measuring(process.pid):
+                time.sleep(0.01)
             pause_s = chance.uniform(self.least_s, self.most_s)
             pause(process.pid, pause_s, chance)
             lengths_s.append(pause_s)

@@ -225,12 +225,11 @@ int numalab_worker_stop(struct numalab_worker *worker)
 {
     if (worker->is_stopped) return 0;
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
-    for (int look = 0; !worker->is_stopped; look++) {
+    for (int look = 0;; look++) {
         if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
             return numalab_worker_kit_error(worker, "stop the worker", -errno);
         const int stopped = has_stopped(worker);
         if (stopped < 0) return -1;
-        worker->is_stopped = stopped;
         if (stopped) break;
         /* Somebody in the worker may wake it again and again. */
         if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
@@ -238,6 +237,7 @@ int numalab_worker_stop(struct numalab_worker *worker)
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
         poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
     }
+    worker->is_stopped = true;
     return 0;
 }
 

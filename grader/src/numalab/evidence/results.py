@@ -1,0 +1,54 @@
+"""What a run of a kernel came to: how it ended, and whether its results are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one worker's part of a run ended; detail holds what else is known."""
+
+    status: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first wrong element: index from 0, the values, and when it was seen; rank: in
+    which rank of an MPI job."""
+
+    array: str
+    element: int
+    expected: float
+    found: float
+    phase: str
+    repetition: int
+    rank: int | None = None
+    row: int | None = None  # of an array with two dimensions, from 0, as column is
+    column: int | None = None
+    row_name: str | None = None  # of a row that is not the rank's own
+    remark: str = ""  # what it means, in the lab's words
+
+
+@dataclass(frozen=True)
+class TooFewMessages:
+    """Of a rank: how many its round trips take, and how many were seen."""
+
+    asked: int
+    seen: int
+
+
+@dataclass(frozen=True)
+class Results:
+    checked: int
+    wrong: int
+    first_wrong: Mismatch | None
+    wrote_before_array: str | None
+    too_few_messages: TooFewMessages | None = None
+    n_unit: str = ""  # what n counts; empty: elements
