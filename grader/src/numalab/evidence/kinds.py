@@ -33,13 +33,13 @@ from numalab.evidence.record import (
     RankLevel,
     Results,
     RolePart,
-    Sample,
     Thread,
     ThreadLevel,
     TooFewMessages,
     Trace,
     TracedArray,
 )
+from numalab.evidence.sample import Sample
 
 
 def _number(value: float | str) -> float:
