@@ -31,13 +31,13 @@ from numalab.evidence.record import (
     Rank,
     RankLevel,
     RolePart,
-    Sample,
     Thread,
     ThreadLevel,
     Trace,
     TracedArray,
 )
 from numalab.evidence.results import Mismatch, Outcome, Results, TooFewMessages
+from numalab.evidence.sample import Sample
 
 
 def _number(value: float | str) -> float:

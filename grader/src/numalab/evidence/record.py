@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.results import Outcome, Results
+from numalab.evidence.sample import Sample
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
@@ -56,23 +57,6 @@ class Thread:
     package: int
     numa_node: int
     last_pu: int = -1
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Which of an array's pages were looked at: pages: how many it has; blocks: the first page and
-    the number of pages of each stretch, in order."""
-
-    pages: int
-    blocks: tuple[tuple[int, int], ...]
-
-    @property
-    def looked_at(self) -> int:
-        return sum(count for _, count in self.blocks)
-
-    @property
-    def is_whole(self) -> bool:
-        return self.looked_at == self.pages
 
 
 @dataclass(frozen=True)

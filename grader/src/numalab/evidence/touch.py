@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import TRACE
-from numalab.evidence.record import Evidence, Placement, Sample, Thread, Trace
+from numalab.evidence.record import Evidence, Placement, Thread, Trace
+from numalab.evidence.sample import Sample
 
 Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
 
