@@ -10,6 +10,7 @@ exit code is then 1. README.md beside it says more.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -81,7 +82,7 @@ def _worlds() -> Iterator[tuple[str, str, World, int, bool]]:
             for noise in NOISES:
                 name = f"exactly at the limit ({about}), noise {noise:g}"
                 yield name, rule, World(noise, about=about), 1, True
-        for speed in (0.9, 1.1, 1.5):
+        for speed in (0.9, 1.025, 1.1, 1.5):
             for noise in NOISES:
                 yield f"speed {speed:g}, noise {noise:g}", rule, World(noise, speed=speed), 1, True
         for noise in (*NOISES, 0.15):
@@ -230,6 +231,7 @@ class Row:
         return {
             "cell": self.cell.title,
             "is_covered": self.cell.is_covered,
+            "is_broken": self.is_broken,
             "trials": self.trials,
             "chances": asdict(self.chances),
             "shares": self.shares,
@@ -333,8 +335,33 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of the draws (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (cores)")
     parser.add_argument("--list", action="store_true", help="the cells' titles, and no more")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the table for programs")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="the table for programs; what it has is not done again",
+    )
     return parser
+
+
+def _earlier(path: Path | None, about: Json) -> list[Json]:
+    """The cells that a file has of the same trials and seed. Raises UserError."""
+    if path is None or not path.exists():
+        return []
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if {key: data[key] for key in about} == about:
+            return list(data["cells"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is no table of this benchmark: {error}") from error
+    raise UserError(f"{path} is of other trials or another seed; take another file, or remove it")
+
+
+def _write(path: Path, data: Json) -> None:
+    try:
+        write_json(path, data)
+    except OSError as error:
+        raise UserError(f"can't write {path}: {error.strerror}") from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -348,19 +375,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"no cell's title has {options.only!r}; --list shows them")
     if min(options.trials, options.jobs) < 1:
         raise UserError("--trials and --jobs must be 1 or more")
+    about = {"schema": 1, "trials": options.trials, "seed": options.seed}
+    done = _earlier(options.json, about)
+    titles = {entry["cell"] for entry in done}
+    missing = [cell for cell in cells if cell.title not in titles]
     start_s = time.monotonic()
-    rows: list[Row] = []
     print(heading(), flush=True)
-    try:
-        for row in simulate(cells, options.trials, options.seed, options.jobs):
-            rows.append(row)
-            print(line_of(row), flush=True)
-    finally:
-        if options.json and rows:
-            about = {"schema": 1, "trials": options.trials, "seed": options.seed}
-            write_json(options.json, {**about, "cells": [row.to_json() for row in rows]})
-    broken = [row.cell.title for row in rows if row.is_broken]
-    print(f"{len(rows)} cells of {options.trials} trials in {time.monotonic() - start_s:.0f} s")
+    for row in simulate(missing, options.trials, options.seed, options.jobs):
+        print(line_of(row), flush=True)
+        done.append(row.to_json())
+        if options.json:
+            _write(options.json, {**about, "cells": done})
+    spent_s = time.monotonic() - start_s
+    print(f"{len(missing)} cells of {options.trials} trials in {spent_s:.0f} s; {len(done)} in all")
+    broken = [entry["cell"] for entry in done if entry["is_broken"]]
     print(f"broken: {'; '.join(broken)}" if broken else "no stated rate is broken")
     return 1 if broken else 0
 
@@ -372,5 +400,5 @@ if __name__ == "__main__":
         print(f"risk: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("risk: interrupted", file=sys.stderr)
+        print("risk: interrupted; with --json the same command goes on", file=sys.stderr)
         sys.exit(130)

@@ -3,6 +3,7 @@ the judge's stated error rates hold. `grader/bench/risk.py` does it with many.""
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -177,3 +178,19 @@ def test_the_command_names_its_cells(capsys: pytest.CaptureFixture[str]) -> None
     assert len(set(titles)) == len(titles) > 100
     with pytest.raises(risk.UserError, match="no cell's title has 'nothing'"):
         risk.main(["--only", "nothing"])
+
+
+def test_the_command_goes_on_where_it_was_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "risk.json"
+    cells = ["--trials", "20", "--jobs", "1", "--json", str(table), "--only"]
+    one = "quick, efficiency: speed 1.5, noise 0.03"
+    assert risk.main([*cells, one]) == 0
+    assert risk.main([*cells, "quick, efficiency: speed 1.5, noise 0.0"]) == 0
+    out = capsys.readouterr().out
+    assert out.count(one) == 1 and "1 cells of 20 trials" in out and "2 in all" in out
+    data = json.loads(table.read_text())
+    assert [entry["trials"] for entry in data["cells"]] == [20, 20]
+    with pytest.raises(risk.UserError, match="other trials"):
+        risk.main(["--trials", "30", "--json", str(table)])
