@@ -216,6 +216,17 @@ def test_whatever_a_student_wrote_is_text(labs: dict[str, Lab], lab: Lab) -> Non
 # ---- a class -----------------------------------------------------------------------------
 
 
+def test_a_class_is_told_at_what_risk_quick_gradings_decide(labs: dict[str, Lab], lab: Lab) -> None:
+    """Each student is, too; where no time was decided there is none."""
+    untimed: dict[str, Any] = {"speedup": "not_gradable", "efficiency": "inconclusive"}
+    ada = row(ADA, FIRST, attempt(ADA, lab_result(lab, {}), effort="quick"))
+    bob = row(BOB, FIRST, attempt(BOB, lab_result(lab, untimed), effort="quick"))
+    told = [text for text in summary_of(of_class([ada, bob], labs)) if "1 in 20" in text]
+    assert len(told) == 1 and told[0].startswith("1 grade with --quick: ")
+    assert words(of_student([ada], labs)).count("1 in 20") == 1
+    assert "1 in 20" not in words(of_student([bob], labs))
+
+
 def test_a_class_is_told_what_nobody_passes_and_what_most_fail(
     labs: dict[str, Lab], lab: Lab
 ) -> None:

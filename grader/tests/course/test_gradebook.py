@@ -521,7 +521,8 @@ def test_quick_gradings_count_where_the_course_lets_them_and_say_their_risk(
     made = standing(tmp_path, [], [], "allow_quick = true")
     (row,) = made.rows
     assert (row.points, made.problems) == (10, ())
-    assert [line for line in feedback_lines(row) if "1 in 20" in line] == [QUICK_RISK]
+    told = [line for line in feedback_lines(row) if "1 in 20" in line]
+    assert told == [f"Graded with --quick: {QUICK_RISK}."]
     assert " ".join(table_lines(made)).count("1 in 20") == 1
 
 

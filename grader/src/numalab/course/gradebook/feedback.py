@@ -15,10 +15,7 @@ from numalab.labs import declaration
 from numalab.reports import verdict_words
 
 # Of a grade that rests on times of a --quick grading; in numalab/judging/sequential.py is why.
-QUICK_RISK = (
-    "Graded with --quick: of kernels that are just at a limit of time up to 1 in 20 is decided "
-    "wrongly."
-)
+QUICK_RISK = "of kernels that are just at a limit of time up to 1 in 20 is decided wrongly"
 PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.items()}
 
 
@@ -49,7 +46,7 @@ def notices(row: StandingRow) -> Iterator[str]:
             "points."
         )
     if row.is_quick:
-        yield QUICK_RISK
+        yield f"Graded with --quick: {QUICK_RISK}."
     if row.late_s > 0:
         took = words.percent(row.penalty) if row.penalty else "nothing"
         yield f"Handed in {duration_words(row.late_s)} after the deadline: {took} taken off."

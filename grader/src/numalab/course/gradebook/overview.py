@@ -77,7 +77,9 @@ def table_lines(standing: Standing) -> Iterator[str]:
     quick = sum(row.is_quick for row in standing.rows)
     if quick:
         yield ""
-        yield from wrapped(f"{words.count(quick, 'grade')}: {QUICK_RISK}").splitlines()
+        yield from wrapped(
+            f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}."
+        ).splitlines()
 
 
 def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:

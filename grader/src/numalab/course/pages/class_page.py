@@ -138,7 +138,7 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
         yield f"{gradings} ran without a sandbox.", "ended"
     quick = sum(row.is_quick for row in facts.rows)
     if quick:
-        yield f"{words.count(quick, 'grade')}: {QUICK_RISK}", "grid"
+        yield f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}.", "grid"
 
 
 def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
