@@ -28,7 +28,7 @@ from work_share_kernels import KERNELS, WRONG, BenchKernel, text_of
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Placement
-from numalab.evidence.work import work_share
+from numalab.evidence.work import inflation_of, work_share
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.judging import needs
@@ -159,7 +159,7 @@ def replay(kit: Kit, options: argparse.Namespace) -> None:
                 continue
             controls = looked[load, "solution", kernel.language]
             even = sum(work_share(run).share >= 0.9 for run in looks)
-            over = sorted(run.inflation or math.nan for run in looks)
+            over = sorted(inflation_of(run) or math.nan for run in looks)
             found: Counter[str] = Counter()
             taken = []
             starts = range(len(looks))

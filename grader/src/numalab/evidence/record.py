@@ -288,8 +288,7 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class OneThread:
-    """The same kernel with one thread, beside a team and in turns with it: CPU time of a call of
-    the compute phase, of one thread and of the whole team; None: no call came to its end."""
+    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended."""
 
     outcome: Outcome
     cpu_s: float | None
@@ -304,13 +303,7 @@ class Placement(ComparedRun):
     samples: dict[str, Sample]
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
-    one_thread: OneThread | None = None  # None: not looked at
-
-    @property
-    def inflation(self) -> float | None:
-        """How many times the CPU time of one thread the team takes; None: not known."""
-        one = self.one_thread
-        return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
+    one_thread: OneThread | None = None
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ class WorkShare:
         return (self.inflation or 1.0) / inflation_of_solution
 
 
+def inflation_of(run: Placement) -> float | None:
+    """How many times the CPU time of one thread a team takes; None: nobody looked."""
+    one = run.one_thread
+    return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
+
+
 def work_share(run: Placement) -> WorkShare:
     """Of one look at a team; threads that never started count as idle, and so do others beyond
     the team that work at all."""
@@ -64,14 +70,14 @@ def work_share(run: Placement) -> WorkShare:
         share=of_longest(sum(thread.cpu_s for thread in threads) / team),
         most_share=of_longest(sum(thread.busy_s for thread in threads) / team),
         busiest=max(range(len(threads)), key=[thread.longest_s for thread in threads].__getitem__),
-        inflation=run.inflation,
+        inflation=inflation_of(run),
     )
 
 
 def solution_inflation(runs: Sequence[Placement]) -> float:
     """What the solution's teams take of one thread's CPU time, on this node just now: where one
     thread runs faster than several, it is more than once. 1 where nobody looked, and at least."""
-    told = [run.inflation for run in runs if run.inflation is not None]
+    told = [found for found in map(inflation_of, runs) if found is not None]
     return max(1.0, median(told)) if told else 1.0
 
 
