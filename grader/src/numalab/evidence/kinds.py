@@ -314,7 +314,7 @@ TRACE = Kind(
 PLACEMENT = Kind(
     "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
     in_soundness=True, doing="looking how the work is shared",
-    most_looks=8,  # where other load leaves the work share open
+    most_looks=8,  # until most of them agree how the work is shared
 )  # fmt: skip
 MEMORY = Kind(
     "memory", _memory, frozenset({"huge_pages", "no_waste", "released"}), "kernel",
