@@ -40,6 +40,7 @@ struct numalab_run_options {
     enum numalab_size size;
     struct numalab_sampling sampling; /* of page evidence */
     bool has_seed;                    /* as it was given; else it is drawn */
+    size_t n;                         /* of page evidence; 0: as sizing.h says */
     size_t repetitions;
     double budget_s;        /* of a generation: no further round of repetitions after it */
     bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
