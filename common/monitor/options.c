@@ -144,6 +144,12 @@ static int set_traced_pages(struct numalab_run_options *options, char *count)
     return 0;
 }
 
+static int set_n(struct numalab_run_options *options, char *count)
+{
+    options->n = strtoul(count, NULL, 10);
+    return options->n >= 1 ? 0 : -EINVAL;
+}
+
 static int set_seed(struct numalab_run_options *options, char *digits)
 {
     char *end;
@@ -230,6 +236,7 @@ static const struct option_row {
     {"seed", "HEX", set_seed,
      "trace, placement: n and which pages follow from it (drawn);\n"
      "those that are to be put together need the same"},
+    {"n", "N", set_n, "trace, placement: the size that an earlier one of them had"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
     {"limit-s", "SECONDS", set_limit,

@@ -92,3 +92,9 @@ size_t numalab_traced_n(const struct numalab_driver *driver, const struct numala
         units = (size_t)(node->memory_bytes / 4 / unit_bytes);
     return unit * (units < 1 ? 1 : units);
 }
+
+size_t numalab_sixteenth_n(const struct numalab_driver *driver, size_t n, size_t thread_count)
+{
+    const size_t unit = share_unit(driver, thread_count), units = n / 16 / unit;
+    return unit * (units < 1 ? 1 : units);
+}

@@ -41,4 +41,7 @@ size_t numalab_traced_pages(enum numalab_size size);
 size_t numalab_traced_n(const struct numalab_driver *driver, const struct numalab_node *node,
                         const struct numalab_sampling *sampling);
 
+/* About a sixteenth of such a size, in equal whole-page shares, too. */
+size_t numalab_sixteenth_n(const struct numalab_driver *driver, size_t n, size_t thread_count);
+
 #endif

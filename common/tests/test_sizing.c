@@ -46,6 +46,8 @@ static void test_traced_n(size_t page_elements)
     const size_t n = numalab_traced_n(&driver, &tiny, &(struct numalab_sampling){1, 2048, 8});
     EXPECT(n < NUMALAB_LEAST_TRACED_N && n % (page_elements * 8) == 0);
     EXPECT(numalab_sizing_bytes(&driver, n) <= (uint64_t)8 << 20);
+    EXPECT(numalab_sixteenth_n(&driver, 17 * 8 * page_elements, 8) == 8 * page_elements);
+    EXPECT(numalab_sixteenth_n(&driver, 33 * 8 * page_elements, 8) == 16 * page_elements);
     /* A driver's own, and the one of few pages. */
     const struct numalab_driver fixed = {
         .arrays = floats, .array_count = 3, .evidence_n = 1022, .few_pages_n = 510};

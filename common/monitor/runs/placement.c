@@ -198,7 +198,8 @@ static json_t *describe_cpu_time(const struct placement *placement)
 json_t *numalab_run_placement(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    const size_t n = numalab_traced_n(driver, options->node, &options->sampling);
+    const size_t n =
+        options->n ? options->n : numalab_traced_n(driver, options->node, &options->sampling);
     struct placement placement = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);

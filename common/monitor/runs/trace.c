@@ -8,6 +8,10 @@
  * second of a natural tracing shows whether the users change. */
 enum { NATURAL_COMPUTES = 2, ORDERED_COMPUTES = 1 };
 
+/* Emulated, loops in pieces take a few milliseconds for a sixteenth, one by one hundreds. */
+enum { TRIALS = 3 };
+static const double longest_trial_s = 0.1;
+
 struct trace {
     struct numalab_job job; /* of one rank */
     struct numalab_results results;
@@ -45,10 +49,43 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
     return numalab_job_compare_all(&trace->job, &expected, &trace->results);
 }
 
-json_t *numalab_run_trace(const struct numalab_run_options *options)
+/* How long a compute phase takes at a size, the shortest of some; 0.0 where it fails, which the
+ * tracing will tell. */
+static double compute_s(const struct numalab_run_options *options, size_t n)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    struct numalab_job job = {0};
+    double shortest_s = 0.0;
+    int failed = numalab_role_start(&job, options, &options->role[0], 1, &limits) < 0 ||
+                 numalab_job_allocate(&job, n, driver, NUMALAB_ANONYMOUS) < 0 ||
+                 numalab_job_run(&job, driver->initialize_phase) < 0;
+    for (int i = 0; !failed && i < TRIALS; i++) {
+        failed = numalab_worker_run(&job.rank[0], driver->compute_phase, NULL) < 0;
+        if (i == 0 || job.rank[0].elapsed_s < shortest_s) shortest_s = job.rank[0].elapsed_s;
+    }
+    numalab_job_end(&job);
+    numalab_job_free(&job);
+    return failed ? 0.0 : shortest_s;
+}
+
+/* Where few pages are traced, since each takes its time, a loop that hands out its elements one by
+ * one takes seconds a phase with as many as are promised: it is looked at with a sixteenth. */
+static size_t size_of(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     const size_t n = numalab_traced_n(driver, options->node, &options->sampling);
+    if (options->n) return options->n;
+    const bool is_native = options->sampling.traced_pages >= numalab_traced_pages(NUMALAB_QUICK);
+    if (is_native || driver->evidence_n) return n;
+    const size_t less = numalab_sixteenth_n(driver, n, options->thread_count);
+    return compute_s(options, less) > longest_trial_s ? less : n;
+}
+
+json_t *numalab_run_trace(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const size_t n = size_of(options);
     struct trace trace = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);

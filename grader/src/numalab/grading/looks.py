@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import CHECK, LOOKS, PLACEMENT, RACE, SYNCHRONOUS_CHECK
+from numalab.evidence.kinds import CHECK, LOOKS, PLACEMENT, RACE, SYNCHRONOUS_CHECK, TRACE
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
 from numalab.grading.session import Session
 from numalab.harness import monitor
@@ -62,14 +62,25 @@ def _run(
         *monitor.worker_option(role, program),
         *monitor.common_options(part, threads, size, limit_s),
         *(virtual if session.machine is not None else []),
-        "--seed",
-        session.seed,
+        *_as_before(session, kind, role, part),
         *more,
     ]
     environment = monitor.worker_environment(
         session.lab, threads, passive=True, placement={} if kind.is_unbound else None
     )
     return session.run(kind, options, environment)
+
+
+def _as_before(session: Session, kind: Kind[Any], role: str, part: str | None) -> list[str]:
+    """Options by which tracings and placement of a kernel have one size and the same pages."""
+    if kind not in (TRACE, PLACEMENT):
+        return []
+    sizes = [
+        str(run["n"])
+        for run in session.data["runs"]
+        if (run["kind"], run.get("role"), run["part"]) == (TRACE.name, role, part)
+    ]
+    return ["--seed", session.seed, *(["--n", sizes[0]] if sizes else [])]
 
 
 def _check(session: Session, part: str | None, of_part: str) -> bool:
