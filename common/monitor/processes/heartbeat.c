@@ -68,8 +68,15 @@ static void *beat(void *argument)
     struct numalab_heartbeat *heartbeat = argument;
     const int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     double waited_before_s = core_wait_s(schedstat);
+    /* Its time begins once it runs: until then nothing tells whether it waits for a core. */
+    pthread_mutex_lock(&heartbeat->lock);
+    heartbeat->last_s = now_s();
+    pthread_mutex_unlock(&heartbeat->lock);
     while (!sleep_for_a_beat(heartbeat)) {
-        const double woke_s = now_s(), waited_s = core_wait_s(schedstat);
+        /* On both sides of the clock: a wait between the two readings is in this beat's time or in
+         * the next one's, and has to be known there, or it would look like a pause. */
+        const double waited_then_s = core_wait_s(schedstat), woke_s = now_s();
+        const double waited_s = core_wait_s(schedstat);
         pthread_mutex_lock(&heartbeat->lock);
         const double late_s = woke_s - heartbeat->last_s - beat_s;
         if (late_s > least_gap_s) {
@@ -80,7 +87,7 @@ static void *beat(void *argument)
         }
         heartbeat->last_s = woke_s;
         pthread_mutex_unlock(&heartbeat->lock);
-        waited_before_s = waited_s;
+        waited_before_s = waited_then_s;
     }
     if (schedstat >= 0) close(schedstat);
     return NULL;

@@ -26,6 +26,12 @@ def ended(run: Json, **outcome: Any) -> Json:
     return run | {"roles": [*others, last | {"outcome": last["outcome"] | outcome}]}
 
 
+def alone(run: Json, **outcome: Any) -> Json:
+    """Beside a team one thread, which ended so."""
+    one = invented.one_thread(0.2)
+    return run | {"one_thread": one | {"outcome": one["outcome"] | outcome}}
+
+
 PLACED = invented.evidence(ONE)["runs"][-1]
 LATENCIES = invented.latency("x")
 
@@ -45,6 +51,10 @@ LATENCIES = invented.latency("x")
         (PLACEMENT, ended(PLACED, status="bad_protocol"), "bad_protocol"),
         (PLACEMENT, ended(PLACED, status="kit_error", paused_s=0.4), "paused"),
         (PLACEMENT, ended(PLACED, status="kit_error"), None),
+        (PLACEMENT, alone(PLACED), None),
+        (PLACEMENT, alone(PLACED, status="timed_out"), "timed_out"),
+        (PLACEMENT, alone(PLACED, status="crashed"), None),
+        (PLACEMENT, alone(ended(PLACED, paused_s=0.4), status="crashed"), "paused"),
     ],
 )
 def test_what_is_done_again(kind: Kind[Any], run: Json, why: str | None) -> None:

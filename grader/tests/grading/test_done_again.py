@@ -14,7 +14,7 @@ import pytest
 from support import invented
 
 from numalab.errors import Interrupted, KitError
-from numalab.evidence.kinds import CHECK, GENERATION
+from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT
 from numalab.evidence.read_record import validate
 from numalab.evidence.record import Json
 from numalab.grading.looks import gather_evidence
@@ -38,7 +38,7 @@ DISTURBED: Json = OK | {"status": "bad_protocol", "doing": "compute", "n": 7}
 @dataclass
 class Answers:
     """A place whose runs end as they are told, and well once there is nothing more to tell.
-    always: how they end then."""
+    always: how they end then. Of a placement it is one thread, beside the team, that does."""
 
     ends: list[Json]
     always: Json = field(default_factory=lambda: OK)
@@ -55,6 +55,9 @@ class Answers:
             record = invented.generation(ONE, dict.fromkeys(roles, 0.2))
             for role in record["roles"]:
                 role["outcome"] = end
+        elif kind == "placement":
+            one = invented.one_thread(0.2) | {"outcome": end}
+            record = invented.evidence(ONE)["runs"][-1] | {"one_thread": one}
         else:
             record = invented.evidence(ONE)["runs"][0] | {"outcome": end}
         return monitor.Finished(0, json.dumps(record), "")
@@ -101,6 +104,18 @@ def test_what_is_done_again(
     assert len(session.evidence.of(CHECK)) == 1
     assert [words.startswith("once more, since") for words in told] == [True] * len(again)
     validate(session.data, schema)
+
+
+def test_one_thread_beside_a_team_is_doubted_once_too(
+    kit: Kit, first_touch: Lab, tmp_path: Path
+) -> None:
+    place = Answers([LATE, LATE])
+    session = session_at(kit, first_touch, tmp_path, place, [])
+    session.run(PLACEMENT, [], {})
+    assert place.asked == ["placement"] * 2
+    (look,) = session.evidence.of(PLACEMENT)
+    assert look.one_thread is not None
+    assert look.one_thread.outcome.status == "timed_out"
 
 
 def test_a_node_that_pauses_in_each_run_is_not_waited_for(

@@ -26,12 +26,19 @@ def paused_s(run: Json) -> float:
 def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
     """Why a run does not count, or only a second one does; None where it counts. A pause takes the
     worth of whatever is timed, and of what did not come to its end."""
-    ends = [str(outcome["status"]) for outcome in outcomes(run)]
+    ends = _ends(run)
     if "cancelled" in ends:
         return None
     if paused_s(run) > 0 and (kind.is_timed or any(end != "ok" for end in ends)):
         return "paused"
     return next((end for end in DOUBTFUL if end in ends), None)
+
+
+def _ends(run: Json) -> list[str]:
+    """How each worker of a run ended, with that of one thread, which a team is compared with: how
+    that one ended is held against the kernel, too."""
+    beside = [run["one_thread"]["outcome"]] if "one_thread" in run else []
+    return [str(outcome["status"]) for outcome in [*outcomes(run), *beside]]
 
 
 def why_left_out(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
