@@ -103,6 +103,21 @@ def test_what_is_done_again(
     validate(session.data, schema)
 
 
+def test_doubt_benefits_a_kernel_once(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+    """One that disturbs the talk whenever it is slow would lose no generation; nor does what the
+    solution met count against the submission."""
+    place = Answers([DISTURBED, OK, OK, DISTURBED])
+    session = session_at(kit, first_touch, tmp_path, place, [])
+    submission = ["--worker", "submission=/x"]
+    ends = [session.run(GENERATION, submission, {}) for _ in range(3)]
+    assert ends == [True, True, False]
+    generations = [run for run in session.data["runs"] if run["kind"] == "generation"]
+    assert [run.get("tried_again") for run in generations] == ["bad_protocol", None, None, None]
+    place.ends[:] = [LATE, OK, DISTURBED, OK]
+    assert session.run(GENERATION, ["--worker", "solution=/x"], {})
+    assert session.run(CHECK, [], {})
+
+
 def test_a_node_that_pauses_in_each_run_is_not_waited_for(
     kit: Kit, first_touch: Lab, tmp_path: Path
 ) -> None:
