@@ -475,6 +475,16 @@ def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     assert found.why == "There is no clang."
 
 
+def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab, schema: Path) -> None:
+    """It could do so on purpose, and the point would not count among those to be earned."""
+    runs = [run for run in right() if run["kind"] != "race"]
+    record = session(*runs) | {"race_refused": "It does not compile with clang."}
+    validate(record, schema)
+    found = judged(lab, record)["race_free"]
+    assert (found.status, found.cause) == ("fail", "not_built")
+    assert found.why == "It does not compile with clang."
+
+
 # ---- memory ------------------------------------------------------------------------
 
 MEMORY_LAB = """

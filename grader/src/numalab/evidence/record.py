@@ -413,6 +413,7 @@ class Evidence:
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
     interrupted: bool = False  # before all was seen
+    race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
     earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
 
