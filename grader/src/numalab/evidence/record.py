@@ -288,11 +288,14 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class OneThread:
-    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended."""
+    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended.
+    ended_cpu_s: what of the team's, over all calls, is that of no thread which was there after
+    them."""
 
     outcome: Outcome
     cpu_s: float | None
     team_cpu_s: float
+    ended_cpu_s: float = 0.0
 
 
 @dataclass(frozen=True)
