@@ -160,6 +160,9 @@ function(numalab_add_race_worker lab language variant kernel)
   set(program ${lab}-${language}-${variant}-race)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${program})
   set(sanitize -g -O1 -fopenmp -fsanitize=thread)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # where kernels may use its vectors by name
+    list(APPEND sanitize -march=${NUMALAB_KERNEL_ARCHITECTURE})
+  endif()
   set(compile_c ${NUMALAB_RACE_COMPILER} ${sanitize} -fno-builtin
     -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
   if(language STREQUAL "c")

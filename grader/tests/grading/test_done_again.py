@@ -118,6 +118,32 @@ def test_one_thread_beside_a_team_is_doubted_once_too(
     assert look.one_thread.outcome.status == "timed_out"
 
 
+def test_doubt_benefits_a_kernel_once(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+    """In each kind of look: one that disturbs the talk whenever it is looked at badly would get
+    another look each time."""
+    place = Answers([DISTURBED, OK, OK, DISTURBED])
+    session = session_at(kit, first_touch, tmp_path, place, [])
+    assert [session.run(CHECK, [], {}) for _ in range(3)] == [True, True, False]
+    place.ends[:] = [DISTURBED, OK]
+    assert session.run(GENERATION, ["--worker", "submission=/x"], {})
+
+
+def test_a_second_try_wins_no_generation(
+    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path
+) -> None:
+    """One that disturbs the talk whenever it is slow would lose none. What the solution met does
+    not count against the submission."""
+    place = Answers([DISTURBED, OK, OK, LATE, OK])
+    session = session_at(kit, first_touch, tmp_path, place, [])
+    submission, solution = ["--worker", "submission=/x"], ["--worker", "solution=/x"]
+    assert all(session.run(GENERATION, submission, {}) for _ in range(3))
+    place.ends[:] = [LATE, OK]
+    assert session.run(GENERATION, solution, {})
+    tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
+    assert tries == [True, False, True, False]
+    validate(session.data, schema)
+
+
 def test_a_node_that_pauses_in_each_run_is_not_waited_for(
     kit: Kit, first_touch: Lab, tmp_path: Path
 ) -> None:

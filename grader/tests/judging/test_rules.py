@@ -438,6 +438,23 @@ def test_a_thread_beyond_the_team_counts_where_it_works(lab: Lab) -> None:
     assert looked_at(lab, *2 * [idle]).status == "pass"
 
 
+def test_threads_that_have_ended_count_as_one(lab: Lab) -> None:
+    """Else a team that does nothing evenly, and has its work done by threads that end before
+    anybody looks, is even."""
+    hidden = placed("one", 0.1, 0.1)
+    hidden["one_thread"] = invented.one_thread(0.6)
+    found = looked_at(lab, *3 * [hidden])
+    assert (found.status, found.cause) == ("fail", "missed")
+    assert found.value == pytest.approx((0.1 + 0.1 + 0.4) / 3 / 0.4)
+    assert "Thread 2 works longest" in found.why
+    some = placed("one", 0.1, 0.1)
+    some["one_thread"] = invented.one_thread(0.25)
+    assert looked_at(lab, *3 * [some]).value == pytest.approx(0.25 / 3 / 0.1)
+    by_the_clock = placed("one", 0.1, 0.1)
+    by_the_clock["one_thread"] = invented.one_thread(0.208)
+    assert looked_at(lab, *2 * [by_the_clock]).status == "pass"
+
+
 # ---- data races --------------------------------------------------------------------
 
 
@@ -473,6 +490,16 @@ def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
     assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
     assert found.why == "There is no clang."
+
+
+def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab, schema: Path) -> None:
+    """It could do so on purpose, and the point would not count among those to be earned."""
+    runs = [run for run in right() if run["kind"] != "race"]
+    record = session(*runs) | {"race_refused": "It does not compile with clang."}
+    validate(record, schema)
+    found = judged(lab, record)["race_free"]
+    assert (found.status, found.cause) == ("fail", "not_built")
+    assert found.why == "It does not compile with clang."
 
 
 # ---- memory ------------------------------------------------------------------------

@@ -206,3 +206,15 @@ def test_the_interval_and_what_came_after_the_decision_are_told(first_touch: Lab
     assert "reached in 5 of 5 generations, which decided (14 were taken)" in found.why
     assert found.confidence == pytest.approx(0.9)
     assert found.interval == pytest.approx((0.6 / 0.26, 0.6 / 0.24), rel=1e-6)
+
+
+def test_a_second_try_is_not_won_and_not_lost(first_touch: Lab) -> None:
+    """Else who spoils a generation that it is about to lose would have two draws."""
+    record = invented.evidence(invented.ONE_NODE, times=generations(8, 0.2, solution=0.2))
+    efficiency = criterion(first_touch, "efficiency")
+    assert judge_timing(efficiency, parse(record)).status == "pass"
+    timed = [run for run in record["runs"] if run["kind"] == "generation"]
+    timed[3]["second_try"] = True
+    state = timing_state(efficiency, parse(record))
+    assert state.signs.count(False) == 1 and not any(state.missed)
+    assert judge_timing(efficiency, parse(record)).status == "inconclusive"

@@ -151,18 +151,19 @@ def _placement(data: Json) -> Placement:
             for entry in data.get("cpu_time", ())
         ),
         team=data["team"],
-        one_thread=_one_thread(data["one_thread"], data["computes"])
-        if "one_thread" in data
-        else None,
+        one_thread=_one_thread(data) if "one_thread" in data else None,
     )
 
 
-def _one_thread(data: Json, team_computes: int) -> OneThread:
+def _one_thread(placement: Json) -> OneThread:
+    data = placement["one_thread"]
     computes = data["computes"]
+    of_threads_s = sum(float(entry["cpu_s"]) for entry in placement.get("cpu_time", ()))
     return OneThread(
         outcome=_outcome(data["outcome"]),
         cpu_s=data["cpu_s"] / computes if computes else None,
-        team_cpu_s=data["team_cpu_s"] / max(1, team_computes),
+        team_cpu_s=data["team_cpu_s"] / max(1, placement["computes"]),
+        ended_cpu_s=max(0.0, data["team_cpu_s"] - of_threads_s),
     )
 
 
@@ -195,6 +196,7 @@ def _generation(data: Json) -> Generation:
         },
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
         cut=frozenset(sample["role"] for sample in data["samples"] if sample["cut"]),
+        is_second_try=data.get("second_try", False),
     )
 
 

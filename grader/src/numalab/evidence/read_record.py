@@ -75,6 +75,7 @@ def parse(data: Json) -> Evidence:
         timing_error=None if data["timing_error"] == _INTERRUPTED else data["timing_error"],
         build=Build(**data["build"]["kernel"]),
         race_error=data["race_error"],
+        race_refused=data.get("race_refused"),
         handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),

@@ -288,11 +288,14 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class OneThread:
-    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended."""
+    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended.
+    ended_cpu_s: what of the team's, over all calls, is that of no thread which was there after
+    them."""
 
     outcome: Outcome
     cpu_s: float | None
     team_cpu_s: float
+    ended_cpu_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -324,6 +327,7 @@ class Generation:
     roles: dict[str, RolePart]
     elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
     cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
+    is_second_try: bool = False  # in the first a process was late, or the talk with it disturbed
 
     @property
     def ok(self) -> bool:
@@ -413,6 +417,7 @@ class Evidence:
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
     interrupted: bool = False  # before all was seen
+    race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
     earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
 

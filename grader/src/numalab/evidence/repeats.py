@@ -9,7 +9,8 @@ from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import Json, Kind
 
 # What may have come from outside: a process that somebody else stops or continues, a node that
-# stands still for a moment too short to be seen. A kernel that does it does it twice.
+# stands still for a moment too short to be seen. But a kernel may do it, too, and only where it is
+# about to lose: so a role of a part is given the benefit of the doubt once among runs of a kind.
 DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
@@ -39,6 +40,16 @@ def _ends(run: Json) -> list[str]:
     that one ended is held against the kernel, too."""
     beside = [run["one_thread"]["outcome"]] if "one_thread" in run else []
     return [str(outcome["status"]) for outcome in [*outcomes(run), *beside]]
+
+
+def doubted(kind: Kind[Any], run: Json) -> set[tuple[str, str | None, str]]:
+    """Who ended in a doubtful way: kind, part and role."""
+    ends = [(run["role"], run["outcome"])] if "outcome" in run else [
+        (part["role"], part["outcome"]) for part in run["roles"]
+    ]  # fmt: skip
+    if "one_thread" in run:
+        ends.append((run["role"], run["one_thread"]["outcome"]))
+    return {(kind.name, run["part"], role) for role, end in ends if end["status"] in DOUBTFUL}
 
 
 def why_left_out(kind: Kind[Any], run: Json) -> WhyLeftOut | None:

@@ -6,11 +6,11 @@ held against what the same kernel takes with one thread, beside it and in turns 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
-from numalab.evidence.record import Placement
+from numalab.evidence.record import CpuTime, Placement
 
 # What disturbs a look and can't be seen, such as a host that does not tell what it takes, seldom
 # comes so often.
@@ -23,6 +23,9 @@ LEAST_FOR = 2  # the median of three looks, whatever the third would say
 MOST_INFLATION = 1.2
 # A thread beyond the team counts as one of it where it works for such a part of the longest's time.
 LEAST_AT_WORK = 0.05
+# Threads that end within a call leave their CPU time to the process alone. So much of the longest's
+# can't be where none does: two clocks that are read one after the other.
+LEAST_ENDED = 0.1
 
 Says = Literal["even", "uneven", "spins"]
 
@@ -30,7 +33,8 @@ Says = Literal["even", "uneven", "spins"]
 @dataclass(frozen=True)
 class WorkShare:
     """of_thread: of the time that the calls take, by the longest thread of each, the part in
-    which a thread works; with the threads of the team that never started. share: the team's
+    which a thread works; with the threads of the team that never started, and those that have
+    ended as one behind all others. share: the team's
     mean. most_share: what it would be, had every thread worked while it was kept from its core,
     for as long as the longest worked. busiest: the thread that was the longest for most of the
     time. inflation: how many times the CPU time of one thread the team takes; None: nobody
@@ -53,10 +57,24 @@ def inflation_of(run: Placement) -> float | None:
     return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
 
 
+def _with_ended(run: Placement) -> tuple[CpuTime, ...]:
+    """Threads that were there after the calls, and those that were not, taken together: how they
+    shared their work nobody has seen, and a kernel that starts threads of its own and has them end
+    is not even by what the rest does."""
+    threads, ended_s = run.cpu_time, run.one_thread.ended_cpu_s if run.one_thread else 0.0
+    longest_s = sum(thread.longest_s for thread in threads)
+    if ended_s <= LEAST_ENDED * longest_s:
+        return threads
+    if ended_s <= longest_s:
+        return (*threads, CpuTime(ended_s, 0.0, 0.0, 0.0, ended_s))
+    others = tuple(replace(thread, longest_s=0.0) for thread in threads)
+    return (*others, CpuTime(ended_s, 0.0, 0.0, ended_s, ended_s))
+
+
 def work_share(run: Placement) -> WorkShare:
     """Of one look at a team; threads that never started count as idle, and so do others beyond
     the team that work at all."""
-    threads = run.cpu_time
+    threads = _with_ended(run)
     longest_s = sum(thread.longest_s for thread in threads)
     at_work = sum(thread.cpu_s >= LEAST_AT_WORK * longest_s for thread in threads)
     idle = max(0, run.team - len(threads))

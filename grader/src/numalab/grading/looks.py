@@ -178,11 +178,8 @@ def _look_for_races(session: Session, part: str | None) -> None:
         try:
             build_kit(session.kit, [f"{program.name}-built"], session.sandbox)
         except KitError as error:
-            session.data["race_error"] = (
-                "Data races can't be looked for, since the kernel does not compile with "
-                f"ThreadSanitizer: {_first_error(str(error))}"
-            )
-    if session.data["race_error"] is not None:
+            _note_no_race_program(session, str(error))
+    if session.data["race_error"] is not None or session.data.get("race_refused") is not None:
         return
     threads = max(session.threads, LEAST_RACE_THREADS)
     environment = monitor.worker_environment(session.lab, threads, passive=True)
@@ -192,6 +189,22 @@ def _look_for_races(session: Session, part: str | None) -> None:
         *monitor.common_options(part, threads, "quick", session.effort.phase_limit_s),
     ]
     session.run(RACE, options, environment)
+
+
+def _note_no_race_program(session: Session, said: str) -> None:
+    """Whose fault it is that there is no program to find races with: the solution's tells. said:
+    by the compiler. Where the kernel's alone is not built, its author could keep it from being
+    looked at, and can mend it, too."""
+    why = f"the kernel does not compile with clang's ThreadSanitizer: {_first_error(said)}"
+    try:
+        build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
+    except KitError:
+        session.data["race_error"] = f"Data races can't be looked for, since {why}"
+    else:
+        session.data["race_refused"] = (
+            f"Data races can't be looked for, since {why}. The kit's own kernels do: write it so "
+            "that gcc and clang both take it."
+        )
 
 
 def _first_error(said: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numalab
 from numalab.errors import KitError
 from numalab.evidence import read_record
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import (
     HANDOUT,
@@ -24,7 +25,7 @@ from numalab.evidence.record import (
     Json,
     Kind,
 )
-from numalab.evidence.repeats import outcomes, paused_s, why_again
+from numalab.evidence.repeats import doubted, outcomes, paused_s, why_again
 from numalab.files import read_json, write_json
 from numalab.grading.continuing import (
     OTHER_RECORD,
@@ -82,6 +83,8 @@ class Session:
     spent_s: dict[str, float] = field(default_factory=dict)
     paused_s: float = 0.0  # how long the node stood still while the monitor ran
     is_held_up: bool = False  # the node paused in the newest run, however often it was repeated
+    # Whose runs of which kind were done once more, since they ended in a doubtful way.
+    benefited: set[tuple[str, str | None, str]] = field(default_factory=set)
     # What is put together needs the same: n of page evidence and the pages follow from it.
     seed: str = field(default_factory=lambda: secrets.token_hex(8))
 
@@ -176,11 +179,15 @@ class Session:
 
     def _taken(self, kind: Kind[Any], run: monitor.MonitorRun) -> Json:
         """One run that counts, and before it those that do not, all kept. What a pause of the node
-        has spoilt is done again, a number of times; what was late or disturbed once."""
-        pauses, is_second, self.is_held_up = 0, False, False
+        has spoilt is done again, a number of times; what was late or disturbed once. A kernel that
+        brings that about when it loses gains nothing by it: a generation can't be won by its
+        second try, and of other looks a session has one second try."""
+        pauses, is_second, is_doubted, self.is_held_up = 0, False, False, False
         while True:
             record = monitor.run_monitor(self.kit, self.lab, run, self.place)
             self.data["runs"].append(record)
+            if is_doubted:
+                record["second_try"] = True
             self.paused_s += paused_s(record)
             why = why_again(kind, record)
             if why == "paused":
@@ -188,10 +195,14 @@ class Session:
                 self.is_held_up = pauses > MOST_PAUSED_RUNS
                 if self.is_held_up:
                     return record
-            elif why is None or is_second:
+            elif why is None or is_second or doubted(kind, record) & self.benefited:
                 return record
             else:
                 is_second = True
+                if kind is GENERATION:
+                    is_doubted = (kind.name, record["part"], SUBMISSION) in doubted(kind, record)
+                else:
+                    self.benefited |= doubted(kind, record)
             record["tried_again"] = why
             self.progress(f"once more, since {_AGAIN[why]}{self.there}")
 

@@ -64,6 +64,8 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.race_refused is not None:
+        return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in evidence.of(RACE):

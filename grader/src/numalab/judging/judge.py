@@ -202,7 +202,7 @@ def _slow_though_even(
     race_first = " Mend the data race first: what threads share and write costs time, too."
     return tuple(
         replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
-        if c.rule == "speedup" and c.part in even and verdict.status == "fail"
+        if c.rule == "speedup" and c.part in even and verdict.cause in ("too_slow", "unstable")
         else verdict
         for c, verdict in zip(lab.criteria, verdicts, strict=True)
     )

@@ -58,7 +58,7 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     |-|---|---|---|---|
     | 1 | a run failed by the kit's fault, or was interrupted | error, open | | |
     | 2 | a wrong result or a crash anywhere | fail | not_right_yet | |
-    | 3 | a repetition met its time limit, and so did one in the next try | fail | too_slow | |
+    | 3 | a repetition met its time limit, and so did one in another try | fail | too_slow | |
     | 4 | the kit's own program did not come to its end | error | kit | |
     | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
     | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |

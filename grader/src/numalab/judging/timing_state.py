@@ -193,9 +193,12 @@ def _is_missed(criterion: Criterion, generation: Generation) -> bool:
 
 def _sign(criterion: Criterion, generation: Generation) -> bool | None:
     """Whether the submission took less than is allowed; None where it was stopped before it is
-    clear that it did not. As long as nothing changes it is stopped long after it."""
+    clear that it did not. As long as nothing changes it is stopped long after it. A second try
+    is never won: else who spoils the first when it loses would have two draws."""
     if is_cut(generation) and not _is_missed(criterion, generation):
         return None
+    if generation.is_second_try:
+        return False
     return _margin(criterion, generation) > 1
 
 
