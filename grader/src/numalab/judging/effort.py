@@ -28,9 +28,9 @@ def effort_for(size: str, quick: bool) -> Effort:
     """--quick means the quick size and the quick thresholds; the published size runs one
     worker at a time, since its arrays fill most machines."""
     if quick:
-        return Effort("quick", True, 2.0, 5, 24, 12.0, 5.0, 20.0)
+        return Effort("quick", True, 2.0, 5, 24, 12.0, 3.0, 20.0)
     if size == "published":
         return Effort(size, False, 30.0, 11, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
     if size == "quick":
-        return Effort(size, False, 2.0, 11, 60, 60.0, 10.0, 20.0)
-    return Effort(size, False, 10.0, 11, 60, 240.0, 10.0, 60.0)
+        return Effort(size, False, 2.0, 11, 60, 60.0, 5.0, 20.0)
+    return Effort(size, False, 10.0, 11, 60, 240.0, 5.0, 60.0)
