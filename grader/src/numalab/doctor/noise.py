@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
 from numalab.judging.sequential import Thresholds, e_value
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s
+from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
 LEAST_GENERATIONS = 3  # fewer tell nothing of how far they scatter
 
@@ -145,9 +145,7 @@ def margins(generation: Generation, at_least: float | None) -> Pair:
     def met(compared: float, own: float) -> float:
         if at_least is not None:
             return math.log(compared / at_least / own)
-        handout = best_s(generation, HANDOUT)
-        enough_s = min(math.sqrt(handout * compared), handout / math.sqrt(LEAST_HANDOUT_RATIO))
-        return math.log(enough_s / own)
+        return math.log(speedup_passes_below_s(best_s(generation, HANDOUT), compared) / own)
 
     return met(solution, second), met(second, solution)
 

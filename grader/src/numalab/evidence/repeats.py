@@ -9,8 +9,8 @@ from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import Json, Kind
 
 # What may have come from outside: a process that somebody else stops or continues, a node that
-# stands still for a moment too short to be seen. But a kernel may do it, too, and only where it is
-# about to lose: so a role of a part is given the benefit of the doubt once among runs of a kind.
+# stands still for a moment too short to be seen. A kernel may do it, too, and only where it is
+# about to lose; the session that does such a run once more sees to it that nothing is gained.
 DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
@@ -27,7 +27,7 @@ def paused_s(run: Json) -> float:
 def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
     """Why a run does not count, or only a second one does; None where it counts. A pause takes the
     worth of whatever is timed, and of what did not come to its end."""
-    ends = _ends(run)
+    ends = [end for _, end in _ends(run)]
     if "cancelled" in ends:
         return None
     if paused_s(run) > 0 and (kind.is_timed or any(end != "ok" for end in ends)):
@@ -35,21 +35,18 @@ def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
     return next((end for end in DOUBTFUL if end in ends), None)
 
 
-def _ends(run: Json) -> list[str]:
-    """How each worker of a run ended, with that of one thread, which a team is compared with: how
-    that one ended is held against the kernel, too."""
-    beside = [run["one_thread"]["outcome"]] if "one_thread" in run else []
-    return [str(outcome["status"]) for outcome in [*outcomes(run), *beside]]
+def _ends(run: Json) -> list[tuple[str, str]]:
+    """Role and end of each worker of a run, with that of one thread, which a team is compared with:
+    how that one ended is held against the kernel, too."""
+    ended = [(part["role"], part["outcome"]) for part in run.get("roles", [run])]
+    if "one_thread" in run:
+        ended.append((run["role"], run["one_thread"]["outcome"]))
+    return [(role, outcome["status"]) for role, outcome in ended]
 
 
 def doubted(kind: Kind[Any], run: Json) -> set[tuple[str, str | None, str]]:
     """Who ended in a doubtful way: kind, part and role."""
-    ends = [(run["role"], run["outcome"])] if "outcome" in run else [
-        (part["role"], part["outcome"]) for part in run["roles"]
-    ]  # fmt: skip
-    if "one_thread" in run:
-        ends.append((run["role"], run["one_thread"]["outcome"]))
-    return {(kind.name, run["part"], role) for role, end in ends if end["status"] in DOUBTFUL}
+    return {(kind.name, run["part"], role) for role, end in _ends(run) if end in DOUBTFUL}
 
 
 def why_left_out(kind: Kind[Any], run: Json) -> WhyLeftOut | None:

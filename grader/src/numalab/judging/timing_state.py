@@ -58,14 +58,17 @@ TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
 }
 
 
+def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
+    """The middle, and below the handout by that of the least effect: so a pass needs no word on
+    whether the node shows the effect. Where it does, both are the same."""
+    return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
+
+
 def passes_below_s(criterion: Criterion, generation: Generation) -> float:
-    """What a generation has to stay below to speak for the claim. A speedup has to be one over
-    the handout, too, by the middle of the least effect: so a pass needs no word on whether the
-    node shows the effect. Where it does, both are the same."""
-    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
-    if criterion.rule != "speedup":
-        return allowed_s
-    return min(allowed_s, best_s(generation, HANDOUT) / math.sqrt(LEAST_HANDOUT_RATIO))
+    """What a generation has to stay below to speak for the claim."""
+    if criterion.rule == "speedup":
+        return speedup_passes_below_s(best_s(generation, HANDOUT), best_s(generation, SOLUTION))
+    return TIMING_RULES[criterion.rule](criterion, generation)
 
 
 def _shows_effect(generation: Generation) -> bool:
