@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from grade_often import How, only_timed
+from kits_own import generations_of
 from load import competing_load
 from progress import Progress
 from series import Appender, lines_of
@@ -32,11 +33,9 @@ from sessions import generation_of_times, timing_criterion
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Json
-from numalab.grading import handed_in
+from numalab.evidence.record import CONTROL, Json
 from numalab.grading.session import Session
-from numalab.grading.timing import time_kits_own
-from numalab.harness.build import build_kit
+from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
 from numalab.judging import needs
 from numalab.judging.needs import Timed
@@ -162,19 +161,12 @@ class Recorded:
 
 
 def _solution_session(kit: Kit, lab: Lab, how: How, node: Json) -> Session:
-    folder = kit.solution_folder(lab.name)
-    session = Session(kit, lab, how.language, SOLUTION, folder, how.effort, node, lambda step: None)
-    handed_in.read_files(session)
-    return session
+    return kits_own_session(kit, lab, how.language, how.effort, node, lambda step: None)
 
 
 def _generations(session: Session, timed: Timed) -> Iterator[dict[str, list[float]]]:
     """Times by role, generation after generation. Raises KitError."""
-    roles = needs.timing_roles(session.lab, session.evidence, timed)
-    own = tuple(role for role in (HANDOUT, SOLUTION) if role in roles)
-    programs = {session.program(role).name for role in (*own, CONTROL)}
-    build_kit(session.kit, sorted(programs | {session.kit.monitor(session.lab.name).name}))
-    for evidence in time_kits_own(session, timed, (*own, CONTROL)):
+    for evidence in generations_of(session, timed):
         generation = evidence.of(GENERATION)[-1]
         bad = [role for role, part in generation.roles.items() if not part.outcome.ok]
         if bad:

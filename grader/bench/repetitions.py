@@ -17,14 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+from kits_own import generations_of
 from progress import Progress
 from series import Appender, lines_of
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Json
-from numalab.grading import handed_in
 from numalab.grading.session import Session
-from numalab.grading.timing import time_kits_own
+from numalab.grading.timing import kits_own_session
 from numalab.harness.build import build_kit
 from numalab.harness.monitor import describe_node
 from numalab.judging import needs
@@ -61,18 +61,10 @@ def timed_of(kit: Kit, lab: Lab, size: str, node: Json) -> Iterator[Timed]:
     """All that can be timed of a lab on this node; its programs are built."""
     effort = effort_for(size, quick=size == "quick")
     for timed in needs.timings(lab):
-        session = Session(
-            kit, lab, "c", SOLUTION, kit.solution_folder(lab.name), effort, node, lambda step: None
-        )
-        handed_in.read_files(session)
-        needed = needs.timing_roles(lab, session.evidence, timed)
-        if not needed:
-            continue
-        roles = (*([HANDOUT] if HANDOUT in needed else []), SOLUTION, CONTROL)
-        programs = {session.program(role).name for role in roles}
-        build_kit(kit, sorted(programs | {kit.monitor(lab.name).name}))
-        name = " ".join(filter(None, (lab.name[:2], timed.part)))
-        yield Timed(name, session, time_kits_own(session, timed, roles))
+        session = kits_own_session(kit, lab, "c", effort, node, lambda step: None)
+        if needs.timing_roles(lab, session.evidence, timed):
+            name = " ".join(filter(None, (lab.name[:2], timed.part)))
+            yield Timed(name, session, generations_of(session, timed))
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, RolePart
 from numalab.evidence.results import Outcome, Results
 from numalab.grading.request import Listener, build_own_programs
+from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
 from numalab.judging.needs import Timed
@@ -204,7 +205,8 @@ def test_shares_and_seconds_in_words() -> None:
 
 
 def timed_here(kit: Kit, lab: Lab, name: str, *generations: Generation) -> TimedHere:
-    session = noise_run._session(kit, lab, NODE, effort_for("default", False), lambda step: None)
+    effort = effort_for("default", False)
+    session = kits_own_session(kit, lab, "c", effort, NODE, lambda step: None)
     criterion = next(c for c in lab.criteria if c.name == name)
     seconds = [10.0] * len(generations)
     return TimedHere(session, Timed(None), (criterion,), list(generations), seconds)

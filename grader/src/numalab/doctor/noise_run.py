@@ -20,9 +20,8 @@ from numalab.doctor.noise import (
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
-from numalab.grading import handed_in
 from numalab.grading.session import Session
-from numalab.grading.timing import time_kits_own
+from numalab.grading.timing import kits_own_session, time_kits_own
 from numalab.harness.build import build_kit
 from numalab.judging import judge, needs
 from numalab.judging.effort import Effort, effort_for
@@ -113,14 +112,6 @@ class Noise:
         return [difference(generation) for generation in generations]
 
 
-def _session(kit: Kit, lab: Lab, node: Json, effort: Effort, progress: StepReport) -> Session:
-    session = Session(
-        kit, lab, LANGUAGE, SOLUTION, kit.solution_folder(lab.name), effort, node, progress
-    )
-    handed_in.read_files(session)
-    return session
-
-
 def _why_not(session: Session, criterion: Criterion) -> str:
     """Why a criterion is not gradable here."""
     criteria = judge.judge(session.lab, session.evidence).criteria
@@ -198,7 +189,7 @@ def measure_noise(
     interrupted = False
     try:
         for lab in labs:
-            session = _session(kit, lab, node, effort, progress)
+            session = kits_own_session(kit, lab, LANGUAGE, effort, node, progress)
             here, others = _survey(session)
             not_timed += others
             for timing in here:

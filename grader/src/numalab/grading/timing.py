@@ -9,13 +9,16 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence
+from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.judging import explain, needs, thread_goals
+from numalab.judging.effort import Effort
 from numalab.judging.needs import Timed
-from numalab.words import CountedStep
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.words import CountedStep, StepReport
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,16 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
             return
         if spent_s > effort.budget_s * (1 if number >= least else 3):
             return
+
+
+def kits_own_session(
+    kit: Kit, lab: Lab, language: str, effort: Effort, node: Json, progress: StepReport
+) -> Session:
+    """Of the solution, with its files read, as time_kits_own wants it."""
+    folder = kit.solution_folder(lab.name)
+    session = Session(kit, lab, language, SOLUTION, folder, effort, node, progress)
+    handed_in.read_files(session)
+    return session
 
 
 def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
