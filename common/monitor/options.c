@@ -118,6 +118,12 @@ static int set_most_repetitions(struct numalab_run_options *options, char *count
     return options->rounds.most >= 1 ? 0 : -EINVAL;
 }
 
+static int set_repeat_share(struct numalab_run_options *options, char *share)
+{
+    options->rounds.share = strtod(share, NULL);
+    return options->rounds.share >= 0.0 ? 0 : -EINVAL;
+}
+
 static int set_budget(struct numalab_run_options *options, char *seconds)
 {
     options->rounds.budget_s = strtod(seconds, NULL);
@@ -224,6 +230,7 @@ static const struct option_row {
     {"most-repetitions", "N", set_most_repetitions,
      "generation: and more of them until they have taken as long as\n"
      "starting all roles did, up to so many (30)"},
+    {"repeat-share", "X", set_repeat_share, "generation: or X times as long as that (1)"},
     {"budget-s", "SECONDS", set_budget,
      "generation: start no further round of repetitions after this,\n"
      "but do one for each role (60)"},
@@ -315,7 +322,7 @@ const struct numalab_run *numalab_options_parse(struct numalab_run_options *opti
     *options = (struct numalab_run_options){
         .driver = numalab_drivers[0],
         .size = NUMALAB_DEFAULT,
-        .rounds = {.least = 3, .most = 30, .budget_s = 60.0},
+        .rounds = {.least = 3, .most = 30, .share = 1.0, .budget_s = 60.0},
         .limits = {.phase_s = 10.0,
                    .memory_bytes = (uint64_t)512 << 20,
                    .output_bytes = (uint64_t)16 << 20},

@@ -111,7 +111,7 @@ static struct numalab_run_options options_with(const char *name, const char *val
         .node = &node,
         .thread_count = 1,
         .size = NUMALAB_QUICK,
-        .rounds = {.least = 2, .most = 4, .budget_s = 600.0},
+        .rounds = {.least = 2, .most = 4, .share = 1.0, .budget_s = 600.0},
         .limits = {.phase_s = 30.0,
                    .memory_bytes = (uint64_t)64 << 20,
                    .output_bytes = 1 << 20,

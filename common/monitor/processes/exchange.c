@@ -11,6 +11,13 @@
 #include "inside.h"
 #include "message.h"
 
+/* An empty message looks like the end of the channel. */
+static bool is_closed(int channel)
+{
+    struct pollfd end = {.fd = channel, .events = POLLRDHUP};
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP));
+}
+
 /* Takes one message; a descriptor that came beside it replaces *descriptor, if that is
  * asked for. Returns 1 for a message, 0 for none, 2 when the channel is closed, -1 with
  * the outcome set. */
@@ -20,7 +27,7 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
     const ssize_t got = numalab_receive_message(worker->channel, message, MSG_DONTWAIT,
                                                 is_wanted ? descriptor : NULL);
     if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
-    if (got == 0) return 2; /* the process descriptor tells the rest */
+    if (got == 0 && is_closed(worker->channel)) return 2; /* the process descriptor tells the rest */
     if (got != (ssize_t)sizeof *message) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     if (message->error > 0 || message->error < -4095)
         return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);

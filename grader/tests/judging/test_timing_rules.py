@@ -12,6 +12,7 @@ from support import invented
 
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
+from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.timing_rules import QUICK_RISK, judge_timing
 from numalab.judging.timing_state import timing_state
@@ -218,3 +219,10 @@ def test_a_second_try_is_not_won_and_not_lost(first_touch: Lab) -> None:
     state = timing_state(efficiency, parse(record))
     assert state.signs.count(False) == 1 and not any(state.missed)
     assert judge_timing(efficiency, parse(record)).status == "inconclusive"
+
+
+def test_the_first_generations_repeat_half_as_long_and_all_others_as_long_as_starting() -> None:
+    effort = effort_for("quick", quick=True)
+    shares = [effort.repeat_share(count) for count in range(effort.most_generations)]
+    least = effort.least_generations
+    assert shares == [0.5] * least + [1.0] * (effort.most_generations - least)

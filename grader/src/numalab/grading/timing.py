@@ -62,7 +62,12 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
 
 
 def _generation(
-    session: Session, timed: Timed, setup: _Setup, roles: Sequence[str], cut_s: float | None
+    session: Session,
+    timed: Timed,
+    setup: _Setup,
+    roles: Sequence[str],
+    cut_s: float | None = None,
+    repeat_share: float = 1.0,
 ) -> None:
     effort = session.effort
     environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
@@ -74,6 +79,7 @@ def _generation(
         *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
         "--least-repetitions", str(effort.least_repetitions),
         "--most-repetitions", str(effort.most_repetitions),
+        "--repeat-share", f"{repeat_share:g}",
         "--budget-s", f"{effort.generation_s:g}",
         *(["--one-at-a-time"] if effort.one_at_a_time else []),
     ]  # fmt: skip
@@ -116,9 +122,10 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"
         session.progress(CountedStep(step, f"generation {number}{at_least}"))
-        is_open = needs.timed_generations(lab, evidence, timed) >= least
+        counted = needs.timed_generations(lab, evidence, timed)
         cut_s = needs.timing_cut_s(lab, evidence, timed)
-        _generation(session, timed, setup, (*roles, CONTROL) if is_open else roles, cut_s)
+        timed_roles = (*roles, CONTROL) if counted >= least else roles
+        _generation(session, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
         spent_s = time.monotonic() - start - (session.paused_s - paused_before_s)
         evidence = session.evidence
         if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
@@ -145,7 +152,7 @@ def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Itera
     Interrupted."""
     setup = _setup(session, timed, roles)
     while setup is not None:
-        _generation(session, timed, setup, roles, None)
+        _generation(session, timed, setup, roles)
         if session.is_held_up:
             raise KitError(explain.pauses(session.evidence.left_out))
         yield session.evidence

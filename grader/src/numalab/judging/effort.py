@@ -8,8 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Effort:
     """How much a session measures. least_repetitions: of each process in a generation, and more,
-    up to most_repetitions, until they have taken as long as starting the processes did; fewer
-    where they take longer than generation_s."""
+    up to most_repetitions, until they have taken as long as starting the processes did, of the
+    least generations first_share of that; fewer where they take longer than generation_s."""
 
     size: str
     quick: bool
@@ -22,6 +22,12 @@ class Effort:
     one_at_a_time: bool = False  # then there are the least repetitions
     least_repetitions: int = 3
     most_repetitions: int = 30
+    first_share: float = 0.5
+
+    def repeat_share(self, generations: int) -> float:
+        """For how long the next generation repeats, over what starting its processes takes.
+        generations: that count so far; a number and nothing of what they show."""
+        return self.first_share if generations < self.least_generations else 1.0
 
 
 def effort_for(size: str, quick: bool) -> Effort:
