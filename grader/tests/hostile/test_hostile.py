@@ -241,5 +241,7 @@ def test_the_corpus_is_what_its_readme_says() -> None:
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in HERE.glob("*/hostile.toml")))
 def test_every_source_is_named(folder: Path) -> None:
-    kept = {path.stem for path in folder.iterdir() if path.name not in ("hostile.toml", "README.md")}
+    kept = {
+        path.stem for path in folder.iterdir() if path.name not in ("hostile.toml", "README.md")
+    }
     assert kept == {attack.name for attack in ATTACKS if attack.folder == folder}
