@@ -142,7 +142,9 @@ def graded(kit: Kit, folder: Path, people: list[Member]) -> tuple[dict[str, Grad
     return grades, done.returncode
 
 
-def differences(people: list[Member], alone: dict[str, Grade], beside: dict[str, Grade]) -> list[str]:
+def differences(
+    people: list[Member], alone: dict[str, Grade], beside: dict[str, Grade]
+) -> list[str]:
     """Of those who attack nobody. What is open in one of the two was hidden by other load."""
     found = []
     for member in people:

@@ -41,9 +41,9 @@ TRIES = 3  # of what other load may have kept from showing
 
 @dataclass(frozen=True)
 class Attack:
-    """An entry of hostile.toml. fails: criteria that have to; never_passes: fail, or are not graded;
-    passes: are not spoilt for it; causes: of the verdicts, by criterion; timed: times are
-    taken; waits: it never returns, so that the limits are short."""
+    """An entry of hostile.toml. fails: criteria that have to; never_passes: fail, or are not
+    graded; passes: are not spoilt for it; causes: of the verdicts, by criterion; timed: times
+    are taken; waits: it never returns, so that the limits are short."""
 
     name: str
     folder: Path  # of its class
