@@ -14,8 +14,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"
-sys.path.insert(0, str(TESTS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.deliveries import put
 
@@ -26,6 +25,7 @@ from numalab.errors import KitError, UserError
 from numalab.files import read_text
 from numalab.kit import Kit, find_kit
 
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 LAB = "01_first_touch"
 EVERY = 4  # student is an attacker
 SHARED_MEMORY_SLACK_BYTES = 8 << 20  # that others on the machine may take meanwhile
