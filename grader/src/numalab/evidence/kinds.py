@@ -252,9 +252,14 @@ def _locate(data: Json) -> Locate:
     return Locate(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
-        rounds=tuple(tuple(LocatedThread(**entry) for entry in told) for told in data["rounds"]),
+        rounds=_rounds(data["rounds"]),
         team=data["team"],
+        free_rounds=_rounds(data.get("free_rounds", ())),
     )
+
+
+def _rounds(data: Sequence[Sequence[Json]]) -> tuple[tuple[LocatedThread, ...], ...]:
+    return tuple(tuple(LocatedThread(**entry) for entry in told) for told in data)
 
 
 def _ranks(data: Sequence[Json]) -> tuple[Rank, ...]:

@@ -156,8 +156,16 @@ class LocatedThread:
 
 @dataclass(frozen=True)
 class Locate(KernelRun):
+    """rounds: in which each thread was bound to a PU; free_rounds: in which it could use two, and
+    was where the worker saw it."""
+
     rounds: tuple[tuple[LocatedThread, ...], ...]
     team: int
+    free_rounds: tuple[tuple[LocatedThread, ...], ...] = ()
+
+    @property
+    def all_rounds(self) -> tuple[tuple[LocatedThread, ...], ...]:
+        return (*self.rounds, *self.free_rounds)
 
 
 @dataclass(frozen=True)

@@ -311,16 +311,20 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
-    answers = [answer for of_round in evidence.of(LOCATE)[-1].rounds for answer in of_round]
+    run = evidence.of(LOCATE)[-1]
+    bound = [answer for of_round in run.rounds for answer in of_round]
+    answers = [answer for of_round in run.all_rounds for answer in of_round]
     wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
     wrong_node = [answer for answer in answers if answer.told_numa_node != answer.numa_node]
     wrong = {id(answer) for answer in (*wrong_pu, *wrong_node)}
-    if not answers:
+    if not bound:
         why = "No thread of the team was heard of: does locate return?"
     elif wrong_pu:
         answer = wrong_pu[0]
+        was_bound = id(answer) in {id(of_bound) for of_bound in bound}
+        was = "was bound to" if was_bound else "could use two PUs, was on"
         why = (
-            f"Thread {answer.thread} was bound to PU {answer.pu} and locate said PU "
+            f"Thread {answer.thread} {was} PU {answer.pu} and locate said PU "
             f"{answer.told_pu}; wrong in {len(wrong)} of {len(answers)} answers, the threads "
             "being moved between them."
         )
@@ -334,7 +338,7 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             why += _no_numa_node(evidence.language)
     else:
         why = f"Right in {len(answers)} answers, the threads being moved between them."
-    value = float(len(wrong)) if answers else 1.0
+    value = float(len(wrong)) if bound else 1.0
     return by_value(criterion, value, why, unit="wrong answers")
 
 
