@@ -318,6 +318,10 @@ TRACE = Kind(
     in_soundness=True, doing="tracing who touches which page",
     looks=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
 )  # fmt: skip
+# Beside the tracings, and not put together with them: of one thread less.
+ANOTHER_TEAM = Kind(
+    "another_team", _trace, frozenset({"shared_out"}), "kernel", run="trace", mark="another_team"
+)
 PLACEMENT = Kind(
     "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
     in_soundness=True, doing="looking how the work is shared",
@@ -350,8 +354,8 @@ GENERATION = Kind(
 )
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE, THREAD_LEVEL, RACE,
-    BINDING, RANKS, LATENCY, GENERATION,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE,
+    THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, GENERATION,
 )  # fmt: skip
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 

@@ -123,18 +123,21 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """run: as the monitor calls it; facts: what else is known of it, for its record."""
+    """run: as the monitor calls it; facts: what else is known of it, for its record; pus: which
+    ones it and its workers may use, empty: all."""
 
     run: str
     options: Sequence[str]
     environment: Mapping[str, str]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    pus: Sequence[int] = ()
 
 
 def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
     """One run and its whole record. Raises KitError when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
-    command = [str(kit.monitor(lab.name)), asked.run, *asked.options]
+    confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
+    command = [*confined, str(kit.monitor(lab.name)), asked.run, *asked.options]
     done = place.execute(command, asked.environment)
     try:
         record: Json = json.loads(done.output)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence import touch
-from numalab.evidence.kinds import BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
+from numalab.evidence.kinds import ANOTHER_TEAM, BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Binding, Evidence, Trace
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
@@ -112,6 +112,35 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Over the team that the kit asks for, of whatever size."""
+    verdict = _shared_by_team(criterion, evidence)
+    if verdict.status != "pass":
+        return verdict
+    return _missed_by_another_team(criterion, evidence) or verdict
+
+
+def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict on a kernel that shares its work out over another number of threads than it was
+    asked for; None where there is none such."""
+    for trace in evidence.of(ANOTHER_TEAM):
+        asked = words.count(trace.team, "thread")
+        if not trace.outcome.ok:
+            return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
+        users = touch.united_users([trace])
+        found = {user for pages in users.values() for using in pages for user in using}
+        off = max(abs(ratio - 1) for ratio in touch.equal_share_ratios(users, trace.team))
+        assert criterion.at_most is not None
+        if off > criterion.at_most or any(user >= trace.team for user in found):
+            why = (
+                f"Asked for {asked}, on one core less, it works with {len(found)}. Is a number of "
+                "threads written into the kernel (num_threads, omp_set_num_threads)? The kit asks "
+                f"for as many as there are cores (OMP_NUM_THREADS). {_traced(trace)}"
+            )
+            return verdict_on(criterion, "fail", "missed", why)
+    return None
+
+
+def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
