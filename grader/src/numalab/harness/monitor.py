@@ -148,11 +148,18 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
         ) from error
     if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
         raise Interrupted
-    for outcome in outcomes(record):
-        line = _kernel_line(outcome.get("frames", []), asked.options)
-        outcome |= {"line": line} if line else {}
+    for found in (*outcomes(record), *_open_requests(record)):
+        line = _kernel_line(found.get("frames", []), asked.options)
+        found |= {"line": line} if line else {}
     race = _race_of(record, asked.options) if asked.run == "race" else None
     return record | ({"race": race} if race else {}) | dict(asked.facts)
+
+
+def _open_requests(record: Json) -> Iterator[Json]:
+    """Of MPI, that a kernel has left, of all results that were checked."""
+    for check in record.get("checks", ()):
+        if "requests" in check["results"]:
+            yield check["results"]["requests"]
 
 
 # The first race ends the program; what the kernel's library calls do is not looked at.

@@ -43,7 +43,7 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             return verdict_on(
                 criterion,
                 "fail",
-                "wrong_result",
+                "wrong_result" if results.requests is None else "open_request",
                 why,
                 value=value,
                 unit="elements",
