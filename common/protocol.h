@@ -21,10 +21,11 @@ enum { NUMALAB_CHANNEL_FD = 3 };
 /* Of ranks: those that wait let others run on their core. */
 #define NUMALAB_YIELD_VARIABLE "NUMALAB_YIELD"
 
-/* Of ranks: every send waits for its receive; MPI names one level of thread support less than
- * it was asked for; threads linger in calls of MPI, so that others meet them there. */
+/* Of ranks: every send waits for its receive; MPI names other levels of thread support than it was
+ * asked for, in rank 0 one less, in rank 1 one more, in all others the highest; threads linger in
+ * calls of MPI, so that others meet them there. */
 #define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"
-#define NUMALAB_LESS_SUPPORT_VARIABLE "NUMALAB_LESS_SUPPORT"
+#define NUMALAB_OTHER_SUPPORT_VARIABLE "NUMALAB_OTHER_SUPPORT"
 #define NUMALAB_LINGER_VARIABLE "NUMALAB_LINGER"
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
@@ -78,6 +79,22 @@ struct numalab_trap_entry {
 /* Room for a read and a write of each page, and for threads that collide. */
 #define NUMALAB_TRAP_LOG_ENTRIES(pages) (8 * (pages) + 1024)
 
+/* What a rank may do wrong with the requests that it has started. */
+enum numalab_request_fault {
+    NUMALAB_NEVER_COMPLETED, /* so far */
+    NUMALAB_GIVEN_UP,        /* by MPI_Request_free, before it was complete */
+    NUMALAB_SEND_CHANGED,    /* the buffer of a send, before it was complete */
+    NUMALAB_REQUEST_FAULTS
+};
+enum { NUMALAB_REQUEST_FRAMES = 6, NUMALAB_CALL_BYTES = 24 };
+
+struct numalab_request_note {
+    uint64_t count;                         /* of requests with this fault; 0: nothing below */
+    uint64_t frame[NUMALAB_REQUEST_FRAMES]; /* where the first of them was started: offsets into the
+                                               worker's file, innermost first; 0: no more */
+    char call[NUMALAB_CALL_BYTES];          /* ... and by which function */
+};
+
 /* What a rank notes of itself, in its own memory. MPI's levels of thread support are 0, 1, 2,
  * 3; -1: nothing yet. */
 #define NUMALAB_NO_ANSWER INT32_MIN /* ... this */
@@ -91,6 +108,7 @@ struct numalab_rank_notes {
     uint64_t main_calls_in_parallel;
     uint64_t other_calls;
     uint64_t calls_at_once; /* begun while another thread was in one */
+    struct numalab_request_note requests[NUMALAB_REQUEST_FAULTS];
 };
 
 struct numalab_message {

@@ -249,6 +249,27 @@ static void add_place(json_t *first_wrong, const struct numalab_results *results
     json_object_set_new(first_wrong, "column", json_integer((json_int_t)column));
 }
 
+static json_t *describe_requests(const struct numalab_results *results)
+{
+    static const char *const faults[NUMALAB_REQUEST_FAULTS] = {
+        [NUMALAB_NEVER_COMPLETED] = "never_completed",
+        [NUMALAB_GIVEN_UP] = "given_up",
+        [NUMALAB_SEND_CHANGED] = "send_changed",
+    };
+    const struct numalab_request_note *note = &results->requests;
+    json_t *frames = json_array();
+    for (size_t i = 0; i < NUMALAB_REQUEST_FRAMES && note->frame[i]; i++)
+        json_array_append_new(frames, json_integer((json_int_t)note->frame[i]));
+    char call[NUMALAB_CALL_BYTES];
+    snprintf(call, sizeof call, "%.*s", (int)sizeof note->call - 1, note->call);
+    for (char *c = call; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?'; /* the worker could have forged it */
+    return json_pack("{ss sI ss sI ss so}", "fault", faults[results->request_fault], "count",
+                     (json_int_t)note->count, "call", call, "rank",
+                     (json_int_t)results->requests_rank, "phase", results->requests_phase, "frames",
+                     frames);
+}
+
 json_t *numalab_record_results(const struct numalab_results *results,
                                const struct numalab_driver *driver)
 {
@@ -279,6 +300,8 @@ json_t *numalab_record_results(const struct numalab_results *results,
         json_object_set_new(object, "too_few_messages",
                             json_pack("{sI sI}", "asked", (json_int_t)results->messages_asked,
                                       "seen", (json_int_t)results->messages_seen));
+    if (results->requests.count)
+        json_object_set_new(object, "requests", describe_requests(results));
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",
                             json_string(driver->arrays[results->damaged_array].name));

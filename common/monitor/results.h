@@ -19,8 +19,12 @@ struct numalab_results {
     const char *first_wrong_phase;
     size_t first_wrong_repetition;          /* compute phases done before, from 0 */
     uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */
-    bool wrote_before_array;                /* memory before an array was changed ... */
-    size_t damaged_array;                   /* ... this one */
+    struct numalab_request_note requests;   /* of the first fault with them; count 0: none */
+    enum numalab_request_fault request_fault;
+    size_t requests_rank;
+    const char *requests_phase;
+    bool wrote_before_array; /* memory before an array was changed ... */
+    size_t damaged_array;    /* ... this one */
 };
 
 /* Fills the arrays with bytes 0xff (NaN for floating point) and the unused

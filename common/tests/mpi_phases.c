@@ -124,6 +124,92 @@ static void print_endlessly(size_t n, void **arrays)
     for (;;) puts("still here");
 }
 
+/* A message to the other rank and one from it, both of which somebody has to wait for. */
+static void start_both(const double *own, double *others, MPI_Request request[2])
+{
+    const int partner = 1 - rank_of();
+    MPI_Irecv(others, 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, &request[0]);
+    MPI_Isend(own, 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, &request[1]);
+}
+
+/* As it should be, in all the ways that there are; the other's number comes to arrays[0]. */
+static void complete_all(size_t n, void **arrays)
+{
+    const int partner = 1 - rank_of();
+    double own = rank_of(), others = -1.0, unused = 0.0;
+    MPI_Request request[4], again[2];
+    MPI_Status status[4];
+    int is_done = 0, found = 0, index[2];
+    (void)n;
+    start_both(&own, &others, request);
+    MPI_Irecv(&unused, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request[2]);
+    MPI_Isend(&unused, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request[3]);
+    MPI_Waitall(4, request, status);
+    if (others != partner || status[0].MPI_SOURCE != partner) return;
+    start_both(&own, &others, request);
+    while (!is_done) MPI_Request_get_status(request[0], &is_done, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request[0]);
+    MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+    start_both(&own, &others, request);
+    for (int left = 2; left > 0; left -= found) MPI_Waitsome(2, request, &found, index, status);
+    MPI_Send_init(&own, 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, &again[0]);
+    MPI_Recv_init(&others, 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, &again[1]);
+    for (int i = 0; i < 2; i++) {
+        own += 1.0; /* it may change while nothing is started */
+        MPI_Startall(2, again);
+        for (is_done = 0; !is_done;) MPI_Testall(2, again, &is_done, status);
+    }
+    MPI_Request_free(&again[0]);
+    MPI_Request_free(&again[1]);
+    *(double *)arrays[0] = others - 2.0;
+}
+
+/* What it starts next is done all the same, so that nothing hangs. */
+static void leave_one(size_t n, void **arrays)
+{
+    static double own;
+    MPI_Request request[2];
+    (void)n;
+    start_both(&own, arrays[0], request);
+    MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+}
+
+static void give_one_up(size_t n, void **arrays)
+{
+    static double own;
+    MPI_Request request[2];
+    (void)n;
+    start_both(&own, arrays[0], request);
+    MPI_Request_free(&request[1]);
+    MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+}
+
+static void change_while_sending(size_t n, void **arrays)
+{
+    static double own;
+    MPI_Request request[2];
+    MPI_Status status[2];
+    (void)n;
+    start_both(&own, arrays[0], request);
+    own += 1.0;
+    MPI_Waitall(2, request, status);
+}
+
+/* Rank 1's message has come when the barrier ends; arrays[0] gets what is seen of it before
+ * MPI_Wait. */
+static void look_too_early(size_t n, void **arrays)
+{
+    double others = -1.0, own = 7.0;
+    MPI_Request request[2];
+    MPI_Status status[2];
+    (void)n;
+    start_both(&own, &others, request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    *(double *)arrays[0] = *(volatile double *)&others;
+    MPI_Waitall(2, request, status);
+    if (others != 7.0) *(double *)arrays[0] = others;
+}
+
 static void barriers(size_t n, void **arrays)
 {
     (void)n;
@@ -144,6 +230,11 @@ const struct numalab_phase numalab_phases[] = {
     {"one_aborts", one_aborts},
     {"one_errs", one_errs},
     {"print_endlessly", print_endlessly},
+    {"complete_all", complete_all},
+    {"leave_one", leave_one},
+    {"give_one_up", give_one_up},
+    {"change_while_sending", change_while_sending},
+    {"look_too_early", look_too_early},
     {"barriers", barriers},
     {NULL, NULL},
 };

@@ -15,6 +15,7 @@
 #include "expect.h"
 #include "monitor/processes/environment.h"
 #include "monitor/threads.h"
+#include "numalab/brief.h"
 
 static int failures;
 
@@ -250,7 +251,7 @@ static struct numalab_rank_notes notes_of(struct numalab_worker *rank)
 
 static void test_notes(void)
 {
-    enum { FUNNELED = 1, SERIALIZED = 2 };
+    enum { FUNNELED = 1, SERIALIZED = 2, MULTIPLE = 3 };
     struct numalab_job job;
     EXPECT(start_job(&job, 2, -1) == 0);
     EXPECT(numalab_job_run(&job, "add_up_in_threads") == 0);
@@ -262,9 +263,58 @@ static void test_notes(void)
     }
     numalab_job_free(&job);
 
-    EXPECT(start_job_with(&job, 1, -1, NUMALAB_LESS_SUPPORT_VARIABLE) == 0);
-    const struct numalab_rank_notes notes = notes_of(&job.rank[0]);
-    EXPECT(notes.asked == SERIALIZED && notes.provided == FUNNELED && notes.answer == 0);
+    EXPECT(start_job_with(&job, 3, -1, NUMALAB_OTHER_SUPPORT_VARIABLE) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
+        EXPECT(notes.asked == SERIALIZED && notes.answer == (i > 0));
+        EXPECT(notes.provided == (i == 0 ? FUNNELED : MULTIPLE));
+    }
+    numalab_job_free(&job);
+}
+
+static double first_element(struct numalab_worker *rank)
+{
+    double first = -1.0;
+    EXPECT(numalab_worker_read(rank, rank->address[0], &first, sizeof first) == 0);
+    return first;
+}
+
+/* Of both ranks, each of which does the same. */
+static void expect_fault(const char *phase, int fault, const char *call)
+{
+    struct numalab_job job;
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_BRIEF_VARIABLE) == 0);
+    EXPECT(numalab_job_run(&job, phase) == 0);
+    for (size_t i = 0; i < 2; i++) {
+        const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
+        for (int other = 0; other < NUMALAB_REQUEST_FAULTS; other++)
+            EXPECT(notes.requests[other].count == (other == fault));
+        if (fault < 0) continue;
+        EXPECT(strcmp(notes.requests[fault].call, call) == 0);
+        EXPECT(notes.requests[fault].frame[0] != 0);
+    }
+    numalab_job_free(&job);
+}
+
+static void test_requests(void)
+{
+    struct numalab_job job;
+    expect_fault("complete_all", -1, "");
+    expect_fault("leave_one", NUMALAB_NEVER_COMPLETED, "MPI_Isend");
+    expect_fault("give_one_up", NUMALAB_GIVEN_UP, "MPI_Isend");
+    expect_fault("change_while_sending", NUMALAB_SEND_CHANGED, "MPI_Isend");
+
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_BRIEF_VARIABLE) == 0);
+    EXPECT(numalab_job_run(&job, "complete_all") == 0);
+    for (size_t i = 0; i < 2; i++) EXPECT(first_element(&job.rank[i]) == (double)(1 - i));
+    EXPECT(numalab_job_run(&job, "look_too_early") == 0);
+    for (size_t i = 0; i < 2; i++) EXPECT(first_element(&job.rank[i]) == -1.0);
+    numalab_job_free(&job);
+
+    /* While times are taken nothing is watched. */
+    EXPECT(start_job(&job, 2, -1) == 0);
+    EXPECT(numalab_job_run(&job, "leave_one") == 0);
+    EXPECT(notes_of(&job.rank[0]).requests[NUMALAB_NEVER_COMPLETED].count == 0);
     numalab_job_free(&job);
 }
 
@@ -329,6 +379,7 @@ int main(void)
     test_synchronous_sends();
     test_patience();
     test_notes();
+    test_requests();
     test_together();
     test_bad_starts();
     return failures > 0;

@@ -61,11 +61,16 @@ static uintptr_t instruction(const ucontext_t *context)
 #endif
 }
 
+uint64_t numalab_program_offset(uintptr_t address)
+{
+    return address >= program.first && address < program.end ? address - program.base : 0;
+}
+
 static void add_frame(struct numalab_message *report, uintptr_t address)
 {
-    if (address >= program.first && address < program.end &&
-        report->frame_count < NUMALAB_MAX_FRAMES)
-        report->frame[report->frame_count++] = address - program.base;
+    const uint64_t offset = numalab_program_offset(address);
+    if (offset && report->frame_count < NUMALAB_MAX_FRAMES)
+        report->frame[report->frame_count++] = offset;
 }
 
 static void report_crash(int signal_number, siginfo_t *info, void *context_pointer)

@@ -2,7 +2,13 @@
 #ifndef NUMALAB_WORKER_FAULT_REPORT_H
 #define NUMALAB_WORKER_FAULT_REPORT_H
 
+#include <stdint.h>
+
 struct numalab_trap;
+
+/* An address of code as an offset into the worker's file; 0 where it is elsewhere. After the
+ * handlers are installed. */
+uint64_t numalab_program_offset(uintptr_t address);
 
 /* Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack
  * of their own on the main thread. A SIGSEGV that belongs to an armed trap is

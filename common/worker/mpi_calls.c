@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "mpi_calls.h"
+#include "mpi_requests.h"
+#include "numalab/brief.h"
 #include "numalab/ranks.h"
 #include "rank_notes.h"
 
@@ -22,7 +25,7 @@ static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer =
 static atomic_int threads_inside;
 static pid_t process;
 /* Looked up once: a message takes less than a lookup. */
-static bool sends_wait, less_support, lingers;
+static bool sends_wait, other_support, lingers;
 
 /* Of the kernel's OpenMP runtime, where it has one. */
 int omp_in_parallel(void) __attribute__((weak));
@@ -41,8 +44,9 @@ static void look_up(void)
 {
     process = getpid();
     sends_wait = getenv(NUMALAB_SYNCHRONOUS_VARIABLE) != NULL;
-    less_support = getenv(NUMALAB_LESS_SUPPORT_VARIABLE) != NULL;
+    other_support = getenv(NUMALAB_OTHER_SUPPORT_VARIABLE) != NULL;
     lingers = getenv(NUMALAB_LINGER_VARIABLE) != NULL;
+    if (getenv(NUMALAB_BRIEF_VARIABLE)) numalab_requests_watch(notes.requests);
 }
 
 static void add(uint64_t *count, uint64_t amount)
@@ -80,12 +84,26 @@ static int leave(int result)
     return result;
 }
 
-/* MPI's own function of this name, or the program's end: nobody could have called us. */
+void numalab_mpi_enter(void)
+{
+    enter(0);
+}
+
+int numalab_mpi_leave(int result)
+{
+    return leave(result);
+}
+
 static void find(const char *name, void *function, size_t bytes)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
     if (!symbol) abort();
     memcpy(function, &symbol, bytes);
+}
+
+void numalab_mpi_find(const char *name, void *function, size_t bytes)
+{
+    find(name, function, bytes);
 }
 
 /* ---- start and end ------------------------------------------------------------ */
@@ -106,6 +124,15 @@ static int level_of(int32_t number)
     return levels[number];
 }
 
+/* The level that a library provides which has another one than it is asked for. */
+static int32_t other_level(int32_t asked)
+{
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) return asked > 0 ? asked - 1 : 0;
+    return rank == 1 && asked < 3 ? asked + 1 : 3;
+}
+
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int (*real)(int *, char ***, int, int *);
@@ -113,7 +140,7 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     look_up();
     const int result = real(argc, argv, required, provided);
     notes.asked = number_of(required);
-    if (less_support) *provided = level_of(notes.asked > 0 ? notes.asked - 1 : 0);
+    if (other_support) *provided = level_of(other_level(notes.asked));
     notes.provided = number_of(*provided);
     return result;
 }
@@ -143,7 +170,7 @@ int PMPI_Query_thread(int *provided)
     int (*real)(int *);
     find("PMPI_Query_thread", &real, sizeof real);
     const int result = real(provided);
-    if (less_support && notes.provided >= 0) *provided = level_of(notes.provided);
+    if (other_support && notes.provided >= 0) *provided = level_of(notes.provided);
     return result;
 }
 
@@ -184,6 +211,53 @@ int MPI_Abort(MPI_Comm comm, int code)
         return leave(sends_wait ? PMPI_##synchronous arguments : PMPI_##name arguments);           \
     }
 
+/* The same of a send that has yet to be completed, ... */
+#define SEND_LATER(name, synchronous, type)                                                        \
+    int MPI_##name TO_LATER(type)                                                                  \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        const int result = sends_wait                                                              \
+                               ? PMPI_##synchronous(buffer, count, kind, to, tag, comm, request)   \
+                               : PMPI_##name(buffer, count, kind, to, tag, comm, request);         \
+        if (result == MPI_SUCCESS)                                                                 \
+            numalab_send_started("MPI_" #name, *request, buffer, count, kind, to);                 \
+        return leave(result);                                                                      \
+    }
+
+/* ... of one that has yet to be started, ... */
+#define SEND_MADE(name, synchronous, type)                                                         \
+    int MPI_##name TO_LATER(type)                                                                  \
+    {                                                                                              \
+        enter(0);                                                                                  \
+        const int result = sends_wait                                                              \
+                               ? PMPI_##synchronous(buffer, count, kind, to, tag, comm, request)   \
+                               : PMPI_##name(buffer, count, kind, to, tag, comm, request);         \
+        if (result == MPI_SUCCESS) numalab_send_made(*request, buffer, count, kind, to);           \
+        return leave(result);                                                                      \
+    }
+
+/* ... of a receive, ... */
+#define RECEIVE_LATER(name, type)                                                                  \
+    int MPI_##name FROM_LATER(type)                                                                \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        void *landing = numalab_landing(buffer, count, kind, from);                                \
+        const int result = PMPI_##name(landing, count, kind, from, tag, comm, request);            \
+        if (result == MPI_SUCCESS)                                                                 \
+            numalab_receive_started("MPI_" #name, *request, buffer, landing, kind);                \
+        return leave(result);                                                                      \
+    }
+
+/* ... and of what else there is with a request at its end. */
+#define LATER(messages, name, parameters, arguments)                                               \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        enter(messages);                                                                           \
+        const int result = PMPI_##name arguments;                                                  \
+        if (result == MPI_SUCCESS) numalab_request_started("MPI_" #name, *request);                \
+        return leave(result);                                                                      \
+    }
+
 #define TO(type) (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
 #define TO_LATER(type)                                                                             \
     (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm,            \
@@ -199,14 +273,14 @@ SEND(1, Send, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
 SEND(1, Rsend, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
 THROUGH(1, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
 THROUGH(1, Bsend, TO(int), (buffer, count, kind, to, tag, comm))
-SEND(1, Isend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(1, Irsend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Ibsend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Send_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Rsend_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
+SEND_LATER(Isend, Issend, int)
+SEND_LATER(Irsend, Issend, int)
+SEND_LATER(Issend, Issend, int)
+SEND_LATER(Ibsend, Ibsend, int)
+SEND_MADE(Send_init, Ssend_init, int)
+SEND_MADE(Rsend_init, Ssend_init, int)
 THROUGH(1, Recv, FROM(int), (buffer, count, kind, from, tag, comm, status))
-THROUGH(1, Irecv, FROM_LATER(int), (buffer, count, kind, from, tag, comm, request))
+RECEIVE_LATER(Irecv, int)
 
 /* Counts may be large, too: Fortran takes these where a count is an integer of 8 bytes. */
 #if MPI_VERSION >= 4
@@ -214,16 +288,14 @@ SEND(1, Send_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
 SEND(1, Rsend_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
 THROUGH(1, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
 THROUGH(1, Bsend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
-SEND(1, Isend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-SEND(1, Irsend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Ibsend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Send_init_c, Ssend_init_c, TO_LATER(MPI_Count),
-     (buffer, count, kind, to, tag, comm, request))
-SEND(0, Rsend_init_c, Ssend_init_c, TO_LATER(MPI_Count),
-     (buffer, count, kind, to, tag, comm, request))
+SEND_LATER(Isend_c, Issend_c, MPI_Count)
+SEND_LATER(Irsend_c, Issend_c, MPI_Count)
+SEND_LATER(Issend_c, Issend_c, MPI_Count)
+SEND_LATER(Ibsend_c, Ibsend_c, MPI_Count)
+SEND_MADE(Send_init_c, Ssend_init_c, MPI_Count)
+SEND_MADE(Rsend_init_c, Ssend_init_c, MPI_Count)
 THROUGH(1, Recv_c, FROM(MPI_Count), (buffer, count, kind, from, tag, comm, status))
-THROUGH(1, Irecv_c, FROM_LATER(MPI_Count), (buffer, count, kind, from, tag, comm, request))
+RECEIVE_LATER(Irecv_c, MPI_Count)
 #endif
 
 #define BOTH_WAYS(type)                                                                            \
@@ -276,9 +348,46 @@ THROUGH(1, Allgather, GATHERED,
         (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
 THROUGH(1, Alltoall, GATHERED,
         (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
+LATER(1, Ibcast,
+      (void *buffer, int count, MPI_Datatype kind, int root, MPI_Comm comm, MPI_Request *request),
+      (buffer, count, kind, root, comm, request))
+LATER(1, Ireduce,
+      (const void *sent, void *received, int count, MPI_Datatype kind, MPI_Op operation, int root,
+       MPI_Comm comm, MPI_Request *request),
+      (sent, received, count, kind, operation, root, comm, request))
+LATER(1, Iallreduce,
+      (const void *sent, void *received, int count, MPI_Datatype kind, MPI_Op operation,
+       MPI_Comm comm, MPI_Request *request),
+      (sent, received, count, kind, operation, comm, request))
+LATER(1, Iscan,
+      (const void *sent, void *received, int count, MPI_Datatype kind, MPI_Op operation,
+       MPI_Comm comm, MPI_Request *request),
+      (sent, received, count, kind, operation, comm, request))
+#define GATHERED_LATER                                                                             \
+    (const void *sent, int sent_count, MPI_Datatype sent_kind, void *received, int received_count, \
+     MPI_Datatype received_kind, MPI_Comm comm, MPI_Request *request)
+#define GATHERED_TO_LATER                                                                          \
+    (const void *sent, int sent_count, MPI_Datatype sent_kind, void *received, int received_count, \
+     MPI_Datatype received_kind, int root, MPI_Comm comm, MPI_Request *request)
+LATER(1, Iallgather, GATHERED_LATER,
+      (sent, sent_count, sent_kind, received, received_count, received_kind, comm, request))
+LATER(1, Ialltoall, GATHERED_LATER,
+      (sent, sent_count, sent_kind, received, received_count, received_kind, comm, request))
+LATER(1, Igather, GATHERED_TO_LATER,
+      (sent, sent_count, sent_kind, received, received_count, received_kind, root, comm, request))
+LATER(1, Iscatter, GATHERED_TO_LATER,
+      (sent, sent_count, sent_kind, received, received_count, received_kind, root, comm, request))
 THROUGH(2, Put, REMOTE(const void),
         (own, own_count, own_kind, rank, displacement, count, kind, window))
 THROUGH(2, Get, REMOTE(void), (own, own_count, own_kind, rank, displacement, count, kind, window))
+
+#define REMOTE_LATER(first)                                                                        \
+    (first * own, int own_count, MPI_Datatype own_kind, int rank, MPI_Aint displacement,           \
+     int count, MPI_Datatype kind, MPI_Win window, MPI_Request *request)
+LATER(2, Rput, REMOTE_LATER(const void),
+      (own, own_count, own_kind, rank, displacement, count, kind, window, request))
+LATER(2, Rget, REMOTE_LATER(void),
+      (own, own_count, own_kind, rank, displacement, count, kind, window, request))
 
 /* ---- what has none -------------------------------------------------------------- */
 
@@ -296,15 +405,50 @@ THROUGH(2, Get, REMOTE(void), (own, own_count, own_kind, rank, displacement, cou
         return PMPI_##name arguments;                                                              \
     }
 
-THROUGH_BOTH(1, Start, (MPI_Request * request), (request))
-THROUGH_BOTH((uint64_t)count, Startall, (int count, MPI_Request requests[]), (count, requests))
 THROUGH_BOTH(0, Barrier, (MPI_Comm comm), (comm))
-THROUGH_BOTH(0, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
-THROUGH_BOTH(0, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
-             (count, requests, statuses))
-THROUGH_BOTH(0, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
-             (count, requests, index, status))
-THROUGH_BOTH(0, Test, (MPI_Request * request, int *flag, MPI_Status *status),
-             (request, flag, status))
-THROUGH_BOTH(0, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
-             (count, requests, flag, statuses))
+
+int PMPI_Start(MPI_Request *request)
+{
+    static int (*real)(MPI_Request *);
+    if (!real) find("PMPI_Start", &real, sizeof real);
+    enter(1);
+    const int result = real(request);
+    if (result == MPI_SUCCESS) numalab_request_restarted("MPI_Start", *request);
+    return leave(result);
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    return PMPI_Start(request);
+}
+
+int PMPI_Startall(int count, MPI_Request requests[])
+{
+    static int (*real)(int, MPI_Request[]);
+    if (!real) find("PMPI_Startall", &real, sizeof real);
+    enter((uint64_t)count);
+    const int result = real(count, requests);
+    for (int i = 0; result == MPI_SUCCESS && i < count; i++)
+        numalab_request_restarted("MPI_Startall", requests[i]);
+    return leave(result);
+}
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+    return PMPI_Startall(count, requests);
+}
+
+int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    static int (*real)(MPI_Comm, MPI_Request *);
+    if (!real) find("PMPI_Ibarrier", &real, sizeof real);
+    enter(0);
+    const int result = real(comm, request);
+    if (result == MPI_SUCCESS) numalab_request_started("MPI_Ibarrier", *request);
+    return leave(result);
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    return PMPI_Ibarrier(comm, request);
+}

@@ -146,8 +146,10 @@ static const struct numalab_driver stream = {
 
 /* ---- locate: what is right depends on where the threads are, which the monitor knows --- */
 
-static const struct numalab_array locate_arrays[] = {
-    {"thread_id", sizeof(int32_t)}, {"pu", sizeof(int32_t)}, {"numa_node", sizeof(int32_t)}};
+static const struct numalab_array locate_arrays[] = {{"thread_id", sizeof(int32_t)},
+                                                     {"pu", sizeof(int32_t)},
+                                                     {"numa_node", sizeof(int32_t)},
+                                                     {"seen_pu", sizeof(int32_t)}};
 
 static size_t no_bytes_moved(size_t n)
 {

@@ -54,6 +54,23 @@ static int check_messages(struct numalab_job *job, size_t round_trips, uint64_t 
     return 0;
 }
 
+/* After a call of the kernel nothing of it is under way. */
+static int check_requests(struct numalab_job *job, const char *phase,
+                          struct numalab_results *results)
+{
+    for (size_t i = 0; i < job->rank_count && !results->requests.count; i++) {
+        struct numalab_rank_notes notes;
+        if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
+        for (int fault = 0; fault < NUMALAB_REQUEST_FAULTS && !results->requests.count; fault++) {
+            results->requests = notes.requests[fault];
+            results->request_fault = (enum numalab_request_fault)fault;
+            results->requests_rank = i;
+            results->requests_phase = phase;
+        }
+    }
+    return 0;
+}
+
 static int check_size(struct numalab_job *job, const struct numalab_driver *driver,
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
                       struct numalab_results *results)
@@ -80,6 +97,8 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
             return -1;
         if (driver->repetitions &&
             check_messages(job, driver->repetitions(n, true), messages, results) < 0)
+            return -1;
+        if (driver->rank_counts && check_requests(job, driver->compute_phase, results) < 0)
             return -1;
     }
     if (numalab_job_check_before(job, results) < 0 || numalab_job_continue(job) < 0) return -1;
@@ -124,7 +143,8 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
         if (driver->rank_counts)
             json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
         json_array_append_new(checks, check);
-        is_wrong = is_wrong || results.wrong > 0 || results.messages_asked > 0;
+        is_wrong = is_wrong || results.wrong > 0 || results.messages_asked > 0 ||
+                   results.requests.count > 0;
         if (is_wrong && driver->rank_counts) break;
     }
     numalab_job_end(job);

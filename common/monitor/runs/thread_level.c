@@ -1,3 +1,5 @@
+#include <stdbool.h>
+
 #include "monitor/job_results.h"
 #include "monitor/record.h"
 #include "runs.h"
@@ -52,30 +54,58 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
     return 0;
 }
 
-/* Also what level they ask MPI for, and what they answer when it provides less. */
+/* What MPI named of another level than it was asked for, and what the kernel answered. */
+static int ask_again(struct numalab_job *job, const struct numalab_run_options *options,
+                     const struct numalab_role *role, const struct numalab_limits *limits,
+                     json_t *answers)
+{
+    if (numalab_role_start(job, options, role, RANKS, limits) < 0) return -1;
+    for (size_t i = 0; i < job->rank_count; i++) {
+        struct numalab_rank_notes notes;
+        if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
+        json_array_append_new(answers,
+                              json_pack("{so so so}", "asked", level_name(notes.asked), "provided",
+                                        level_name(notes.provided), "answer", answer_of(&notes)));
+    }
+    return 0;
+}
+
+/* Whether a kernel ended its program, or crashed: what it does where it is not given what it asks
+ * for, and no reason to doubt the rest. */
+static bool has_ended(const struct numalab_job *job)
+{
+    const enum numalab_outcome_kind kind = job->failed ? job->failed->outcome.kind : NUMALAB_OK;
+    return kind == NUMALAB_EXITED || kind == NUMALAB_CRASHED;
+}
+
+/* Also what level they ask MPI for, and what they answer when it provides less, or more. */
 json_t *numalab_run_thread_level(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     struct numalab_role role = options->role[0];
     const struct numalab_limits limits = numalab_limits_of_role(options, &role);
     struct numalab_job job = {0};
-    json_t *ranks = json_array(), *answer = NULL;
-    struct numalab_rank_notes notes;
+    json_t *ranks = json_array(), *answers = json_array(), *ended = NULL;
 
     numalab_variables_set(&role.variables, NUMALAB_LINGER_VARIABLE, "1");
     int failed = work(&job, options, &role, &limits, ranks);
     numalab_job_end(&job);
+    json_t *outcome = numalab_record_job(&job, driver);
     if (!failed) {
         numalab_job_free(&job);
-        numalab_variables_set(&role.variables, NUMALAB_LESS_SUPPORT_VARIABLE, "1");
-        if (numalab_role_start(&job, options, &role, RANKS, &limits) == 0 &&
-            numalab_job_read_notes(&job, 0, &notes) == 0)
-            answer = answer_of(&notes);
+        numalab_variables_set(&role.variables, NUMALAB_OTHER_SUPPORT_VARIABLE, "1");
+        failed = ask_again(&job, options, &role, &limits, answers);
         numalab_job_end(&job);
+        if (failed && has_ended(&job)) {
+            ended = numalab_record_job(&job, driver);
+        } else if (failed) {
+            json_decref(outcome);
+            outcome = numalab_record_job(&job, driver);
+        }
     }
     json_t *record =
-        json_pack("{so so so}", "ranks", ranks, "answer_to_less", answer ? answer : json_null(),
-                  "outcome", numalab_record_job(&job, driver));
+        json_pack("{so so so}", "ranks", ranks, "other_levels", answers, "outcome", outcome);
+    if (ended) json_object_set_new(record, "ended_with_other_level", ended);
     numalab_job_free(&job);
     return record;
 }

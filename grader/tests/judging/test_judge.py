@@ -644,6 +644,27 @@ def test_looks_at_different_pages_are_never_put_together(first_touch: Lab) -> No
         judged(first_touch, record)
 
 
+@pytest.mark.parametrize(
+    ("used_by", "works_with"), [([0], None), ([0, 1], 2), ([1], 1), ([2, 3], 2)]
+)
+def test_a_number_of_threads_that_is_written_out_shows_with_another_team(
+    first_touch: Lab, schema: Any, used_by: list[int], works_with: int | None
+) -> None:
+    one = invented.Machine(packages=1, nodes=1, cores=1, in_turn=False)
+    look = invented.trace(
+        one, "natural", lambda o, p: 0, lambda o, p: [used_by[p % len(used_by)]], "submission"
+    )
+    record = right()
+    record["runs"].append(look | {"another_team": True})
+    validate(record, schema)
+    verdict = judged(first_touch, record)
+    found = criterion(verdict, "shared_out")
+    assert found.status == ("pass" if works_with is None else "fail")
+    assert criterion(verdict, "touched_where_used").status == "pass"
+    if works_with is not None:
+        assert f"Asked for 1 thread, on one core less, it works with {works_with}." in found.why
+
+
 def test_at_most_is_inclusive(first_touch: Lab) -> None:
     verdict = judged(first_touch, right(users=lambda o, p: [0 if p < 60 else 1]))
     found = criterion(verdict, "shared_out")

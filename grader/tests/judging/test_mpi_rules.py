@@ -207,6 +207,63 @@ def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> N
     assert sound_parts(messages, parse(record)) == ()
 
 
+OPEN = {"fault": "never_completed", "count": 50, "call": "MPI_Isend", "rank": 1,
+        "phase": "ping_pong", "frames": [4096], "line": "kernel.c:23"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        (
+            {},
+            "Rank 1 of 2 started 50 requests in ping_pong (n = 8) that were never completed, the "
+            "first by MPI_Isend at kernel.c:23.",
+        ),
+        ({"count": 1, "line": ""}, "started 1 request in ping_pong (n = 8) that was never"),
+        ({"fault": "given_up"}, "Rank 1 of 2 gave up 50 requests in ping_pong (n = 8) by MPI_Req"),
+        ({"fault": "send_changed"}, "Rank 1 of 2 changed the buffer of a message in ping_pong"),
+    ],
+)
+def test_messages_that_are_not_completed_are_wrong(
+    messages: Lab, schema: Path, requests: Json, says: str
+) -> None:
+    right = {"n": 8, "ranks": 2, "results": invented.RIGHT}
+    left = right | {"results": invented.RIGHT | {"requests": OPEN | requests}}
+    record = session(invented.checked(left, part="ping_pong"), SYNCHRONOUS)
+    validate(record, schema)
+    found = judged(messages, record)
+    assert (found["correct"].status, found["correct"].cause) == ("fail", "open_request")
+    assert says in found["correct"].why
+    assert found["deadlock_free"].cause == "not_right_yet"
+    assert sound_parts(messages, parse(record)) == ()
+
+    late = invented.checked(left, part="ping_pong", synchronous=True)
+    found = judged(messages, session(CHECK, late))
+    assert (found["correct"].status, found["deadlock_free"].cause) == ("pass", "open_request")
+    assert found["deadlock_free"].why.startswith("With synchronous sends, each of which waits")
+    assert says in found["deadlock_free"].why
+
+
+def test_what_comes_of_an_open_request_is_told_as_such(messages: Lab) -> None:
+    """A message that nobody waits for is not where it should be, either."""
+    left = {"n": 8, "ranks": 2, "results": WRONG | {"requests": OPEN}}
+    found = judged(messages, session(invented.checked(left, part="ping_pong")))["correct"]
+    assert found.cause == "open_request" and "never completed" in found.why
+
+
+def test_mpis_own_end_is_told_from_the_kernels() -> None:
+    detail = {
+        "doing": "ping_pong", "n": 0, "n_unit": "bytes", "exit_code": 1, "rank": 0, "ranks": 2,
+    }  # fmt: skip
+    said = "Attempting to use an MPI routine after finalizing MPICH\n=====\n"
+    by_mpi = detail | {"printed": said, "printed_bytes": len(said)}
+    why = explain.outcome(Outcome("exited", by_mpi), "c")
+    assert why is not None and "Rank 0 of 2 ended the job in ping_pong (0 bytes), as MPI" in why
+    assert why.endswith("It printed: Attempting to use an MPI routine after finalizing MPICH")
+    why = explain.outcome(Outcome("exited", detail | {"printed_bytes": 0}), "c")
+    assert why is not None and "It called exit, stop or MPI_Abort." in why
+
+
 @pytest.mark.parametrize(
     ("outcome", "says"),
     [
@@ -287,6 +344,65 @@ def test_the_level_of_threads(
     assert found.value == faults, found.why
     assert found.status == ("fail" if faults else "pass")
     assert says in found.why
+
+
+OTHER_LEVELS = [
+    {"asked": "funneled", "provided": provided, "answer": int(provided != "single")}
+    for provided in ("single", "serialized", "multiple")
+]
+
+
+def test_a_bad_launch_fails_no_time_that_the_node_cant_show(hybrid: Lab) -> None:
+    record = session(files={"launch.toml": ""})
+    record["handed_in"][0]["complaint"] = "launch.toml: what?"
+    found = judged(hybrid, record)
+    for name in ("ranks_placed", "launch_speedup", "over_flat"):
+        assert (found[name].status, found[name].cause) == ("fail", "bad_file"), name
+    record["node"] = invented.ONE_NODE.describe()
+    found = judged(hybrid, record)
+    assert found["over_flat"].cause == "too_few_numa_nodes"
+    for name in ("ranks_placed", "launch_speedup"):
+        assert (found[name].status, found[name].cause) == ("fail", "bad_file"), name
+
+
+def test_a_library_may_provide_more_than_it_is_asked_for(hybrid: Lab) -> None:
+    for refused in (1, 2):
+        levels = [
+            level | ({"answer": 0} if number == refused else {})
+            for number, level in enumerate(OTHER_LEVELS)
+        ]
+        run = invented.thread_level("code", LEVEL("funneled"), other_levels=levels)
+        found = judged(hybrid, session(invented.checked(part="code"), run))["thread_level"]
+        assert (found.status, found.value) == ("fail", 1)
+        assert f"provides MPI_THREAD_{levels[refused]['provided'].upper()}, which" in found.why
+        assert "more than the MPI_THREAD_FUNNELED that it asks for" in found.why
+    run = invented.thread_level("code", LEVEL("funneled"), other_levels=OTHER_LEVELS)
+    found = judged(hybrid, session(invented.checked(part="code"), run))["thread_level"]
+    assert (found.status, found.value) == ("pass", 0)
+
+
+def test_who_stops_where_too_little_is_provided_is_right_elsewhere(
+    hybrid: Lab, schema: Path
+) -> None:
+    ended = {"status": "exited", "exit_code": 1, "doing": "start", "n": 0, "printed_bytes": 0}
+    run = invented.thread_level(
+        "code", LEVEL("funneled"), answer_to_less=None, ended_with_other_level=ended
+    )
+    record = session(invented.checked(part="code"), run)
+    validate(record, schema)
+    found = judged(hybrid, record)
+    assert found["correct"].status == "pass"
+    assert found["thread_level"].status == "fail"
+    assert "It ends the program (exit code 1) where the library" in found["thread_level"].why
+
+
+def test_earlier_records_tell_of_less_only(hybrid: Lab, schema: Path) -> None:
+    for answer, status in ((0, "pass"), (1, "fail"), (None, "pass")):
+        run = invented.thread_level("code", LEVEL("funneled"), answer_to_less=None)
+        del run["other_levels"]
+        record = session(invented.checked(part="code"), run | {"answer_to_less": answer})
+        validate(record, schema)
+        assert judged(hybrid, record)["thread_level"].status == status
 
 
 def test_one_rank_may_show_more_than_another(hybrid: Lab) -> None:

@@ -799,6 +799,24 @@ def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -
     assert verdict().status == "fail"
 
 
+def test_locate_is_asked_where_threads_may_move_too(affinity: Lab, schema: Path) -> None:
+    record = handed_in(
+        {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission", "seed": "0",
+         "rounds": [[{"thread": 1, "pu": 3, "numa_node": 1, "told_pu": 3, "told_numa_node": 1}]],
+         "free_rounds": [
+             [{"thread": 1, "pu": 3, "numa_node": 1, "told_pu": 2, "told_numa_node": 1}], []
+         ],
+         "outcome": invented.OK}
+    )  # fmt: skip
+    validate(record, schema)
+    found = of(judge(affinity, parse(record)))["located"]
+    assert (found.status, found.value) == ("fail", 1)
+    assert "Thread 1 could use two PUs, was on PU 3 and locate said PU 2; wrong in 1" in found.why
+    record["runs"][-1]["rounds"] = []  # what the worker itself tells is not enough to pass
+    record["runs"][-1]["free_rounds"][0][0]["told_pu"] = 3
+    assert of(judge(affinity, parse(record)))["located"].status == "fail"
+
+
 def test_no_numa_node_is_told_in_the_words_of_the_language(affinity: Lab) -> None:
     told = located((3, 1, 3, -1))
     in_c = of(judge(affinity, told))["located"].why

@@ -251,9 +251,14 @@ def launched(
 
 
 def thread_level(part: str, *ranks: Json, answer_to_less: int | None = 0, **more: Any) -> Json:
+    """answer_to_less: None: not tried."""
+    levels = ("single", "funneled", "serialized", "multiple")
+    asked = ranks[0]["asked"] or "single"
+    less = {"asked": asked, "provided": levels[max(0, levels.index(asked) - 1)]}
+    others = [] if answer_to_less is None else [less | {"answer": answer_to_less}]
     return {
         "kind": "thread_level", "lab": "x", "part": part, "team": 4, "role": "submission",
-        "ranks": list(ranks), "answer_to_less": answer_to_less, "outcome": OK,
+        "ranks": list(ranks), "other_levels": others, "outcome": OK,
     } | more  # fmt: skip
 
 

@@ -22,22 +22,27 @@ from numalab.evidence.record import (
     Locate,
     LocatedThread,
     Memory,
-    MpiCalls,
     OneThread,
     PageTables,
     PageTablesOfLife,
     Placement,
     Race,
     Rank,
-    RankLevel,
     RolePart,
     Thread,
     ThreadLevel,
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import Mismatch, Outcome, Results, TooFewMessages
+from numalab.evidence.results import (
+    Mismatch,
+    OpenRequests,
+    Outcome,
+    Results,
+    TooFewMessages,
+)
 from numalab.evidence.sample import Sample
+from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
 
 
 def _number(value: float | str) -> float:
@@ -72,7 +77,19 @@ def _results(data: Json) -> Results:
         too_few_messages=TooFewMessages(**data["too_few_messages"])
         if "too_few_messages" in data
         else None,
+        requests=_open_requests(data["requests"]) if "requests" in data else None,
         n_unit=data.get("n_unit", ""),
+    )
+
+
+def _open_requests(data: Json) -> OpenRequests:
+    return OpenRequests(
+        fault=data["fault"],
+        count=data["count"],
+        call=data["call"],
+        rank=data["rank"],
+        phase=data["phase"],
+        line=data.get("line", ""),
     )
 
 
@@ -252,9 +269,14 @@ def _locate(data: Json) -> Locate:
     return Locate(
         part=data["part"],
         outcome=_outcome(data["outcome"]),
-        rounds=tuple(tuple(LocatedThread(**entry) for entry in told) for told in data["rounds"]),
+        rounds=_rounds(data["rounds"]),
         team=data["team"],
+        free_rounds=_rounds(data.get("free_rounds", ())),
     )
+
+
+def _rounds(data: Sequence[Sequence[Json]]) -> tuple[tuple[LocatedThread, ...], ...]:
+    return tuple(tuple(LocatedThread(**entry) for entry in told) for told in data)
 
 
 def _ranks(data: Sequence[Json]) -> tuple[Rank, ...]:
@@ -272,6 +294,17 @@ def _launched(data: Json) -> Launched:
     )
 
 
+def _other_levels(data: Json) -> tuple[OtherLevel, ...]:
+    """An older record has one, of rank 0: a level less than it asked for."""
+    if "other_levels" in data:
+        return tuple(OtherLevel(**entry) for entry in data["other_levels"])
+    asked = data["ranks"][0]["asked"] if data["ranks"] else None
+    if data.get("answer_to_less") is None or asked in (None, "single"):
+        return ()
+    less = LEVELS[LEVELS.index(asked) - 1]
+    return (OtherLevel(asked, less, data["answer_to_less"]),)
+
+
 def _thread_level(data: Json) -> ThreadLevel:
     return ThreadLevel(
         part=data["part"],
@@ -279,7 +312,10 @@ def _thread_level(data: Json) -> ThreadLevel:
         ranks=tuple(
             RankLevel(**(entry | {"calls": MpiCalls(**entry["calls"])})) for entry in data["ranks"]
         ),
-        answer_to_less=data["answer_to_less"],
+        other_levels=_other_levels(data),
+        ended=_outcome(data["ended_with_other_level"])
+        if "ended_with_other_level" in data
+        else None,
         team=data["team"],
     )
 
@@ -313,6 +349,10 @@ TRACE = Kind(
     in_soundness=True, doing="tracing who touches which page",
     looks=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
 )  # fmt: skip
+# Beside the tracings, and not put together with them: of one thread less.
+ANOTHER_TEAM = Kind(
+    "another_team", _trace, frozenset({"shared_out"}), "kernel", run="trace", mark="another_team"
+)
 PLACEMENT = Kind(
     "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
     in_soundness=True, doing="looking how the work is shared",
@@ -345,8 +385,8 @@ GENERATION = Kind(
 )
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE, THREAD_LEVEL, RACE,
-    BINDING, RANKS, LATENCY, GENERATION,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE,
+    THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, GENERATION,
 )  # fmt: skip
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.sample import Sample
+from numalab.evidence.thread_levels import OtherLevel, RankLevel
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
@@ -156,8 +157,16 @@ class LocatedThread:
 
 @dataclass(frozen=True)
 class Locate(KernelRun):
+    """rounds: in which each thread was bound to a PU; free_rounds: in which it could use two, and
+    was where the worker saw it."""
+
     rounds: tuple[tuple[LocatedThread, ...], ...]
     team: int
+    free_rounds: tuple[tuple[LocatedThread, ...], ...] = ()
+
+    @property
+    def all_rounds(self) -> tuple[tuple[LocatedThread, ...], ...]:
+        return (*self.rounds, *self.free_rounds)
 
 
 @dataclass(frozen=True)
@@ -193,36 +202,13 @@ class Launched:
 
 
 @dataclass(frozen=True)
-class MpiCalls:
-    """How often one rank called MPI to communicate: from its main thread outside and inside
-    parallel regions, from other threads, and while another thread was inside MPI."""
-
-    main: int
-    main_in_parallel: int
-    other: int
-    at_once: int
-
-
-@dataclass(frozen=True)
-class RankLevel:
-    """The thread level that a rank asked for and got, None: it did not; what the kernel
-    answered to it; and what its threads then did."""
-
-    rank: int
-    asked: str | None
-    provided: str | None
-    answer: int | None
-    threads: int
-    calls: MpiCalls
-
-
-@dataclass(frozen=True)
 class ThreadLevel(KernelRun):
-    """answer_to_less: what the kernel answered when the library provided one level less than
-    it had asked for; None: not tried."""
+    """other_levels: with libraries that provide less than they are asked for, or more; empty: not
+    tried. ended: how the kernel ended its program there, if it did."""
 
     ranks: tuple[RankLevel, ...]
-    answer_to_less: int | None
+    other_levels: tuple[OtherLevel, ...]
+    ended: Outcome | None
     team: int
 
 

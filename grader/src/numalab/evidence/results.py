@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,22 @@ class TooFewMessages:
     seen: int
 
 
+RequestFault = Literal["never_completed", "given_up", "send_changed"]
+
+
+@dataclass(frozen=True)
+class OpenRequests:
+    """Requests of MPI that a rank has not completed as it has to. call: which function started the
+    first of them; line: where, in the kernel, empty: not known; phase: when it was seen."""
+
+    fault: RequestFault
+    count: int
+    call: str
+    rank: int
+    phase: str
+    line: str = ""
+
+
 @dataclass(frozen=True)
 class Results:
     checked: int
@@ -51,4 +67,5 @@ class Results:
     first_wrong: Mismatch | None
     wrote_before_array: str | None
     too_few_messages: TooFewMessages | None = None
+    requests: OpenRequests | None = None
     n_unit: str = ""  # what n counts; empty: elements

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import CHECK, LOOKS, PLACEMENT, RACE, SYNCHRONOUS_CHECK, TRACE
+from numalab.evidence.kinds import (
+    ANOTHER_TEAM,
+    CHECK,
+    LOOKS,
+    PLACEMENT,
+    RACE,
+    SYNCHRONOUS_CHECK,
+    TRACE,
+)
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs
+from numalab.machines.topology import topology_of_node
 
 VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
 LEAST_RACE_THREADS = 4
@@ -29,6 +39,8 @@ def gather_evidence(session: Session) -> None:
                 session.progress(f"{of_part}{kinds[0].doing}{session.there}")
             _look_beside(session, kinds, part)
             _look(session, kinds, SUBMISSION, part)
+            if not is_checked and needs.is_needed(ANOTHER_TEAM, session.lab, part):
+                _look_at_another_team(session, part)
         if needs.needs_control(session.lab, session.evidence, part):
             _look_at_control(session, part)
         if session.machine is None and needs.is_needed(RACE, session.lab, part):
@@ -110,6 +122,26 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
                 _take_turn(session, kind, part)
                 if not needs.needs_another_look(session.lab, session.evidence, part):
                     break
+
+
+def _look_at_another_team(session: Session, part: str | None) -> None:
+    """One thread less, on one core less: a kernel that has the number of this node's cores, or of a
+    machine's that it is graded on, written into it shows that here."""
+    topology = topology_of_node(session.node)
+    team = session.threads - 1
+    if team < 1 or shutil.which("taskset") is None:
+        return
+    if not needs.is_right_so_far(session.evidence, part):
+        return
+    left_out = topology.pus[-1].core
+    options = [
+        *monitor.worker_option(SUBMISSION, session.program(SUBMISSION)),
+        *monitor.common_options(part, team, "quick", session.effort.phase_limit_s),
+        "--seed", session.seed,
+    ]  # fmt: skip
+    environment = monitor.worker_environment(session.lab, team, passive=True)
+    pus = [pu.number for pu in topology.pus if pu.core != left_out]
+    session.run(ANOTHER_TEAM, options, environment, pus, another_team=True)
 
 
 def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:

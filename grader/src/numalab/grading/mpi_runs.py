@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numalab import words
 from numalab.errors import KitError
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
@@ -31,7 +32,8 @@ def plan_on(node: Json, text: str, name: str) -> RankPlan:
     ranks = len(plan.ranks)
     if ranks > MOST_RANKS or ranks * plan.threads > MOST_THREADS:
         raise BadPolicy(
-            f"{name}: that is a job of {ranks:,} ranks with {plan.threads:,} threads each on this "
+            f"{name}: that is a job of {words.count(ranks, 'rank')} with "
+            f"{words.count(plan.threads, 'thread')} each on this "
             f"node; the kit starts at most {MOST_RANKS} ranks, and {MOST_THREADS:,} threads in all"
         )
     return plan

@@ -167,13 +167,16 @@ class Session:
         kind: Kind[Any],
         options: Sequence[str],
         environment: dict[str, str],
+        pus: Sequence[int] = (),
         **facts: Any,
     ) -> bool:
         """One run of the monitor, kept with what else is known of it; True if what it started
-        came to its end. Done again where that says nothing of the kernel. Raises Interrupted and
-        KitError."""
+        came to its end. pus: which it may use, empty: all. Done again where that says nothing of
+        the kernel. Raises Interrupted and KitError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
-        run = monitor.MonitorRun(kind.run or kind.name, [*kept_apart, *options], environment, facts)
+        run = monitor.MonitorRun(
+            kind.run or kind.name, [*kept_apart, *options], environment, facts, pus
+        )
         record = self._taken(kind, run)
         return all(outcome["status"] == "ok" for outcome in outcomes(record))
 

@@ -83,7 +83,7 @@ def _generation(
         "--budget-s", f"{effort.generation_s:g}",
         *(["--one-at-a-time"] if effort.one_at_a_time else []),
     ]  # fmt: skip
-    facts = {} if timed.slow is None else {"slow": timed.slow}
+    facts: Json = {} if timed.slow is None else {"slow": timed.slow}
     session.run(GENERATION, options, environment, **facts)
 
 

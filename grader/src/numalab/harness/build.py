@@ -143,6 +143,10 @@ def stage(source: Path, staged: Path) -> bool:
     return True
 
 
+# Where the build has put what a kernel was compiled to; a student knows the kernel.
+_OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
+
+
 def compiler_output(output: str, rename: dict[str, str]) -> str:
     """What the compiler and the linker said, without ninja's lines and the command
     lines, short, with paths of the build replaced by the student's."""
@@ -159,7 +163,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
             continue
         for path, name in rename.items():
             line = line.replace(path, name)
-        kept.append(line)
+        kept.append(_OBJECT.sub(r"\1", line))
     if len(kept) > MAX_OUTPUT_LINES:
         left = len(kept) - MAX_OUTPUT_LINES
         kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]

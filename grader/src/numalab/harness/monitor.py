@@ -123,18 +123,21 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """run: as the monitor calls it; facts: what else is known of it, for its record."""
+    """run: as the monitor calls it; facts: what else is known of it, for its record; pus: which
+    ones it and its workers may use, empty: all."""
 
     run: str
     options: Sequence[str]
     environment: Mapping[str, str]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    pus: Sequence[int] = ()
 
 
 def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
     """One run and its whole record. Raises KitError when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
-    command = [str(kit.monitor(lab.name)), asked.run, *asked.options]
+    confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
+    command = [*confined, str(kit.monitor(lab.name)), asked.run, *asked.options]
     done = place.execute(command, asked.environment)
     try:
         record: Json = json.loads(done.output)
@@ -145,11 +148,18 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
         ) from error
     if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
         raise Interrupted
-    for outcome in outcomes(record):
-        line = _kernel_line(outcome.get("frames", []), asked.options)
-        outcome |= {"line": line} if line else {}
+    for found in (*outcomes(record), *_open_requests(record)):
+        line = _kernel_line(found.get("frames", []), asked.options)
+        found |= {"line": line} if line else {}
     race = _race_of(record, asked.options) if asked.run == "race" else None
     return record | ({"race": race} if race else {}) | dict(asked.facts)
+
+
+def _open_requests(record: Json) -> Iterator[Json]:
+    """Of MPI, that a kernel has left, of all results that were checked."""
+    for check in record.get("checks", ()):
+        if "requests" in check["results"]:
+            yield check["results"]["requests"]
 
 
 # The first race ends the program; what the kernel's library calls do is not looked at.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence import touch
-from numalab.evidence.kinds import BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
+from numalab.evidence.kinds import ANOTHER_TEAM, BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Binding, Evidence, Trace
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
@@ -43,7 +43,7 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             return verdict_on(
                 criterion,
                 "fail",
-                "wrong_result",
+                "wrong_result" if results.requests is None else "open_request",
                 why,
                 value=value,
                 unit="elements",
@@ -112,6 +112,35 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Over the team that the kit asks for, of whatever size."""
+    verdict = _shared_by_team(criterion, evidence)
+    if verdict.status != "pass":
+        return verdict
+    return _missed_by_another_team(criterion, evidence) or verdict
+
+
+def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict on a kernel that shares its work out over another number of threads than it was
+    asked for; None where there is none such."""
+    for trace in evidence.of(ANOTHER_TEAM):
+        asked = words.count(trace.team, "thread")
+        if not trace.outcome.ok:
+            return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
+        users = touch.united_users([trace])
+        found = {user for pages in users.values() for using in pages for user in using}
+        off = max(abs(ratio - 1) for ratio in touch.equal_share_ratios(users, trace.team))
+        assert criterion.at_most is not None
+        if off > criterion.at_most or any(user >= trace.team for user in found):
+            why = (
+                f"Asked for {asked}, on one core less, it works with {len(found)}. Is a number of "
+                "threads written into the kernel (num_threads, omp_set_num_threads)? The kit asks "
+                f"for as many as there are cores (OMP_NUM_THREADS). {_traced(trace)}"
+            )
+            return verdict_on(criterion, "fail", "missed", why)
+    return None
+
+
+def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     if missing:
@@ -311,16 +340,20 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
-    answers = [answer for of_round in evidence.of(LOCATE)[-1].rounds for answer in of_round]
+    run = evidence.of(LOCATE)[-1]
+    bound = [answer for of_round in run.rounds for answer in of_round]
+    answers = [answer for of_round in run.all_rounds for answer in of_round]
     wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
     wrong_node = [answer for answer in answers if answer.told_numa_node != answer.numa_node]
     wrong = {id(answer) for answer in (*wrong_pu, *wrong_node)}
-    if not answers:
+    if not bound:
         why = "No thread of the team was heard of: does locate return?"
     elif wrong_pu:
         answer = wrong_pu[0]
+        was_bound = id(answer) in {id(of_bound) for of_bound in bound}
+        was = "was bound to" if was_bound else "could use two PUs, was on"
         why = (
-            f"Thread {answer.thread} was bound to PU {answer.pu} and locate said PU "
+            f"Thread {answer.thread} {was} PU {answer.pu} and locate said PU "
             f"{answer.told_pu}; wrong in {len(wrong)} of {len(answers)} answers, the threads "
             "being moved between them."
         )
@@ -334,7 +367,7 @@ def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             why += _no_numa_node(evidence.language)
     else:
         why = f"Right in {len(answers)} answers, the threads being moved between them."
-    value = float(len(wrong)) if answers else 1.0
+    value = float(len(wrong)) if bound else 1.0
     return by_value(criterion, value, why, unit="wrong answers")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Binding, Json, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.judging.request_words import open_requests
 from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
 
@@ -69,6 +70,9 @@ def mismatch(first: Mismatch, language: str) -> str:
 
 def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
     """What is wrong with the results, or None. ranks: of the job, where there is one."""
+    if results.requests is not None:  # what is wrong then may come of it
+        size = problem_size(n, results.n_unit) if n is not None else ""
+        return open_requests(results.requests, size, ranks)
     if results.wrong:
         assert results.first_wrong is not None
         size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
@@ -164,7 +168,9 @@ def _who(ended: Outcome) -> str:
 def _who_erred(ended: Outcome) -> str:
     """The rank that MPI names before it ends a job."""
     said = re.search(r"Abort\(\d+\) on node (\d+)", str(ended.detail.get("printed", "")))
-    return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}" if said else "A rank"
+    if said:
+        return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}"
+    return _who(ended) if _is_rank(ended) else "A rank"
 
 
 def _its_size(ended: Outcome) -> str:
@@ -333,7 +339,7 @@ def printed_lines(outcome: Outcome) -> Sequence[str]:
 def _printed(outcome: Outcome) -> str:
     """The line that says most: the last, where a runtime's error message stands; of a
     text that was cut, the first."""
-    lines = printed_lines(outcome)
+    lines = [line for line in printed_lines(outcome) if any(map(str.isalnum, line))]
     if not lines:
         return ""
     is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
@@ -345,9 +351,20 @@ def _its_process(ended: Outcome) -> str:
     return _who(ended) if _is_rank(ended) else f"{_who(ended)}'s process"
 
 
+def _is_mpis_error(ended: Outcome) -> bool:
+    """Whether MPI itself ended the program: of a rank that it knows it does so by exit, too."""
+    return "ranks" in ended.detail and bool(
+        re.search(r"Fatal error in|Attempting to use an MPI routine", _all_printed(ended))
+    )
+
+
+def _all_printed(ended: Outcome) -> str:
+    return str(ended.detail.get("printed", ""))
+
+
 def _exited(ended: Outcome, phase: str) -> str:
     detail, size = ended.detail, _size(ended)
-    if "exit_code" not in detail:
+    if "exit_code" not in detail or _is_mpis_error(ended):
         return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
     if "ranks" in detail:

@@ -11,6 +11,7 @@ from numalab import words
 from numalab.evidence.kinds import CHECK, LATENCY, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
 from numalab.evidence.record import Evidence, Latency, ThreadLevel
 from numalab.evidence.results import Outcome
+from numalab.evidence.thread_levels import LEVELS
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
     by_value,
@@ -65,6 +66,15 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
             )
+            if why_wrong is not None and checked.results.requests is not None:
+                return verdict_on(
+                    criterion,
+                    "fail",
+                    "open_request",
+                    f"{_SYNCHRONOUS}: {why_wrong}",
+                    value=1.0,
+                    unit="deadlocks",
+                )
             if why_wrong is not None:
                 why = (
                     f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
@@ -91,7 +101,6 @@ _SYNCHRONOUS = "With synchronous sends, each of which waits for its receive"
 
 # ---- thread levels ---------------------------------------------------------------------
 
-LEVELS = ("single", "funneled", "serialized", "multiple")
 _SINGLE, _FUNNELED, _SERIALIZED, _MULTIPLE = range(len(LEVELS))
 
 
@@ -143,12 +152,38 @@ def _level_faults(run: ThreadLevel) -> list[str]:
                 f"{_named(LEVELS.index(rank.provided))}; {expected} is asked for."
             )
             return faults
-    if levels[-1] > _SINGLE and run.answer_to_less not in (None, 0):
-        faults.append(
-            f"It returns {run.answer_to_less} though the library provides one level less than it "
-            "asks for: look at what MPI_Init_thread says is provided."
+    return faults + _other_level_faults(run)
+
+
+def _other_level_faults(run: ThreadLevel) -> list[str]:
+    """What it makes of a library that provides less than it asks for, or more."""
+    faults = {}
+    if run.ended is not None:
+        code = run.ended.detail.get("exit_code")
+        faults["ended"] = (
+            "It ends the program"
+            + (f" (exit code {code})" if code is not None else "")
+            + " where the library provides another level than it asks for: it is to return 0 where "
+            "that is less, else 1."
         )
-    return faults
+    for given in run.other_levels:
+        if given.asked is None or given.provided is None or given.answer is None:
+            continue
+        asked, provided = LEVELS.index(given.asked), LEVELS.index(given.provided)
+        if given.answer == int(provided >= asked):
+            continue
+        if provided < asked:
+            faults["less"] = (
+                f"It returns {given.answer} though the library provides one level less than it "
+                "asks for: look at what MPI_Init_thread says is provided."
+            )
+        else:
+            faults["more"] = (
+                f"It returns {given.answer} where the library provides {_named(provided)}, which "
+                f"is more than the {_named(asked)} that it asks for: that suffices, and 1 is asked "
+                "for (levels are numbers that grow)."
+            )
+    return list(faults.values())
 
 
 def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -246,18 +281,25 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "inconclusive", "too_noisy", why, value=off, unit="times off")
     if off <= criterion.at_most:
         why = (
-            f"64 KiB were predicted to take {found_us:.3g} us one way, and took {measured_us:.3g} "
-            f"us: off by a factor of {off:.2f}."
+            f"64 KiB were predicted to take {_us(found_us)} one way, and took {_us(measured_us)}"
+            f": off by a factor of {off:.2f}."
         )
     else:
         # The measured time would be the answer.
         much = "too long" if found_us > measured_us else "too short"
         why = (
-            f"{found_us:.3g} us for 64 KiB one way is {much}: off by a factor above "
+            f"{_us(found_us)} for 64 KiB one way is {much}: off by a factor above "
             f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {small_us:.2g} us at best, "
             f"and messages of 4 MiB go at {peak_mb_s:,.0f} MB/s."
         )
     return by_value(criterion, off, why, unit="times off", missed="not_predicted")
+
+
+def _us(time_us: float) -> str:
+    """To three digits, in full as long as it is readable so."""
+    if 1000 <= time_us < 1e7:
+        return f"{time_us:,.0f} us"
+    return f"{time_us:.3g} us"
 
 
 def _disagreement(times: Sequence[float], modelled_us: float, at_most: float) -> str:

@@ -50,6 +50,11 @@ def _evidence_has(
     )
 
 
+def is_right_so_far(evidence: Evidence, part: str | None) -> bool:
+    """Whether a part's kernel has come to its end and was right in all that was seen."""
+    return is_sound(evidence.of_parts(part))
+
+
 def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether it is still open how the work is shared; a further placement run may tell."""
     return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")

@@ -55,6 +55,7 @@ def is_wrong(results: Results) -> bool:
         results.wrong > 0
         or results.wrote_before_array is not None
         or results.too_few_messages is not None
+        or results.requests is not None
     )
 
 

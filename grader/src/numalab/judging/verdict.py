@@ -16,6 +16,7 @@ Cause = Literal[
     "reached",
     "not_built",
     "wrong_result",
+    "open_request",
     "crashed",
     "exited",
     "timed_out",
@@ -70,6 +71,9 @@ CAUSES: dict[Cause, Meaning] = {
     "reached": Meaning("what is asked for is there", ("pass",)),
     "not_built": Meaning("the kernel is missing, or can't be compiled or linked", ("fail",)),
     "wrong_result": Meaning("an element is wrong, or something outside an array", ("fail",)),
+    "open_request": Meaning(
+        "a message of MPI was left, or its buffer used, before it was complete", ("fail",)
+    ),
     "crashed": Meaning("a signal ended the kernel", ("fail",)),
     "exited": Meaning("the kernel ended the program, or MPI did after an error", ("fail",)),
     "timed_out": Meaning("the kernel did not return in time", _LIMITED),

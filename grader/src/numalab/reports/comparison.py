@@ -217,7 +217,7 @@ def seat_views(lab: Lab, seen: Seen) -> Iterator[SeatView]:
 
 
 def _wrong(run: Locate) -> int:
-    return sum(answer.told_pu != answer.pu for of_round in run.rounds for answer in of_round)
+    return sum(answer.told_pu != answer.pu for of_round in run.all_rounds for answer in of_round)
 
 
 def located_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatView]:
@@ -231,7 +231,9 @@ def located_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatView]:
             if not runs:
                 continue
             told = next(
-                of for of in runs[-1].rounds if any(answer.told_pu != answer.pu for answer in of)
+                of
+                for of in runs[-1].all_rounds
+                if any(answer.told_pu != answer.pu for answer in of)
             )
             yield SeatView(
                 where,

@@ -155,8 +155,11 @@ def next_step(kernel: GradedKernel) -> str | None:
     text = f"labs/{verdict.lab}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
-        kinds = sorted({text_file.file.rpartition(".")[2] for text_file in evidence.handed_in})
+        names = [text_file.file for text_file in evidence.handed_in]
+        kinds = sorted({name.rpartition(".")[2] for name in names})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
+        if len(names) == 1:
+            more = f" and {names[0]}"
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok":
         return f"Next: mend {file} so that it can be built, then grade again."

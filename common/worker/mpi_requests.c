@@ -1,0 +1,317 @@
+#define _GNU_SOURCE
+#include "mpi_requests.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_report.h"
+
+/* A message in a plain type of MPI's own, whose bytes lie one after another; others are not looked
+ * into. */
+struct message {
+    unsigned char *buffer; /* NULL: not looked into */
+    size_t bytes;
+};
+
+/* The requests that somebody still has to complete, or may start again. */
+struct open_request {
+    MPI_Request request;
+    bool is_active, is_persistent, is_shared;
+    bool is_complete;    /* as MPI_Request_get_status has told */
+    struct message sent; /* digest: when it was started */
+    uint64_t digest;
+    void *wanted, *landing; /* where it is to be received, and where it is instead; or NULL */
+    MPI_Datatype kind;      /* of what is wanted */
+    const char *call;
+    uint64_t frame[NUMALAB_REQUEST_FRAMES];
+};
+
+/* MPI's functions get no argument of ours, so these are state as in fault_report.c. Threads may
+ * call at once. */
+static struct numalab_request_note *notes; /* NULL: nothing is watched */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct open_request *list;
+static size_t count, room;
+
+void numalab_requests_watch(struct numalab_request_note request_notes[NUMALAB_REQUEST_FAULTS])
+{
+    notes = request_notes;
+}
+
+/* ---- what is noted --------------------------------------------------------------- */
+
+/* Where the kernel has called: the frames that are in the program, the harness's own first. Calls
+ * of Fortran's come through a library of MPI's. */
+static void find_callers(uint64_t frame[NUMALAB_REQUEST_FRAMES])
+{
+    enum { DEPTH = 16 };
+    void *caller[DEPTH];
+    const int depth = backtrace(caller, DEPTH);
+    size_t noted = 0;
+    memset(frame, 0, NUMALAB_REQUEST_FRAMES * sizeof *frame);
+    for (int i = 0; i < depth && noted < NUMALAB_REQUEST_FRAMES; i++) {
+        const uint64_t offset = numalab_program_offset((uintptr_t)caller[i] - 1);
+        if (offset) frame[noted++] = offset;
+    }
+}
+
+static void note(enum numalab_request_fault fault, const struct open_request *found)
+{
+    struct numalab_request_note *of_fault = &notes[fault];
+    if (of_fault->count++ > 0) return; /* the first is told */
+    memcpy(of_fault->frame, found->frame, sizeof of_fault->frame);
+    snprintf(of_fault->call, sizeof of_fault->call, "%s", found->call);
+}
+
+/* What is not complete now, and may be in a moment. */
+static void note_incomplete(void)
+{
+    notes[NUMALAB_NEVER_COMPLETED] = (struct numalab_request_note){0};
+    for (size_t i = 0; i < count; i++)
+        if (list[i].is_active && !list[i].is_complete) note(NUMALAB_NEVER_COMPLETED, &list[i]);
+}
+
+/* FNV-1a, by words: not one byte may change unseen but by a chance of one in 2^64. */
+static uint64_t digest_of(const struct message *message)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325), word;
+    size_t i = 0;
+    for (; i + sizeof word <= message->bytes; i += sizeof word) {
+        memcpy(&word, message->buffer + i, sizeof word);
+        digest = (digest ^ word) * UINT64_C(0x100000001b3);
+        digest ^= digest >> 32;
+    }
+    for (; i < message->bytes; i++)
+        digest = (digest ^ message->buffer[i]) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
+/* partner: to or from whom; nothing goes to nobody. */
+static struct message message_of(const void *buffer, MPI_Count elements, MPI_Datatype kind,
+                                 int partner)
+{
+    int integers, addresses, types, combiner, element_bytes;
+    MPI_Aint lower, extent;
+    if (!notes || partner == MPI_PROC_NULL || elements <= 0 || !buffer || kind == MPI_DATATYPE_NULL)
+        return (struct message){0};
+    if (PMPI_Type_get_envelope(kind, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+        combiner != MPI_COMBINER_NAMED || PMPI_Type_size(kind, &element_bytes) != MPI_SUCCESS ||
+        PMPI_Type_get_extent(kind, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
+        extent != element_bytes || element_bytes <= 0)
+        return (struct message){0};
+    /* It is const where it is sent only. */
+    return (struct message){(unsigned char *)(uintptr_t)buffer,
+                            (size_t)elements * (size_t)element_bytes};
+}
+
+/* ---- starts ---------------------------------------------------------------------- */
+
+static struct open_request *find_open(MPI_Request request)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].request == request) return &list[i];
+    return NULL;
+}
+
+/* MPICH gives sends that are complete at once one request in common. Which of them somebody waits
+ * for then can't be told, so nothing is said of their buffers. */
+static void note_that_shared(MPI_Request request)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].request == request) {
+            list[i].is_shared = true;
+            list[i].sent = (struct message){0};
+        }
+}
+
+/* The entry of a further request; NULL without memory. */
+static struct open_request *add(MPI_Request request)
+{
+    if (count == room) {
+        const size_t more = room ? 2 * room : 64;
+        struct open_request *larger = realloc(list, more * sizeof *list);
+        if (!larger) return NULL;
+        list = larger;
+        room = more;
+    }
+    const bool is_shared = find_open(request) != NULL;
+    list[count] = (struct open_request){.request = request};
+    struct open_request *added = &list[count++];
+    if (is_shared) note_that_shared(request);
+    return added;
+}
+
+static void forget(struct open_request *found)
+{
+    memmove(found, found + 1, (size_t)(list + count - (found + 1)) * sizeof *found);
+    count--;
+}
+
+/* Begins to note a start, with the lock held until it is noted. NULL without memory. again: the
+ * request may have been there before. */
+static struct open_request *begin_start(const char *call, MPI_Request request, bool again)
+{
+    uint64_t frame[NUMALAB_REQUEST_FRAMES];
+    find_callers(frame);
+    pthread_mutex_lock(&lock);
+    struct open_request *started = again ? find_open(request) : NULL;
+    if (!started) started = add(request);
+    if (!started) return NULL;
+    started->is_active = true;
+    started->is_complete = false;
+    started->call = call;
+    memcpy(started->frame, frame, sizeof frame);
+    return started;
+}
+
+static void end_start(void)
+{
+    note_incomplete();
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_watched(MPI_Request request)
+{
+    return notes && request != MPI_REQUEST_NULL;
+}
+
+void numalab_request_started(const char *call, MPI_Request request)
+{
+    if (!is_watched(request)) return;
+    begin_start(call, request, false);
+    end_start();
+}
+
+void numalab_send_started(const char *call, MPI_Request request, const void *buffer,
+                          MPI_Count elements, MPI_Datatype kind, int to)
+{
+    if (!is_watched(request)) return;
+    const struct message sent = message_of(buffer, elements, kind, to);
+    struct open_request *started = begin_start(call, request, false);
+    if (started && !started->is_shared) {
+        started->sent = sent;
+        started->digest = digest_of(&sent);
+    }
+    end_start();
+}
+
+void *numalab_landing(void *buffer, MPI_Count elements, MPI_Datatype kind, int from)
+{
+    const struct message wanted = message_of(buffer, elements, kind, from);
+    void *landing = wanted.buffer ? malloc(wanted.bytes) : NULL;
+    return landing ? landing : buffer;
+}
+
+void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing,
+                             MPI_Datatype kind)
+{
+    if (!is_watched(request)) return;
+    struct open_request *started = begin_start(call, request, false);
+    if (started && landing != buffer) {
+        started->wanted = buffer;
+        started->landing = landing;
+        started->kind = kind;
+    }
+    end_start();
+}
+
+void numalab_send_made(MPI_Request request, const void *buffer, MPI_Count elements,
+                       MPI_Datatype kind, int to)
+{
+    if (!is_watched(request)) return;
+    const struct message sent = message_of(buffer, elements, kind, to);
+    pthread_mutex_lock(&lock);
+    struct open_request *added = add(request);
+    if (added) {
+        added->is_persistent = true;
+        added->sent = sent;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void numalab_request_restarted(const char *call, MPI_Request request)
+{
+    if (!is_watched(request)) return;
+    struct open_request *started = begin_start(call, request, true);
+    if (started) {
+        started->is_persistent = true;
+        started->digest = digest_of(&started->sent);
+    }
+    end_start();
+}
+
+/* ---- completion ------------------------------------------------------------------ */
+
+/* What has come is where it is wanted from now on. */
+static void land(struct open_request *found, const MPI_Status *status)
+{
+    int is_cancelled = 0, element_bytes = 0;
+    MPI_Count elements = 0;
+    if (!found->landing) return;
+    if (PMPI_Test_cancelled(status, &is_cancelled) == MPI_SUCCESS && !is_cancelled &&
+        PMPI_Get_elements_x(status, found->kind, &elements) == MPI_SUCCESS && elements > 0 &&
+        PMPI_Type_size(found->kind, &element_bytes) == MPI_SUCCESS)
+        memcpy(found->wanted, found->landing, (size_t)elements * (size_t)element_bytes);
+    free(found->landing);
+    found->landing = NULL;
+}
+
+static void look_at_sent(struct open_request *found)
+{
+    if (found->sent.buffer && digest_of(&found->sent) != found->digest)
+        note(NUMALAB_SEND_CHANGED, found);
+}
+
+bool numalab_requests_are_watched(void)
+{
+    return notes != NULL;
+}
+
+/* Receives first: one that comes into the buffer of a send that is not complete changes it. */
+void numalab_requests_completed(size_t requests, const MPI_Request request[],
+                                const MPI_Status *const status[])
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < requests; i++) {
+        struct open_request *found = find_open(request[i]);
+        if (found && found->is_active) land(found, status[i]);
+    }
+    for (size_t i = 0; i < requests; i++) {
+        struct open_request *found = find_open(request[i]);
+        if (!found || !found->is_active) continue;
+        if (!found->is_complete) look_at_sent(found);
+        found->is_active = found->is_complete = false;
+        if (!found->is_persistent) forget(found);
+    }
+    note_incomplete();
+    pthread_mutex_unlock(&lock);
+}
+
+void numalab_request_is_complete(MPI_Request request, const MPI_Status *status)
+{
+    pthread_mutex_lock(&lock);
+    struct open_request *found = find_open(request);
+    if (found && found->is_active && !found->is_complete) {
+        land(found, status);
+        look_at_sent(found);
+        found->is_complete = true;
+    }
+    note_incomplete();
+    pthread_mutex_unlock(&lock);
+}
+
+void numalab_request_freed(MPI_Request request)
+{
+    pthread_mutex_lock(&lock);
+    struct open_request *found = find_open(request);
+    if (found) {
+        if (found->is_active && !found->is_complete) note(NUMALAB_GIVEN_UP, found);
+        forget(found); /* what still comes may land, nobody looks there */
+    }
+    note_incomplete();
+    pthread_mutex_unlock(&lock);
+}

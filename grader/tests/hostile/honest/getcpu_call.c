@@ -1,0 +1,38 @@
+/* Both by one system call. */
+#define _GNU_SOURCE
+#include "affinity.h"
+
+#include <sched.h>
+
+void initialize(size_t n, double *a, double *b, double *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 1.0;
+        b[i] = 2.0;
+        c[i] = 0.0;
+    }
+}
+
+void stream(size_t n, double s, double *a, double *b, double *c)
+{
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) b[i] = s * c[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+    }
+}
+
+void locate(int *pu, int *numa_node)
+{
+    unsigned here = 0, node = 0;
+    getcpu(&here, &node);
+    *pu = (int)here;
+    *numa_node = (int)node;
+}

@@ -1,0 +1,40 @@
+/* Wrong: the first PU that the thread may use, not the one that it is on. */
+#define _GNU_SOURCE
+#include "affinity.h"
+
+#include <numa.h>
+#include <sched.h>
+
+void initialize(size_t n, double *a, double *b, double *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 1.0;
+        b[i] = 2.0;
+        c[i] = 0.0;
+    }
+}
+
+void stream(size_t n, double s, double *a, double *b, double *c)
+{
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) b[i] = s * c[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+    }
+}
+
+void locate(int *pu, int *numa_node)
+{
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    *pu = 0;
+    while (*pu < CPU_SETSIZE - 1 && !CPU_ISSET(*pu, &allowed)) ++*pu;
+    *numa_node = numa_node_of_cpu(*pu);
+}
