@@ -17,12 +17,13 @@
 #include "channel.h"
 #include "numalab/ranks.h"
 #include "rank_notes.h"
+#include "trips.h"
 
 static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
+static struct numalab_trip_state trips = {.notes = &notes.trips};
 static atomic_int threads_inside;
 static pid_t process;
-/* Looked up once: a message takes less than a lookup. */
-static bool sends_wait, less_support, lingers;
+static uint32_t modes;
 
 /* Of the kernel's OpenMP runtime, where it has one. */
 int omp_in_parallel(void) __attribute__((weak));
@@ -32,17 +33,24 @@ const struct numalab_rank_notes *numalab_rank_notes(void)
     return &notes;
 }
 
+void numalab_rank_set_modes(uint32_t of_request)
+{
+    modes = of_request;
+}
+
+bool numalab_rank_yields(void)
+{
+    return modes & NUMALAB_YIELDS;
+}
+
+bool numalab_is_brief(void)
+{
+    return modes & NUMALAB_IS_BRIEF;
+}
+
 void numalab_answer(int answer)
 {
     notes.answer = answer;
-}
-
-static void look_up(void)
-{
-    process = getpid();
-    sends_wait = getenv(NUMALAB_SYNCHRONOUS_VARIABLE) != NULL;
-    less_support = getenv(NUMALAB_LESS_SUPPORT_VARIABLE) != NULL;
-    lingers = getenv(NUMALAB_LINGER_VARIABLE) != NULL;
 }
 
 static void add(uint64_t *count, uint64_t amount)
@@ -71,7 +79,8 @@ static void enter(uint64_t messages)
     else
         add(&notes.main_calls, 1);
     add(&notes.messages, messages);
-    if (lingers && in_parallel) nanosleep(&(struct timespec){.tv_nsec = LINGER_NS}, NULL);
+    if (modes & NUMALAB_LINGERS && in_parallel)
+        nanosleep(&(struct timespec){.tv_nsec = LINGER_NS}, NULL);
 }
 
 static int leave(int result)
@@ -110,10 +119,11 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int (*real)(int *, char ***, int, int *);
     find("PMPI_Init_thread", &real, sizeof real);
-    look_up();
+    process = getpid();
     const int result = real(argc, argv, required, provided);
     notes.asked = number_of(required);
-    if (less_support) *provided = level_of(notes.asked > 0 ? notes.asked - 1 : 0);
+    if (modes & NUMALAB_LESS_THREAD_SUPPORT)
+        *provided = level_of(notes.asked > 0 ? notes.asked - 1 : 0);
     notes.provided = number_of(*provided);
     return result;
 }
@@ -127,7 +137,7 @@ int PMPI_Init(int *argc, char ***argv)
 {
     int (*real)(int *, char ***);
     find("PMPI_Init", &real, sizeof real);
-    look_up();
+    process = getpid();
     notes.asked = notes.provided = 0;
     return real(argc, argv);
 }
@@ -143,7 +153,8 @@ int PMPI_Query_thread(int *provided)
     int (*real)(int *);
     find("PMPI_Query_thread", &real, sizeof real);
     const int result = real(provided);
-    if (less_support && notes.provided >= 0) *provided = level_of(notes.provided);
+    if (modes & NUMALAB_LESS_THREAD_SUPPORT && notes.provided >= 0)
+        *provided = level_of(notes.provided);
     return result;
 }
 
@@ -168,21 +179,19 @@ int MPI_Abort(MPI_Comm comm, int code)
 
 /* ---- what has a buffer --------------------------------------------------------- */
 
-/* A function that goes through: its parameters and arguments in brackets. */
-#define THROUGH(messages, name, parameters, arguments)                                             \
-    int MPI_##name parameters                                                                      \
-    {                                                                                              \
-        enter(messages);                                                                           \
-        return leave(PMPI_##name arguments);                                                       \
-    }
+#define END(count, kind, other) ((struct numalab_trip_end){count, kind, other, comm})
 
-/* The same of a send, which is made the synchronous one where sends have to wait. */
-#define SEND(messages, name, synchronous, parameters, arguments)                                   \
-    int MPI_##name parameters                                                                      \
-    {                                                                                              \
-        enter(messages);                                                                           \
-        return leave(sends_wait ? PMPI_##synchronous arguments : PMPI_##name arguments);           \
-    }
+/* Of threads that call MPI in turns, messages are not followed: no ping-pong of the labs has
+ * several. */
+#define FOLLOW(call)                                                                               \
+    do {                                                                                           \
+        if (is_main_thread()) call;                                                                \
+    } while (0)
+
+static bool sends_wait(void)
+{
+    return modes & NUMALAB_SYNCHRONOUS_SENDS;
+}
 
 #define TO(type) (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
 #define TO_LATER(type)                                                                             \
@@ -195,35 +204,92 @@ int MPI_Abort(MPI_Comm comm, int code)
     (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm,                \
      MPI_Request *request)
 
-SEND(1, Send, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
-SEND(1, Rsend, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
-THROUGH(1, Ssend, TO(int), (buffer, count, kind, to, tag, comm))
-THROUGH(1, Bsend, TO(int), (buffer, count, kind, to, tag, comm))
-SEND(1, Isend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(1, Irsend, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Issend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Ibsend, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Send_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Rsend_init, Ssend_init, TO_LATER(int), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Recv, FROM(int), (buffer, count, kind, from, tag, comm, status))
-THROUGH(1, Irecv, FROM_LATER(int), (buffer, count, kind, from, tag, comm, request))
+/* A send, in its place the synchronous one where sends have to wait. */
+#define SEND(name, synchronous, type)                                                              \
+    int MPI_##name TO(type)                                                                        \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
+        return leave(sends_wait() ? PMPI_##synchronous(buffer, count, kind, to, tag, comm)         \
+                                  : PMPI_##name(buffer, count, kind, to, tag, comm));              \
+    }
+#define SEND_LATER(name, synchronous, type)                                                        \
+    int MPI_##name TO_LATER(type)                                                                  \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
+        return leave(sends_wait()                                                                  \
+                         ? PMPI_##synchronous(buffer, count, kind, to, tag, comm, request)         \
+                         : PMPI_##name(buffer, count, kind, to, tag, comm, request));              \
+    }
+#define PREPARE_SEND(name, synchronous, type)                                                      \
+    int MPI_##name TO_LATER(type)                                                                  \
+    {                                                                                              \
+        enter(0);                                                                                  \
+        const int result = sends_wait()                                                            \
+                               ? PMPI_##synchronous(buffer, count, kind, to, tag, comm, request)   \
+                               : PMPI_##name(buffer, count, kind, to, tag, comm, request);         \
+        FOLLOW(numalab_trips_prepare(&trips, false, END(count, kind, to), *request));              \
+        return leave(result);                                                                      \
+    }
+#define RECEIVE(name, type)                                                                        \
+    int MPI_##name FROM(type)                                                                      \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        const int result = PMPI_##name(buffer, count, kind, from, tag, comm, status);              \
+        FOLLOW(numalab_trips_receive(&trips, END(count, kind, from)));                             \
+        return leave(result);                                                                      \
+    }
+#define RECEIVE_LATER(name, type)                                                                  \
+    int MPI_##name FROM_LATER(type)                                                                \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        const int result = PMPI_##name(buffer, count, kind, from, tag, comm, request);             \
+        FOLLOW(numalab_trips_expect(&trips, END(count, kind, from), *request));                    \
+        return leave(result);                                                                      \
+    }
+#define PREPARE_RECEIVE(name, type)                                                                \
+    int MPI_##name FROM_LATER(type)                                                                \
+    {                                                                                              \
+        enter(0);                                                                                  \
+        const int result = PMPI_##name(buffer, count, kind, from, tag, comm, request);             \
+        FOLLOW(numalab_trips_prepare(&trips, true, END(count, kind, from), *request));             \
+        return leave(result);                                                                      \
+    }
+
+SEND(Send, Ssend, int)
+SEND(Rsend, Ssend, int)
+SEND(Ssend, Ssend, int)
+SEND(Bsend, Bsend, int)
+SEND_LATER(Isend, Issend, int)
+SEND_LATER(Irsend, Issend, int)
+SEND_LATER(Issend, Issend, int)
+SEND_LATER(Ibsend, Ibsend, int)
+PREPARE_SEND(Send_init, Ssend_init, int)
+PREPARE_SEND(Rsend_init, Ssend_init, int)
+PREPARE_SEND(Ssend_init, Ssend_init, int)
+PREPARE_SEND(Bsend_init, Bsend_init, int)
+RECEIVE(Recv, int)
+RECEIVE_LATER(Irecv, int)
+PREPARE_RECEIVE(Recv_init, int)
 
 /* Counts may be large, too: Fortran takes these where a count is an integer of 8 bytes. */
 #if MPI_VERSION >= 4
-SEND(1, Send_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
-SEND(1, Rsend_c, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
-THROUGH(1, Ssend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
-THROUGH(1, Bsend_c, TO(MPI_Count), (buffer, count, kind, to, tag, comm))
-SEND(1, Isend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-SEND(1, Irsend_c, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Issend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Ibsend_c, TO_LATER(MPI_Count), (buffer, count, kind, to, tag, comm, request))
-SEND(0, Send_init_c, Ssend_init_c, TO_LATER(MPI_Count),
-     (buffer, count, kind, to, tag, comm, request))
-SEND(0, Rsend_init_c, Ssend_init_c, TO_LATER(MPI_Count),
-     (buffer, count, kind, to, tag, comm, request))
-THROUGH(1, Recv_c, FROM(MPI_Count), (buffer, count, kind, from, tag, comm, status))
-THROUGH(1, Irecv_c, FROM_LATER(MPI_Count), (buffer, count, kind, from, tag, comm, request))
+SEND(Send_c, Ssend_c, MPI_Count)
+SEND(Rsend_c, Ssend_c, MPI_Count)
+SEND(Ssend_c, Ssend_c, MPI_Count)
+SEND(Bsend_c, Bsend_c, MPI_Count)
+SEND_LATER(Isend_c, Issend_c, MPI_Count)
+SEND_LATER(Irsend_c, Issend_c, MPI_Count)
+SEND_LATER(Issend_c, Issend_c, MPI_Count)
+SEND_LATER(Ibsend_c, Ibsend_c, MPI_Count)
+PREPARE_SEND(Send_init_c, Ssend_init_c, MPI_Count)
+PREPARE_SEND(Rsend_init_c, Ssend_init_c, MPI_Count)
+PREPARE_SEND(Ssend_init_c, Ssend_init_c, MPI_Count)
+PREPARE_SEND(Bsend_init_c, Bsend_init_c, MPI_Count)
+RECEIVE(Recv_c, MPI_Count)
+RECEIVE_LATER(Irecv_c, MPI_Count)
+PREPARE_RECEIVE(Recv_init_c, MPI_Count)
 #endif
 
 #define BOTH_WAYS(type)                                                                            \
@@ -233,22 +299,63 @@ THROUGH(1, Irecv_c, FROM_LATER(MPI_Count), (buffer, count, kind, from, tag, comm
 #define IN_PLACE(type)                                                                             \
     (void *buffer, type count, MPI_Datatype kind, int to, int sent_tag, int from,                  \
      int received_tag, MPI_Comm comm, MPI_Status *status)
+#define EXCHANGE(name, type)                                                                       \
+    int MPI_##name BOTH_WAYS(type)                                                                 \
+    {                                                                                              \
+        enter(2);                                                                                  \
+        FOLLOW(numalab_trips_send(&trips, END(sent_count, sent_kind, to)));                        \
+        const int result =                                                                         \
+            PMPI_##name(sent, sent_count, sent_kind, to, sent_tag, received, received_count,       \
+                        received_kind, from, received_tag, comm, status);                          \
+        FOLLOW(numalab_trips_receive(&trips, END(received_count, received_kind, from)));           \
+        return leave(result);                                                                      \
+    }
+#define EXCHANGE_IN_PLACE(name, type)                                                              \
+    int MPI_##name IN_PLACE(type)                                                                  \
+    {                                                                                              \
+        enter(2);                                                                                  \
+        FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
+        const int result =                                                                         \
+            PMPI_##name(buffer, count, kind, to, sent_tag, from, received_tag, comm, status);      \
+        FOLLOW(numalab_trips_receive(&trips, END(count, kind, from)));                             \
+        return leave(result);                                                                      \
+    }
 
-THROUGH(2, Sendrecv, BOTH_WAYS(int),
-        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind, from,
-         received_tag, comm, status))
-THROUGH(2, Sendrecv_replace, IN_PLACE(int),
-        (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
+EXCHANGE(Sendrecv, int)
+EXCHANGE_IN_PLACE(Sendrecv_replace, int)
 #if MPI_VERSION >= 4
-THROUGH(2, Sendrecv_c, BOTH_WAYS(MPI_Count),
-        (sent, sent_count, sent_kind, to, sent_tag, received, received_count, received_kind, from,
-         received_tag, comm, status))
-THROUGH(2, Sendrecv_replace_c, IN_PLACE(MPI_Count),
-        (buffer, count, kind, to, sent_tag, from, received_tag, comm, status))
+EXCHANGE(Sendrecv_c, MPI_Count)
+EXCHANGE_IN_PLACE(Sendrecv_replace_c, MPI_Count)
 #endif
+
+/* A message that was matched before it is received, and nobody asks any more whose it is. */
+int MPI_Mrecv(void *buffer, int count, MPI_Datatype kind, MPI_Message *message, MPI_Status *status)
+{
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    enter(1);
+    const int result = PMPI_Mrecv(buffer, count, kind, message, status);
+    FOLLOW(numalab_trips_receive(&trips, END(count, kind, MPI_ANY_SOURCE)));
+    return leave(result);
+}
 
 /* In a job of two a collective may be a message, and what one rank puts or gets the other
  * neither sends nor receives. */
+static int own_rank(MPI_Comm comm)
+{
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+#define COLLECT(name, is_receive, count, kind, parameters, arguments)                              \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        enter(1);                                                                                  \
+        const int result = PMPI_##name arguments;                                                  \
+        FOLLOW(numalab_trips_collect(&trips, is_receive, END(count, kind, MPI_ANY_SOURCE)));       \
+        return leave(result);                                                                      \
+    }
+#define SPREAD(type) (void *buffer, type count, MPI_Datatype kind, int root, MPI_Comm comm)
 #define REDUCED(type)                                                                              \
     (const void *sent, void *received, type count, MPI_Datatype kind, MPI_Op operation,            \
      MPI_Comm comm)
@@ -262,33 +369,45 @@ THROUGH(2, Sendrecv_replace_c, IN_PLACE(MPI_Count),
     (first * own, int own_count, MPI_Datatype own_kind, int rank, MPI_Aint displacement,           \
      int count, MPI_Datatype kind, MPI_Win window)
 
-THROUGH(1, Bcast, (void *buffer, int count, MPI_Datatype kind, int root, MPI_Comm comm),
-        (buffer, count, kind, root, comm))
-THROUGH(1, Reduce, REDUCED_TO(int), (sent, received, count, kind, operation, root, comm))
-THROUGH(1, Allreduce, REDUCED(int), (sent, received, count, kind, operation, comm))
+COLLECT(Bcast, root != own_rank(comm), count, kind, SPREAD(int), (buffer, count, kind, root, comm))
+COLLECT(Reduce, root == own_rank(comm), count, kind, REDUCED_TO(int),
+        (sent, received, count, kind, operation, root, comm))
+COLLECT(Allreduce, true, count, kind, REDUCED(int), (sent, received, count, kind, operation, comm))
 #if MPI_VERSION >= 4
-THROUGH(1, Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype kind, int root, MPI_Comm comm),
+COLLECT(Bcast_c, root != own_rank(comm), count, kind, SPREAD(MPI_Count),
         (buffer, count, kind, root, comm))
-THROUGH(1, Reduce_c, REDUCED_TO(MPI_Count), (sent, received, count, kind, operation, root, comm))
-THROUGH(1, Allreduce_c, REDUCED(MPI_Count), (sent, received, count, kind, operation, comm))
+COLLECT(Reduce_c, root == own_rank(comm), count, kind, REDUCED_TO(MPI_Count),
+        (sent, received, count, kind, operation, root, comm))
+COLLECT(Allreduce_c, true, count, kind, REDUCED(MPI_Count),
+        (sent, received, count, kind, operation, comm))
 #endif
-THROUGH(1, Allgather, GATHERED,
+COLLECT(Allgather, true, received_count, received_kind, GATHERED,
         (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
-THROUGH(1, Alltoall, GATHERED,
+COLLECT(Alltoall, true, received_count, received_kind, GATHERED,
         (sent, sent_count, sent_kind, received, received_count, received_kind, comm))
-THROUGH(2, Put, REMOTE(const void),
-        (own, own_count, own_kind, rank, displacement, count, kind, window))
-THROUGH(2, Get, REMOTE(void), (own, own_count, own_kind, rank, displacement, count, kind, window))
+
+#define REACH(name, first)                                                                         \
+    int MPI_##name REMOTE(first)                                                                   \
+    {                                                                                              \
+        const MPI_Comm comm = MPI_COMM_NULL;                                                       \
+        enter(2);                                                                                  \
+        FOLLOW(numalab_trips_reach(&trips, END(own_count, own_kind, rank), window));               \
+        return leave(                                                                              \
+            PMPI_##name(own, own_count, own_kind, rank, displacement, count, kind, window));       \
+    }
+
+REACH(Put, const void)
+REACH(Get, void)
 
 /* ---- what has none -------------------------------------------------------------- */
 
 /* The same under both names. */
-#define THROUGH_BOTH(messages, name, parameters, arguments)                                        \
+#define THROUGH_BOTH(name, parameters, arguments)                                                  \
     int PMPI_##name parameters                                                                     \
     {                                                                                              \
         static int(*real) parameters;                                                              \
         if (!real) find("PMPI_" #name, &real, sizeof real);                                        \
-        enter(messages);                                                                           \
+        enter(0);                                                                                  \
         return leave(real arguments);                                                              \
     }                                                                                              \
     int MPI_##name parameters                                                                      \
@@ -296,15 +415,75 @@ THROUGH(2, Get, REMOTE(void), (own, own_count, own_kind, rank, displacement, cou
         return PMPI_##name arguments;                                                              \
     }
 
-THROUGH_BOTH(1, Start, (MPI_Request * request), (request))
-THROUGH_BOTH((uint64_t)count, Startall, (int count, MPI_Request requests[]), (count, requests))
-THROUGH_BOTH(0, Barrier, (MPI_Comm comm), (comm))
-THROUGH_BOTH(0, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
-THROUGH_BOTH(0, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
-             (count, requests, statuses))
-THROUGH_BOTH(0, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
-             (count, requests, index, status))
-THROUGH_BOTH(0, Test, (MPI_Request * request, int *flag, MPI_Status *status),
-             (request, flag, status))
-THROUGH_BOTH(0, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
-             (count, requests, flag, statuses))
+THROUGH_BOTH(Barrier, (MPI_Comm comm), (comm))
+
+int PMPI_Start(MPI_Request *request)
+{
+    static int (*real)(MPI_Request *);
+    if (!real) find("PMPI_Start", &real, sizeof real);
+    enter(1);
+    FOLLOW(numalab_trips_start(&trips, *request));
+    return leave(real(request));
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    return PMPI_Start(request);
+}
+
+int PMPI_Startall(int count, MPI_Request requests[])
+{
+    static int (*real)(int, MPI_Request *);
+    if (!real) find("PMPI_Startall", &real, sizeof real);
+    enter((uint64_t)count);
+    for (int i = 0; i < count; i++) FOLLOW(numalab_trips_start(&trips, requests[i]));
+    return leave(real(count, requests));
+}
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+    return PMPI_Startall(count, requests);
+}
+
+/* A function that completes requests, under both names. done: what of them it has. */
+#define COMPLETES(name, parameters, arguments, count, requests, done)                              \
+    int PMPI_##name parameters                                                                     \
+    {                                                                                              \
+        static int(*real) parameters;                                                              \
+        MPI_Request before[NUMALAB_TRIP_REQUESTS];                                                 \
+        if (!real) find("PMPI_" #name, &real, sizeof real);                                        \
+        enter(0);                                                                                  \
+        numalab_trips_keep(before, count, requests);                                               \
+        const int result = real arguments;                                                         \
+        FOLLOW(done);                                                                              \
+        return leave(result);                                                                      \
+    }                                                                                              \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        return PMPI_##name arguments;                                                              \
+    }
+
+COMPLETES(Wait, (MPI_Request * request, MPI_Status *status), (request, status), 1, request,
+          numalab_trips_complete(&trips, before, 0))
+COMPLETES(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),
+          (count, requests, statuses), count, requests,
+          numalab_trips_complete_all(&trips, before, count))
+COMPLETES(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
+          (count, requests, index, status), count, requests,
+          numalab_trips_complete(&trips, before, *index))
+COMPLETES(Waitsome,
+          (int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]),
+          (count, requests, done, indices, statuses), count, requests,
+          numalab_trips_complete_some(&trips, before, *done, indices))
+COMPLETES(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status), 1,
+          request, numalab_trips_complete(&trips, before, *flag ? 0 : -1))
+COMPLETES(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
+          (count, requests, flag, statuses), count, requests,
+          numalab_trips_complete_all(&trips, before, *flag ? count : 0))
+COMPLETES(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+          (count, requests, index, flag, status), count, requests,
+          numalab_trips_complete(&trips, before, *flag ? *index : -1))
+COMPLETES(Testsome,
+          (int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]),
+          (count, requests, done, indices, statuses), count, requests,
+          numalab_trips_complete_some(&trips, before, *done, indices))

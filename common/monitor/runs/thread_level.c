@@ -56,18 +56,18 @@ static int work(struct numalab_job *job, const struct numalab_run_options *optio
 json_t *numalab_run_thread_level(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_role role = options->role[0];
-    const struct numalab_limits limits = numalab_limits_of_role(options, &role);
+    const struct numalab_role role = options->role[0];
+    struct numalab_limits limits = numalab_limits_of_role(options, &role);
     struct numalab_job job = {0};
     json_t *ranks = json_array(), *answer = NULL;
     struct numalab_rank_notes notes;
 
-    numalab_variables_set(&role.variables, NUMALAB_LINGER_VARIABLE, "1");
+    limits.modes = NUMALAB_LINGERS;
     int failed = work(&job, options, &role, &limits, ranks);
     numalab_job_end(&job);
     if (!failed) {
         numalab_job_free(&job);
-        numalab_variables_set(&role.variables, NUMALAB_LESS_SUPPORT_VARIABLE, "1");
+        limits.modes |= NUMALAB_LESS_THREAD_SUPPORT;
         if (numalab_role_start(&job, options, &role, RANKS, &limits) == 0 &&
             numalab_job_read_notes(&job, 0, &notes) == 0)
             answer = answer_of(&notes);

@@ -36,7 +36,7 @@ from numalab.evidence.record import (
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import Mismatch, Outcome, Results, TooFewMessages
+from numalab.evidence.results import Mismatch, Outcome, Results, TooFew
 from numalab.evidence.sample import Sample
 
 
@@ -69,11 +69,16 @@ def _results(data: Json) -> Results:
             remark=first.get("remark", ""),
         ),
         wrote_before_array=data.get("wrote_before_array"),
-        too_few_messages=TooFewMessages(**data["too_few_messages"])
-        if "too_few_messages" in data
-        else None,
+        too_few_messages=_too_few(data.get("too_few_messages")),
         n_unit=data.get("n_unit", ""),
+        too_few_bytes=_too_few(data.get("too_few_bytes")),
+        messages_ahead=data.get("messages_ahead", 0),
+        replaced_array=data.get("replaced_array"),
     )
+
+
+def _too_few(data: Json | None) -> TooFew | None:
+    return None if data is None else TooFew(**data)
 
 
 def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
