@@ -18,15 +18,17 @@
 enum { NUMALAB_CHANNEL_FD = 3 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
-/* Of ranks: those that wait let others run on their core. */
-#define NUMALAB_YIELD_VARIABLE "NUMALAB_YIELD"
-
-/* Of ranks: every send waits for its receive; MPI names other levels of thread support than it was
- * asked for, in rank 0 one less, in rank 1 one more, in all others the highest; threads linger in
- * calls of MPI, so that others meet them there. */
-#define NUMALAB_SYNCHRONOUS_VARIABLE "NUMALAB_SYNCHRONOUS_SENDS"
-#define NUMALAB_OTHER_SUPPORT_VARIABLE "NUMALAB_OTHER_SUPPORT"
-#define NUMALAB_LINGER_VARIABLE "NUMALAB_LINGER"
+/* What the ranks of a run do otherwise than usual. Every request says so, and no variable: the
+ * environment is the same in all runs, and a kernel can read it. */
+enum numalab_mode {
+    NUMALAB_YIELDS = 1 << 0,            /* those that wait let others run on their core */
+    NUMALAB_IS_BRIEF = 1 << 1,          /* phases make fewer repetitions (numalab/ranks.h) */
+    NUMALAB_SYNCHRONOUS_SENDS = 1 << 2, /* every send waits for its receive */
+    NUMALAB_OTHER_THREAD_SUPPORT = 1
+                                   << 3, /* MPI names other levels than it was asked for: in rank 0
+                                            one less, in rank 1 one more, in others the highest */
+    NUMALAB_LINGERS = 1 << 4 /* threads linger in calls of MPI, so that others meet them there */
+};
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
 
@@ -56,7 +58,7 @@ struct numalab_request {
     uint32_t memory_kind; /* NUMALAB_ALLOCATE */
     uint32_t array_count; /* NUMALAB_ALLOCATE */
     uint32_t soft_ends;   /* NUMALAB_ALLOCATE: the page behind each array may be read */
-    uint32_t padding;
+    uint32_t modes;       /* of enum numalab_mode, those that are on */
     uint64_t n;
     uint64_t bytes[NUMALAB_MAX_ARRAYS];   /* NUMALAB_ALLOCATE */
     char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */
@@ -95,6 +97,14 @@ struct numalab_request_note {
     char call[NUMALAB_CALL_BYTES];          /* ... and by which function */
 };
 
+/* What a rank notes of messages between it and other ranks: neither to itself nor to
+ * MPI_PROC_NULL. */
+struct numalab_trips {
+    uint64_t sent, sent_bytes;
+    uint64_t received; /* and complete */
+    uint64_t ahead;    /* sends that began while two or more before them had not been answered */
+};
+
 /* What a rank notes of itself, in its own memory. MPI's levels of thread support are 0, 1, 2,
  * 3; -1: nothing yet. */
 #define NUMALAB_NO_ANSWER INT32_MIN /* ... this */
@@ -103,12 +113,13 @@ struct numalab_rank_notes {
     int32_t provided; /* level that it then named */
     int32_t answer;   /* what the kernel answered when it started MPI, or ... */
     int32_t padding;
-    uint64_t messages;   /* sent or received */
+    uint64_t messages;   /* asked for, whoever they go to */
     uint64_t main_calls; /* of MPI's communication, by the main thread */
     uint64_t main_calls_in_parallel;
     uint64_t other_calls;
     uint64_t calls_at_once; /* begun while another thread was in one */
     struct numalab_request_note requests[NUMALAB_REQUEST_FAULTS];
+    struct numalab_trips trips;
 };
 
 struct numalab_message {

@@ -1,5 +1,7 @@
 #include "job_results.h"
 
+#include "mapping.h"
+
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
                                           size_t rank_count, bool is_brief)
 {
@@ -45,6 +47,13 @@ int numalab_job_check_before(struct numalab_job *job, struct numalab_results *re
     return 0;
 }
 
+int numalab_job_check_mappings(struct numalab_job *job, struct numalab_results *results)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (noted(job, i, numalab_mapping_check(&job->rank[i], results)) < 0) return -1;
+    return 0;
+}
+
 /* Array by array: what depends on others, such as a sum over all ranks, comes behind them in
  * every rank, so that the first wrong element is in what went wrong first. */
 int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
@@ -60,6 +69,11 @@ int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expect
     return 0;
 }
 
+void numalab_job_changes_free(struct numalab_job_changes *changes)
+{
+    for (size_t i = 0; i < NUMALAB_MAX_RANKS; i++) numalab_changes_free(&changes->of_rank[i]);
+}
+
 /* A rank without elements has no input, either. */
 static bool has_inputs(const struct numalab_worker *worker)
 {
@@ -73,19 +87,21 @@ int numalab_job_draw_changes(struct numalab_job *job, const struct numalab_drive
     for (size_t i = 0; i < job->rank_count; i++) {
         if (!has_inputs(&job->rank[i])) continue;
         const int error = numalab_results_draw_changes(driver, view(driver, oracle, i), random,
-                                                       changes->of_rank[i]);
+                                                       job->rank[i].n, &changes->of_rank[i]);
         if (error < 0) return numalab_job_kit_error(job, "change the inputs", error);
     }
     return 0;
 }
 
 int numalab_job_write_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                              struct numalab_oracle *oracle,
                               const struct numalab_job_changes *changes)
 {
     for (size_t i = 0; i < job->rank_count; i++)
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
-                  numalab_results_write_changes(&job->rank[i], driver, changes->of_rank[i])) < 0)
+                  numalab_results_write_changes(&job->rank[i], driver, view(driver, oracle, i),
+                                                &changes->of_rank[i])) < 0)
             return -1;
     return 0;
 }
@@ -95,7 +111,7 @@ int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driv
                               struct numalab_job_changes *changes)
 {
     if (numalab_job_draw_changes(job, driver, oracle, random, changes) < 0) return -1;
-    return numalab_job_write_changes(job, driver, changes);
+    return numalab_job_write_changes(job, driver, oracle, changes);
 }
 
 int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expected *expected,
@@ -106,7 +122,7 @@ int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expecte
         const struct numalab_expected of_rank = expected_of(expected, i);
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
-                  numalab_results_spot_check(&job->rank[i], &of_rank, random, changes->of_rank[i],
+                  numalab_results_spot_check(&job->rank[i], &of_rank, random, &changes->of_rank[i],
                                              results)) < 0)
             return -1;
     }

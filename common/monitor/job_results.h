@@ -6,20 +6,25 @@
 #include "monitor/processes/job.h"
 #include "results.h"
 
-/* is_brief: of ranks that are told to be (numalab/brief.h). Returns NULL when there is no memory.
+/* is_brief: of ranks that are told to be (numalab/ranks.h). Returns NULL when there is no memory.
  * The caller owns it. */
 struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, size_t n,
                                           size_t rank_count, bool is_brief);
 
-/* The changes of each rank between two repetitions. */
+/* The changes of each rank between two repetitions; empty where all is zero. */
 struct numalab_job_changes {
-    struct numalab_change of_rank[NUMALAB_MAX_RANKS][NUMALAB_CHANGES];
+    struct numalab_changes of_rank[NUMALAB_MAX_RANKS];
 };
+
+void numalab_job_changes_free(struct numalab_job_changes *changes);
 
 int numalab_job_prepare(struct numalab_job *job);
 int numalab_job_check_before(struct numalab_job *job, struct numalab_results *results);
 int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expected *expected,
                             struct numalab_results *results);
+
+/* As mapping.h, of all ranks. */
+int numalab_job_check_mappings(struct numalab_job *job, struct numalab_results *results);
 
 /* Gives random input elements of every rank new values, in the oracle and in the ranks. */
 int numalab_job_change_inputs(struct numalab_job *job, const struct numalab_driver *driver,
@@ -32,6 +37,7 @@ int numalab_job_draw_changes(struct numalab_job *job, const struct numalab_drive
                              struct numalab_oracle *oracle, struct numalab_random *random,
                              struct numalab_job_changes *changes);
 int numalab_job_write_changes(struct numalab_job *job, const struct numalab_driver *driver,
+                              struct numalab_oracle *oracle,
                               const struct numalab_job_changes *changes);
 
 /* What a rank has noted of itself so far. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -71,10 +72,29 @@ static int print(const json_t *record)
     return EXIT_NO_RECORD;
 }
 
+/* A copy of what argv points to, which lasts as long as the process. What comes behind the
+ * program's name is wiped there, where every process of the user's can read it, and so a kernel
+ * whether it is timed. Returns NULL without memory. */
+static char **take_arguments(int argc, char **argv)
+{
+    char **taken = calloc((size_t)argc + 1, sizeof *taken);
+    for (int i = 0; taken && i < argc; i++) {
+        taken[i] = strdup(argv[i]);
+        if (!taken[i]) return NULL;
+        if (i > 0) memset(argv[i], 0, strlen(argv[i]));
+    }
+    return taken;
+}
+
 int main(int argc, char **argv)
 {
     struct numalab_run_options options;
-    const struct numalab_run *run = numalab_options_parse(&options, argc, argv);
+    char **arguments = take_arguments(argc, argv);
+    if (!arguments) {
+        fprintf(stderr, "monitor: no memory\n");
+        return EXIT_NO_RECORD;
+    }
+    const struct numalab_run *run = numalab_options_parse(&options, argc, arguments);
     if (!run) return EXIT_MISUSE;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -302,6 +302,14 @@ json_t *numalab_record_results(const struct numalab_results *results,
                                       "seen", (json_int_t)results->messages_seen));
     if (results->requests.count)
         json_object_set_new(object, "requests", describe_requests(results));
+    if (results->bytes_asked)
+        json_object_set_new(object, "too_few_bytes",
+                            json_pack("{sI sI}", "asked", (json_int_t)results->bytes_asked, "seen",
+                                      (json_int_t)results->bytes_seen));
+    if (results->messages_ahead) add_number(object, "messages_ahead", results->messages_ahead);
+    if (results->is_replaced)
+        json_object_set_new(object, "replaced_array",
+                            json_string(driver->arrays[results->replaced_array].name));
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",
                             json_string(driver->arrays[results->damaged_array].name));

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Small enough to stay in the second level cache between the copy out of the
@@ -215,57 +216,126 @@ int numalab_results_compare_array(struct numalab_worker *worker,
 
 /* ---- between repetitions -------------------------------------------------------------- */
 
-int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
-                                 struct numalab_random *random,
-                                 struct numalab_change changes[NUMALAB_CHANGES])
+void numalab_changes_free(struct numalab_changes *changes)
 {
-    for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
-        const uint64_t position = numalab_random_next(random), value = numalab_random_next(random);
-        const int error = driver->change(oracle, position, value, &changes[i]);
+    free(changes->list);
+    *changes = (struct numalab_changes){0};
+}
+
+/* How many elements are changed where arrays have n. */
+static size_t change_count(const struct numalab_driver *driver, size_t n)
+{
+    const size_t count = driver->elements_per_change ? n / driver->elements_per_change : 0;
+    if (count > NUMALAB_MOST_CHANGES) return NUMALAB_MOST_CHANGES;
+    return count < NUMALAB_LEAST_CHANGES ? NUMALAB_LEAST_CHANGES : count;
+}
+
+static int make_room(struct numalab_changes *changes, size_t count)
+{
+    changes->count = 0;
+    if (count <= changes->room) return 0;
+    struct numalab_change *list = realloc(changes->list, count * sizeof *list);
+    if (!list) return -ENOMEM;
+    changes->list = list;
+    changes->room = count;
+    return 0;
+}
+
+/* In each of count equal parts of n elements one, in arrays of some hundred anywhere. */
+static size_t position_of(size_t i, size_t count, size_t n, uint64_t random)
+{
+    if (n < 2 * count) return (size_t)random;
+    const size_t first = (size_t)((uint64_t)i * n / count);
+    return first + (size_t)(random % ((uint64_t)(i + 1) * n / count - first));
+}
+
+int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                                 struct numalab_random *random, size_t n,
+                                 struct numalab_changes *changes)
+{
+    const size_t count = driver->renew ? 0 : change_count(driver, n);
+    if (make_room(changes, count) < 0) return -ENOMEM;
+    if (driver->renew) driver->renew(oracle, numalab_random_next(random));
+    for (size_t i = 0; i < count; i++) {
+        uint64_t position = numalab_random_next(random);
+        const uint64_t value = numalab_random_next(random);
+        if (driver->elements_per_change) position = position_of(i, count, n, position);
+        const int error = driver->change(oracle, position, value, &changes->list[i]);
         if (error < 0) return error;
+        changes->count++;
+    }
+    return 0;
+}
+
+/* Arrays whose every element is new. */
+static int write_renewed(struct numalab_worker *worker, const struct numalab_driver *driver,
+                         const struct numalab_oracle *oracle)
+{
+    for (size_t array = 0; driver->renewed && array < driver->array_count; array++) {
+        const void *values = driver->renewed(oracle, array);
+        if (values &&
+            numalab_worker_write(worker, worker->address[array], values, worker->bytes[array]) < 0)
+            return -1;
     }
     return 0;
 }
 
 int numalab_results_write_changes(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  const struct numalab_change changes[NUMALAB_CHANGES])
+                                  const struct numalab_oracle *oracle,
+                                  const struct numalab_changes *changes)
 {
-    for (size_t i = 0; i < NUMALAB_CHANGES; i++) {
-        const struct numalab_change *change = &changes[i];
-        size_t element_bytes = driver->arrays[change->array].element_bytes;
-        if (numalab_worker_write(worker,
-                                 worker->address[change->array] + change->element * element_bytes,
-                                 change->value, element_bytes) < 0)
-            return -1;
+    enum { MOST_AT_ONCE = 512 };
+    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
+    if (write_renewed(worker, driver, oracle) < 0) return -1;
+    for (size_t first = 0; first < changes->count; first += MOST_AT_ONCE) {
+        const size_t left = changes->count - first,
+                     count = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
+        for (size_t i = 0; i < count; i++) {
+            struct numalab_change *change = &changes->list[first + i];
+            const size_t bytes = driver->arrays[change->array].element_bytes;
+            const uint64_t address = worker->address[change->array] + change->element * bytes;
+            here[i] = (struct iovec){change->value, bytes};
+            there[i] = (struct iovec){(void *)(uintptr_t)address, bytes};
+        }
+        if (numalab_worker_write_all(worker, here, there, count) < 0) return -1;
     }
     return 0;
 }
 
-/* Compares the page of every array that holds an element. */
-static int compare_page(struct numalab_worker *worker, const struct numalab_expected *expected,
-                        size_t element, struct numalab_results *results)
+/* Compares the page of every array that holds an element, or what of it is looked at. */
+static int compare_place(struct numalab_worker *worker, const struct numalab_expected *expected,
+                         size_t element, struct numalab_results *results)
 {
     for (size_t array = 0; array < expected->driver->array_count; array++) {
-        size_t per_page =
+        const size_t few = expected->driver->spot_elements[array];
+        const size_t per_page =
             (size_t)sysconf(_SC_PAGESIZE) / expected->driver->arrays[array].element_bytes;
-        size_t first = element / per_page * per_page;
+        const size_t at_once = few ? few : per_page;
+        const size_t first = element / at_once * at_once;
         if (first >= worker->count[array]) continue;
-        size_t count = worker->count[array] - first;
-        if (count > per_page) count = per_page;
-        if (numalab_results_compare(worker, expected, array, first, count, results) < 0) return -1;
+        const size_t left = worker->count[array] - first;
+        if (numalab_results_compare(worker, expected, array, first, left < at_once ? left : at_once,
+                                    results) < 0)
+            return -1;
     }
     return 0;
 }
 
 int numalab_results_spot_check(struct numalab_worker *worker,
                                const struct numalab_expected *expected,
-                               struct numalab_random *random,
-                               const struct numalab_change changes[NUMALAB_CHANGES],
+                               struct numalab_random *random, const struct numalab_changes *changes,
                                struct numalab_results *results)
 {
-    for (size_t i = 0; i < NUMALAB_CHANGES; i++)
-        if (compare_page(worker, expected, changes[i].element, results) < 0) return -1;
+    for (size_t i = 0; changes->count && i < NUMALAB_SPOT_CHANGES; i++) {
+        /* Where they are few, each. */
+        const size_t k = changes->count > NUMALAB_SPOT_CHANGES
+                             ? (size_t)(numalab_random_next(random) % changes->count)
+                             : i;
+        if (k < changes->count &&
+            compare_place(worker, expected, changes->list[k].element, results) < 0)
+            return -1;
+    }
     size_t most = 0;
     for (size_t array = 0; array < expected->driver->array_count; array++) {
         const size_t count = worker->count[array];
@@ -275,9 +345,11 @@ int numalab_results_spot_check(struct numalab_worker *worker,
             numalab_results_compare(worker, expected, array, 0, count, results) < 0)
             return -1;
     }
-    for (size_t i = 0; most && i < NUMALAB_RANDOM_PAGES; i++) {
+    /* Of arrays whose every element has changed no place is in a list. */
+    const size_t places = NUMALAB_SPOT_PLACES + (changes->count ? 0 : NUMALAB_SPOT_CHANGES);
+    for (size_t i = 0; most && i < places; i++) {
         const size_t element = (size_t)(numalab_random_next(random) % most);
-        if (compare_page(worker, expected, element, results) < 0) return -1;
+        if (compare_place(worker, expected, element, results) < 0) return -1;
     }
     return 0;
 }

@@ -19,10 +19,14 @@ struct numalab_results {
     const char *first_wrong_phase;
     size_t first_wrong_repetition;          /* compute phases done before, from 0 */
     uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */
+    uint64_t bytes_asked, bytes_seen;       /* ... or that sent less in them */
+    uint64_t messages_ahead;                /* ... or sent so many before they were due */
     struct numalab_request_note requests;   /* of the first fault with them; count 0: none */
     enum numalab_request_fault request_fault;
     size_t requests_rank;
     const char *requests_phase;
+    bool is_replaced;        /* an array is not the memory that it was ... */
+    size_t replaced_array;   /* ... this one */
     bool wrote_before_array; /* memory before an array was changed ... */
     size_t damaged_array;    /* ... this one */
 };
@@ -53,25 +57,39 @@ int numalab_results_compare_array(struct numalab_worker *worker,
                                   const struct numalab_expected *expected, size_t array,
                                   struct numalab_results *results);
 
-enum { NUMALAB_CHANGES = 8, NUMALAB_RANDOM_PAGES = 8 };
+/* New values of inputs, before a repetition: elements, or whole arrays where the driver has renew.
+ */
+struct numalab_changes {
+    size_t count, room;
+    struct numalab_change *list;
+};
 
-/* Gives NUMALAB_CHANGES random input elements new values in the oracle; changes[] says which.
- * Returns 0, or a negative errno. */
+/* Frees the list and leaves an empty one, which can be used again. */
+void numalab_changes_free(struct numalab_changes *changes);
+
+/* Fewer are made in no array, however small it is; and more in none, however large: then they are
+ * further apart. */
+enum { NUMALAB_LEAST_CHANGES = 8, NUMALAB_MOST_CHANGES = 32768 };
+
+/* Of the changes so many are looked at after a repetition, and so many random places. */
+enum { NUMALAB_SPOT_CHANGES = 8, NUMALAB_SPOT_PLACES = 8 };
+
+/* Gives inputs of arrays of n elements new values in the oracle; the list says which, and takes the
+ * place of the one before. Returns 0, or a negative errno. */
 int numalab_results_draw_changes(const struct numalab_driver *driver, struct numalab_oracle *oracle,
-                                 struct numalab_random *random,
-                                 struct numalab_change changes[NUMALAB_CHANGES]);
+                                 struct numalab_random *random, size_t n,
+                                 struct numalab_changes *changes);
 
-/* Gives them to the worker. */
+/* Gives them to the worker. oracle: as its rank sees it. */
 int numalab_results_write_changes(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
-                                  const struct numalab_change changes[NUMALAB_CHANGES]);
+                                  const struct numalab_oracle *oracle,
+                                  const struct numalab_changes *changes);
 
-/* Compares the pages (of every array) that hold those changes, and
- * NUMALAB_RANDOM_PAGES random ones. */
+/* Compares the places (of every array) of some of those changes, and random ones. */
 int numalab_results_spot_check(struct numalab_worker *worker,
                                const struct numalab_expected *expected,
-                               struct numalab_random *random,
-                               const struct numalab_change changes[NUMALAB_CHANGES],
+                               struct numalab_random *random, const struct numalab_changes *changes,
                                struct numalab_results *results);
 
 #endif

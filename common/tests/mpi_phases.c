@@ -36,6 +36,83 @@ static void head_to_head(size_t n, void **arrays)
     MPI_Recv(arrays[0], 1, MPI_DOUBLE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* n messages each way, one after another, of one element. */
+static void play(size_t n, void **arrays)
+{
+    const int rank = rank_of();
+    MPI_Request request;
+    int flag = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rank == 0) {
+            MPI_Isend(arrays[0], 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Recv(arrays[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        } else {
+            MPI_Irecv(arrays[0], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &request);
+            for (flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+            MPI_Ssend(arrays[0], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* The same with requests that are started again and again. */
+static void play_persistent(size_t n, void **arrays)
+{
+    const int rank = rank_of();
+    MPI_Request requests[2];
+    MPI_Status status;
+    MPI_Send_init(arrays[0], 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, &requests[rank]);
+    MPI_Recv_init(arrays[0], 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, &requests[1 - rank]);
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            MPI_Start(&requests[k]);
+            MPI_Waitall(1, &requests[k], &status);
+        }
+    for (int k = 0; k < 2; k++) MPI_Request_free(&requests[k]);
+}
+
+/* All there, and then all back. */
+static void stream(size_t n, void **arrays)
+{
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < n; i++) {
+            if (way == rank_of())
+                MPI_Send(arrays[0], 1, MPI_DOUBLE, 1 - way, 0, MPI_COMM_WORLD);
+            else
+                MPI_Recv(arrays[0], 1, MPI_DOUBLE, way, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+}
+
+/* To nobody, and to itself. */
+static void play_alone(size_t n, void **arrays)
+{
+    double room;
+    MPI_Request request;
+    for (size_t i = 0; i < n; i++) {
+        MPI_Send(arrays[0], 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+        MPI_Recv(arrays[0], 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(arrays[0], 1, MPI_DOUBLE, 0, 0, &room, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF,
+                     MPI_STATUS_IGNORE);
+        MPI_Isend(arrays[0], 1, MPI_DOUBLE, rank_of(), 0, MPI_COMM_WORLD, &request);
+        MPI_Recv(&room, 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Bcast(&room, 1, MPI_DOUBLE, 0, MPI_COMM_SELF);
+    }
+}
+
+/* Without what is in them. */
+static void play_empty(size_t n, void **arrays)
+{
+    for (size_t i = 0; i < n; i++)
+        for (int way = 0; way < 2; way++) {
+            if (way == rank_of())
+                MPI_Send(arrays[0], 0, MPI_DOUBLE, 1 - way, 0, MPI_COMM_WORLD);
+            else
+                MPI_Recv(arrays[0], 1, MPI_DOUBLE, way, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+}
+
 static void *add_up(void *sum)
 {
     const int own = 1;
@@ -220,6 +297,11 @@ static void barriers(size_t n, void **arrays)
 const struct numalab_phase numalab_phases[] = {
     {"start", start},
     {"ring", ring},
+    {"play", play},
+    {"play_persistent", play_persistent},
+    {"play_alone", play_alone},
+    {"play_empty", play_empty},
+    {"stream", stream},
     {"deadlock", deadlock},
     {"head_to_head", head_to_head},
     {"add_up_in_threads", add_up_in_threads},

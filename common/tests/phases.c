@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,32 @@ static void stop_monitor(size_t n, void **arrays)
     for (;;) pause();
 }
 
+/* Puts a file of its own in the place of all pages of the first array but the first; step: from one
+ * page to the next in the file, 0: all are the same. */
+static void replace(size_t n, void **arrays, size_t step)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char *start = (char *)((uintptr_t)arrays[0] / page_bytes * page_bytes + page_bytes);
+    const size_t pages = n * sizeof(double) / page_bytes - 1;
+    const int file = memfd_create("other", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)((1 + pages * step) * page_bytes)) < 0) abort();
+    for (size_t i = 0; i < pages; i++)
+        if (mmap(start + i * page_bytes, page_bytes, PROT_READ | PROT_WRITE,
+                 MAP_FIXED | MAP_PRIVATE, file, (off_t)(i * step * page_bytes)) == MAP_FAILED)
+            abort();
+    close(file);
+}
+
+static void alias(size_t n, void **arrays)
+{
+    replace(n, arrays, 0);
+}
+
+static void replace_all(size_t n, void **arrays)
+{
+    replace(n, arrays, 1);
+}
+
 static void spin(size_t n, void **arrays)
 {
     (void)n;
@@ -280,6 +307,8 @@ static void read_then_write(size_t n, void **arrays)
 const struct numalab_phase numalab_phases[] = {
     {"initialize", well_behaved_initialize},
     {"compute", well_behaved_compute},
+    {"alias", alias},
+    {"replace_all", replace_all},
     {"past_end", past_end},
     {"before_start", before_start},
     {"leave", leave},

@@ -53,20 +53,21 @@ static void test_entries(struct numalab_changed *changed)
 static void test_within(const struct numalab_changed *changed)
 {
     static const void *here[N];
-    const size_t sizes[] = {1, 2, 19, 4096, N};
+    const size_t sizes[] = {1, 2, 19, 1024, 4096, N};
+    EXPECT(numalab_changed_within(changed, 0, 0, here) == 0);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t first = 0; first + sizes[s] <= N; first += 1 + sizes[s] / 2) {
+            const size_t count = numalab_changed_within(changed, first, sizes[s], here);
             size_t present = 0, wrong = 0;
-            here[0] = &present; /* neither an entry nor NULL */
-            const bool has_any = numalab_changed_within(changed, first, sizes[s], here);
-            for (size_t i = 0; i < sizes[s]; i++) {
-                const void *entry = numalab_changed_find(changed, first + i);
-                present += entry != NULL;
-                wrong += has_any && here[i] != entry;
+            for (size_t i = 0; i < sizes[s]; i++)
+                present += numalab_changed_find(changed, first + i) != NULL;
+            for (size_t i = 0; i < count; i++) {
+                const struct entry *entry = here[i];
+                wrong += entry->element < first || entry->element >= first + sizes[s];
+                wrong += numalab_changed_find(changed, entry->element) != here[i];
+                for (size_t k = 0; k < i && sizes[s] < N; k++) wrong += here[k] == here[i];
             }
-            EXPECT(has_any == (present > 0));
-            EXPECT(wrong == 0);
-            EXPECT(has_any || here[0] == &present);
+            EXPECT(count == present && wrong == 0);
         }
 }
 
@@ -77,7 +78,7 @@ static void test_forgetting(struct numalab_changed *changed)
     numalab_changed_clear(changed);
     EXPECT(changed->count == 0 && changed->room == room);
     EXPECT(numalab_changed_find(changed, nth_element(0)) == NULL);
-    EXPECT(!numalab_changed_within(changed, nth_element(0), 1, here));
+    EXPECT(numalab_changed_within(changed, nth_element(0), 1, here) == 0);
 
     /* What an element held before is forgotten with it. */
     const struct entry fresh = {nth_element(5), {42.0, 43.0}};

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "monitor/processes/environment.h"
+#include "monitor/messages.h"
 #include "monitor/threads.h"
-#include "numalab/brief.h"
 
 static int failures;
 
@@ -72,14 +71,11 @@ static const struct numalab_array arrays[] = {{"x", sizeof(double)}};
 static const struct numalab_driver uneven = {
     .lab = "tests", .arrays = arrays, .array_count = 1, .count = count};
 
-/* set: a variable that the ranks find in their environment, or NULL. */
-static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, const char *set)
+static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, uint32_t modes)
 {
     char count[8];
-    struct numalab_variables variables = {0};
     struct numalab_limits own_limits = limits;
-    if (set) numalab_variables_set(&variables, set, "1");
-    own_limits.variables = &variables;
+    own_limits.modes = modes;
     snprintf(count, sizeof count, "%zu", ranks);
     const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
     return numalab_job_launch(job, command, ranks, &own_limits, cancel_fd) < 0 ||
@@ -91,7 +87,7 @@ static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, 
 
 static int start_job(struct numalab_job *job, size_t ranks, int cancel_fd)
 {
-    return start_job_with(job, ranks, cancel_fd, NULL);
+    return start_job_with(job, ranks, cancel_fd, 0);
 }
 
 /* All ranks and what started them are gone, and so is what they had in shared memory. */
@@ -207,7 +203,7 @@ static void test_synchronous_sends(void)
     EXPECT(numalab_job_run(&job, "head_to_head") == 0);
     numalab_job_free(&job);
 
-    EXPECT(start_job_with(&job, 2, -1, NUMALAB_SYNCHRONOUS_VARIABLE) == 0);
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_SYNCHRONOUS_SENDS) == 0);
     EXPECT(numalab_job_run(&job, "ring") == 0);
     job.rank[0].limits.phase_s = deadlock_limit_s;
     EXPECT(numalab_job_run(&job, "head_to_head") < 0);
@@ -263,7 +259,7 @@ static void test_notes(void)
     }
     numalab_job_free(&job);
 
-    EXPECT(start_job_with(&job, 3, -1, NUMALAB_OTHER_SUPPORT_VARIABLE) == 0);
+    EXPECT(start_job_with(&job, 3, -1, NUMALAB_OTHER_THREAD_SUPPORT) == 0);
     for (size_t i = 0; i < 3; i++) {
         const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
         EXPECT(notes.asked == SERIALIZED && notes.answer == (i > 0));
@@ -283,7 +279,7 @@ static double first_element(struct numalab_worker *rank)
 static void expect_fault(const char *phase, int fault, const char *call)
 {
     struct numalab_job job;
-    EXPECT(start_job_with(&job, 2, -1, NUMALAB_BRIEF_VARIABLE) == 0);
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_IS_BRIEF) == 0);
     EXPECT(numalab_job_run(&job, phase) == 0);
     for (size_t i = 0; i < 2; i++) {
         const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
@@ -304,7 +300,7 @@ static void test_requests(void)
     expect_fault("give_one_up", NUMALAB_GIVEN_UP, "MPI_Isend");
     expect_fault("change_while_sending", NUMALAB_SEND_CHANGED, "MPI_Isend");
 
-    EXPECT(start_job_with(&job, 2, -1, NUMALAB_BRIEF_VARIABLE) == 0);
+    EXPECT(start_job_with(&job, 2, -1, NUMALAB_IS_BRIEF) == 0);
     EXPECT(numalab_job_run(&job, "complete_all") == 0);
     for (size_t i = 0; i < 2; i++) EXPECT(first_element(&job.rank[i]) == (double)(1 - i));
     EXPECT(numalab_job_run(&job, "look_too_early") == 0);
@@ -315,6 +311,37 @@ static void test_requests(void)
     EXPECT(start_job(&job, 2, -1) == 0);
     EXPECT(numalab_job_run(&job, "leave_one") == 0);
     EXPECT(notes_of(&job.rank[0]).requests[NUMALAB_NEVER_COMPLETED].count == 0);
+    numalab_job_free(&job);
+}
+
+/* What N round trips of one element are found to lack after a phase. */
+static struct numalab_results lacking_after(struct numalab_job *job, const char *phase)
+{
+    static struct numalab_messages messages;
+    struct numalab_results results = {0};
+    EXPECT(numalab_messages_count(job, &messages) == 0);
+    EXPECT(numalab_job_run(job, phase) == 0);
+    EXPECT(numalab_messages_check(job, N, sizeof(double), &messages, &results) == 0);
+    return results;
+}
+
+static void test_messages(void)
+{
+    static const char *const right[] = {"play", "play_persistent"};
+    struct numalab_job job;
+    EXPECT(start_job(&job, 2, -1) == 0);
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        const struct numalab_results results = lacking_after(&job, right[i]);
+        EXPECT(!results.messages_asked && !results.bytes_asked && !results.messages_ahead);
+    }
+    struct numalab_results results = lacking_after(&job, "play_alone");
+    EXPECT(results.messages_asked == 2 * N && results.messages_seen == 0);
+    results = lacking_after(&job, "play_empty");
+    EXPECT(!results.messages_asked);
+    EXPECT(results.bytes_asked == N * sizeof(double) && results.bytes_seen == 0);
+    results = lacking_after(&job, "stream");
+    EXPECT(!results.messages_asked && !results.bytes_asked);
+    EXPECT(results.messages_ahead == N - 2);
     numalab_job_free(&job);
 }
 
@@ -380,6 +407,7 @@ int main(void)
     test_patience();
     test_notes();
     test_requests();
+    test_messages();
     test_together();
     test_bad_starts();
     return failures > 0;

@@ -2,6 +2,7 @@
 #include "monitor/results.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -9,7 +10,7 @@
 static int failures;
 
 enum { N = 100000 };
-static size_t compared[2 * NUMALAB_CHANGES + 2 * NUMALAB_RANDOM_PAGES + 16], compare_count;
+static size_t compared[2 * (NUMALAB_SPOT_CHANGES + NUMALAB_SPOT_PLACES) + 16], compare_count;
 static bool all_wrong;
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
@@ -75,6 +76,72 @@ static void test_large_array(void)
     numalab_worker_end(&worker);
 }
 
+/* Of the driver below: what was changed, and how often. */
+enum { PER_CHANGE = 100 };
+static unsigned char times_changed[N];
+
+static int note_change(struct numalab_oracle *oracle, uint64_t random_position,
+                       uint64_t random_value, struct numalab_change *change)
+{
+    const double value = (double)(random_value >> 11);
+    (void)oracle;
+    *change = (struct numalab_change){.element = (size_t)(random_position % N)};
+    memcpy(change->value, &value, sizeof value);
+    times_changed[change->element]++;
+    return 0;
+}
+
+/* One element of each part, another one each time, and all of them in the worker's memory. */
+static void test_changes(void)
+{
+    struct numalab_driver driver = *numalab_drivers[0];
+    struct numalab_random random = {0};
+    struct numalab_changes changes = {0};
+    struct numalab_worker worker;
+
+    driver.change = note_change;
+    driver.elements_per_change = PER_CHANGE;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
+           numalab_worker_allocate(&worker, N, &driver, NUMALAB_ANONYMOUS) == 0);
+    for (size_t round = 1; round <= 2; round++) {
+        EXPECT(numalab_results_draw_changes(&driver, NULL, &random, N, &changes) == 0);
+        EXPECT(changes.count == N / PER_CHANGE);
+        size_t uneven = 0, differing = 0, again = 0;
+        for (size_t first = 0; first < N; first += PER_CHANGE) {
+            size_t here = 0;
+            for (size_t i = first; i < first + PER_CHANGE; i++) {
+                here += times_changed[i];
+                again += times_changed[i] == 2;
+            }
+            uneven += here != round;
+        }
+        EXPECT(uneven == 0 && again < N / PER_CHANGE / 10);
+        EXPECT(numalab_results_write_changes(&worker, &driver, NULL, &changes) == 0);
+        for (size_t i = 0; i < changes.count; i++) {
+            double value = 0.0;
+            const uint64_t place = worker.address[0] + changes.list[i].element * sizeof value;
+            EXPECT(numalab_worker_read(&worker, place, &value, sizeof value) == 0);
+            differing += memcmp(&value, changes.list[i].value, sizeof value) != 0;
+        }
+        EXPECT(differing == 0);
+    }
+
+    /* Never fewer, nor more than are worth it. */
+    EXPECT(numalab_results_draw_changes(&driver, NULL, &random, 1, &changes) == 0);
+    EXPECT(changes.count == NUMALAB_LEAST_CHANGES);
+    EXPECT(numalab_results_draw_changes(&driver, NULL, &random, (size_t)1 << 40, &changes) == 0);
+    EXPECT(changes.count == NUMALAB_MOST_CHANGES);
+
+    /* Of an array that is gone, that is told. */
+    EXPECT(numalab_results_draw_changes(&driver, NULL, &random, N, &changes) == 0);
+    worker.address[0] += (uint64_t)1 << 40;
+    EXPECT(numalab_results_write_changes(&worker, &driver, NULL, &changes) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_ARRAY_GONE);
+    numalab_changes_free(&changes);
+    EXPECT(changes.count == 0 && changes.list == NULL);
+    numalab_worker_end(&worker);
+}
+
 int main(void)
 {
     const size_t per_page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
@@ -82,19 +149,26 @@ int main(void)
     struct numalab_worker worker;
     struct numalab_results results = {0};
     struct numalab_random random = {0};
-    struct numalab_change changes[NUMALAB_CHANGES] = {0};
+    struct numalab_change list[NUMALAB_SPOT_CHANGES] = {0};
+    const struct numalab_changes changes = {NUMALAB_SPOT_CHANGES, NUMALAB_SPOT_CHANGES, list};
 
     driver.compare = compare;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
            numalab_worker_allocate(&worker, N, &driver, NUMALAB_ANONYMOUS) == 0);
 
     /* The page of every change, and random ones that differ from them and each other. */
-    for (size_t i = 0; i < NUMALAB_CHANGES; i++) changes[i].element = i * per_page + 3;
+    for (size_t i = 0; i < NUMALAB_SPOT_CHANGES; i++) list[i].element = i * per_page + 3;
     struct numalab_expected expected = {&driver, NULL, "compute", 0};
-    EXPECT(numalab_results_spot_check(&worker, &expected, &random, changes, &results) == 0);
-    EXPECT(compare_count == NUMALAB_CHANGES + NUMALAB_RANDOM_PAGES);
-    for (size_t i = 0; i < NUMALAB_CHANGES; i++) EXPECT(compared[i] == i * per_page);
-    EXPECT(compared[NUMALAB_CHANGES] != compared[NUMALAB_CHANGES + 1]);
+    EXPECT(numalab_results_spot_check(&worker, &expected, &random, &changes, &results) == 0);
+    EXPECT(compare_count == NUMALAB_SPOT_CHANGES + NUMALAB_SPOT_PLACES);
+    for (size_t i = 0; i < NUMALAB_SPOT_CHANGES; i++) EXPECT(compared[i] == i * per_page);
+    EXPECT(compared[NUMALAB_SPOT_CHANGES] != compared[NUMALAB_SPOT_CHANGES + 1]);
+
+    /* Where no list has them, as many places by chance. */
+    compare_count = 0;
+    EXPECT(numalab_results_spot_check(&worker, &expected, &random, &(struct numalab_changes){0},
+                                      &results) == 0);
+    EXPECT(compare_count == NUMALAB_SPOT_CHANGES + NUMALAB_SPOT_PLACES);
 
     /* All of an array in pieces; the first wrong one is kept, and when it was seen. */
     results = (struct numalab_results){0};
@@ -109,5 +183,6 @@ int main(void)
     EXPECT(results.first_wrong_phase[0] == 'i');
     numalab_worker_end(&worker);
     test_large_array();
+    test_changes();
     return failures > 0;
 }

@@ -18,6 +18,7 @@
 #include "userfault.h"
 
 const struct numalab_rank_notes *numalab_rank_notes(void) __attribute__((weak));
+void numalab_rank_set_modes(uint32_t modes) __attribute__((weak));
 
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
@@ -52,6 +53,7 @@ int main(void)
         if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
+        if (numalab_rank_set_modes) numalab_rank_set_modes(request.modes);
         if (numalab_rank_notes) reply.rank_notes = (uint64_t)(uintptr_t)numalab_rank_notes();
         int descriptor = -1;
 

@@ -1,5 +1,6 @@
-/* MPI's functions that complete requests, on their way to MPI. Fortran calls them by their PMPI
- * names, so they are taken under both. */
+/* MPI's functions that complete requests, on their way to MPI where requests are watched. */
+#include "mpi_completion.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static int end(struct completion *completion, int result, MPI_Status *asked, siz
         numalab_requests_completed(completion->done, completion->complete, completion->of_complete);
     if (asked && statuses) memcpy(asked, completion->status, statuses * sizeof *asked);
     finish(completion);
-    return numalab_mpi_leave(result);
+    return result;
 }
 
 #define UNDER_BOTH_NAMES(name, parameters, arguments)                                              \
@@ -98,6 +99,13 @@ static int end(struct completion *completion, int result, MPI_Status *asked, siz
     if (!real) numalab_mpi_find("PMPI_" #name, &real, sizeof real);                                \
     numalab_mpi_enter()
 
+/* What mpi_calls.c calls in their place. */
+#define WATCHED(name, parameters) int numalab_watched_##name parameters
+
+#define FIND_REAL(name, parameters)                                                                \
+    static int(*real) parameters;                                                                  \
+    if (!real) numalab_mpi_find("PMPI_" #name, &real, sizeof real)
+
 #define ONE (MPI_Request * request, MPI_Status * status)
 #define ONE_FLAG (MPI_Request * request, int *flag, MPI_Status *status)
 #define ALL (int requests, MPI_Request request[], MPI_Status status[])
@@ -106,60 +114,56 @@ static int end(struct completion *completion, int result, MPI_Status *asked, siz
 #define ANY_FLAG (int requests, MPI_Request request[], int *index, int *flag, MPI_Status *status)
 #define SOME (int requests, MPI_Request request[], int *found, int indices[], MPI_Status status[])
 
-UNDER_BOTH_NAMES(Wait, ONE, (request, status))
+WATCHED(Wait, ONE)
 {
-    FIND(Wait, ONE);
+    FIND_REAL(Wait, ONE);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
-    if (!begin(&completion, 1, request, asked)) return numalab_mpi_leave(real(request, status));
+    if (!begin(&completion, 1, request, asked)) return real(request, status);
     const int result = real(request, completion.status);
     all_are_done(&completion);
     return end(&completion, result, asked, 1);
 }
 
-UNDER_BOTH_NAMES(Test, ONE_FLAG, (request, flag, status))
+WATCHED(Test, ONE_FLAG)
 {
-    FIND(Test, ONE_FLAG);
+    FIND_REAL(Test, ONE_FLAG);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
-    if (!begin(&completion, 1, request, asked))
-        return numalab_mpi_leave(real(request, flag, status));
+    if (!begin(&completion, 1, request, asked)) return real(request, flag, status);
     const int result = real(request, flag, completion.status);
     if (result == MPI_SUCCESS && *flag) all_are_done(&completion);
     return end(&completion, result, asked, 1);
 }
 
-UNDER_BOTH_NAMES(Waitall, ALL, (requests, request, status))
+WATCHED(Waitall, ALL)
 {
-    FIND(Waitall, ALL);
+    FIND_REAL(Waitall, ALL);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked))
-        return numalab_mpi_leave(real(requests, request, status));
+    if (!begin(&completion, requests, request, asked)) return real(requests, request, status);
     const int result = real(requests, request, completion.status);
     all_are_done(&completion);
     return end(&completion, result, asked, completion.count);
 }
 
-UNDER_BOTH_NAMES(Testall, ALL_FLAG, (requests, request, flag, status))
+WATCHED(Testall, ALL_FLAG)
 {
-    FIND(Testall, ALL_FLAG);
+    FIND_REAL(Testall, ALL_FLAG);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked))
-        return numalab_mpi_leave(real(requests, request, flag, status));
+    if (!begin(&completion, requests, request, asked)) return real(requests, request, flag, status);
     const int result = real(requests, request, flag, completion.status);
     if (result == MPI_SUCCESS && *flag) all_are_done(&completion);
     return end(&completion, result, asked, completion.count);
 }
 
-UNDER_BOTH_NAMES(Waitany, ANY, (requests, request, index, status))
+WATCHED(Waitany, ANY)
 {
-    FIND(Waitany, ANY);
+    FIND_REAL(Waitany, ANY);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, NULL))
-        return numalab_mpi_leave(real(requests, request, index, status));
+    if (!begin(&completion, requests, request, NULL)) return real(requests, request, index, status);
     MPI_Status own, *told = asked ? asked : &own;
     const int result = real(requests, request, index, told);
     if (result == MPI_SUCCESS && *index != MPI_UNDEFINED) {
@@ -169,13 +173,13 @@ UNDER_BOTH_NAMES(Waitany, ANY, (requests, request, index, status))
     return end(&completion, result, NULL, 0);
 }
 
-UNDER_BOTH_NAMES(Testany, ANY_FLAG, (requests, request, index, flag, status))
+WATCHED(Testany, ANY_FLAG)
 {
-    FIND(Testany, ANY_FLAG);
+    FIND_REAL(Testany, ANY_FLAG);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, NULL))
-        return numalab_mpi_leave(real(requests, request, index, flag, status));
+        return real(requests, request, index, flag, status);
     MPI_Status own, *told = asked ? asked : &own;
     const int result = real(requests, request, index, flag, told);
     if (result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) {
@@ -192,25 +196,25 @@ static void some_are_done(struct completion *completion, int found, const int in
         is_done(completion, (size_t)indices[i], (size_t)i);
 }
 
-UNDER_BOTH_NAMES(Waitsome, SOME, (requests, request, found, indices, status))
+WATCHED(Waitsome, SOME)
 {
-    FIND(Waitsome, SOME);
+    FIND_REAL(Waitsome, SOME);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, asked))
-        return numalab_mpi_leave(real(requests, request, found, indices, status));
+        return real(requests, request, found, indices, status);
     const int result = real(requests, request, found, indices, completion.status);
     if (result == MPI_SUCCESS) some_are_done(&completion, *found, indices);
     return end(&completion, result, asked, completion.done);
 }
 
-UNDER_BOTH_NAMES(Testsome, SOME, (requests, request, found, indices, status))
+WATCHED(Testsome, SOME)
 {
-    FIND(Testsome, SOME);
+    FIND_REAL(Testsome, SOME);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, asked))
-        return numalab_mpi_leave(real(requests, request, found, indices, status));
+        return real(requests, request, found, indices, status);
     const int result = real(requests, request, found, indices, completion.status);
     if (result == MPI_SUCCESS) some_are_done(&completion, *found, indices);
     return end(&completion, result, asked, completion.done);

@@ -71,7 +71,7 @@ def look(kit: Kit, lab: Lab, worker: Path, threads: int) -> Json:
         *monitor.common_options(PART, threads, "default", 30.0),
         "--with-one-thread",
     ]
-    environment = monitor.worker_environment(lab, threads, passive=True)
+    environment = monitor.worker_environment(lab, threads)
     return monitor.run_monitor(kit, lab, monitor.MonitorRun("placement", options, environment))
 
 

@@ -5,7 +5,6 @@
 #include "numalab/driver.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,32 +91,37 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
     return 0;
 }
 
+/* What part elements of an array from element first on should hold. */
+static void expect(const struct numalab_oracle *oracle, size_t array, size_t first, size_t part,
+                   const float *pattern, float *expected)
+{
+    const void *here[BLOCK_ELEMENTS];
+    const size_t changed = numalab_changed_within(&oracle->changed, first, part, here);
+    memcpy(expected, pattern + first % PERIOD, part * sizeof *expected);
+    for (size_t i = 0; i < changed; i++) {
+        const struct changed_element *entry = here[i];
+        expected[entry->element - first] = entry->value[array];
+    }
+}
+
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
                       const void *found_pointer, struct numalab_mismatch *mismatch)
 {
     const float *found = found_pointer;
-    float pattern[PATTERN_ELEMENTS];
+    float pattern[PATTERN_ELEMENTS], expected[BLOCK_ELEMENTS];
     size_t wrong = 0;
 
+    /* What an array repeats in which nothing was changed. */
     for (size_t i = 0; i < PATTERN_ELEMENTS; i++) pattern[i] = unchanged_value(oracle, array, i);
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
-        size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
-        const void *changed_here[BLOCK_ELEMENTS];
-        const bool has_changed =
-            numalab_changed_within(&oracle->changed, first + start, part, changed_here);
-        /* Most blocks hold what an array repeats in which nothing was changed. */
-        if (!has_changed &&
-            memcmp(found + start, pattern + (first + start) % PERIOD, part * sizeof(float)) == 0)
-            continue;
+        const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
+        expect(oracle, array, first + start, part, pattern, expected);
+        if (memcmp(found + start, expected, part * sizeof *expected) == 0) continue;
         for (size_t i = 0; i < part; i++) {
-            size_t element = first + start + i;
-            const struct changed_element *changed = has_changed ? changed_here[i] : NULL;
-            float expected =
-                changed ? changed->value[array] : unchanged_value(oracle, array, element);
-            float value = found[start + i];
+            const float value = found[start + i];
             /* Negated, so that NaN is wrong. */
-            if (!(value == expected) && wrong++ == 0)
-                *mismatch = (struct numalab_mismatch){array, element, expected, value};
+            if (!(value == expected[i]) && wrong++ == 0)
+                *mismatch = (struct numalab_mismatch){array, first + start + i, expected[i], value};
         }
     }
     return wrong;
@@ -130,6 +134,7 @@ static const struct numalab_driver driver = {
     .initialize_phase = "initialize",
     .compute_phase = "compute",
     .timed_n = {0, 0, (size_t)1 << 29},
+    .elements_per_change = NUMALAB_SMALL_PAGE_BYTES / sizeof(float),
     .bytes_moved = bytes_moved,
     .create = create,
     .destroy = destroy,

@@ -1,13 +1,14 @@
 /* Lab 03: the arrays of the two kernels, what they should hold, and the bytes that have
  * to move.
  *
- * pair_energy. The oracle never sums n^2 terms. At first the particles stand on a line
- * where all differences of coordinates are exact, so the term of i and j depends on i - j
- * alone, bit for bit, and the energies are partial sums of one series. When a coordinate
- * of particle k changes, e[k] is summed anew, and in each e[i] behind it one term is
- * replaced. Taking out a large term would leave its rounding error behind in a small sum;
- * so sums are kept in two doubles, about 106 bits, and the term taken out is, bit for bit,
- * the one that went in.
+ * pair_energy. At first the particles stand on a line where all differences of coordinates are
+ * exact, so the term of i and j depends on i - j alone, bit for bit, and the energies are partial
+ * sums of one series: n terms, however large n is. Between repetitions all particles go to places
+ * of their own. Were it a few, a kernel could keep what it had and replace their terms only, 18
+ * times as fast with one thread as the solution; were they on a line again, it could sum the
+ * series. Then an energy is summed term by term when it is compared: of all after the last timed
+ * repetition, and of SPOT_ELEMENTS at each place that is looked at in between, which no kernel
+ * knows before. Sums are kept in two doubles, about 106 bits.
  *
  * Tolerance, with u = 2^-53 and errors relative: a difference of coordinates is off by u at
  * most, its square by 3 u, the sum of three squares and 1e-6 by 6 u, the root by 4 u, the
@@ -24,6 +25,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,8 @@
 
 enum { X, Y, Z, E };
 enum { A, B, C };
-enum { MAX_ARRAYS = 4, SLACK_ULPS = 16 };
+enum { MAX_ARRAYS = 4, SLACK_ULPS = 16, SPOT_ELEMENTS = 4 };
+enum { PAGE_ELEMENTS = NUMALAB_SMALL_PAGE_BYTES / sizeof(double) };
 static const double softening = 1e-6;
 
 /* What two doubles hold together; low is the rounding error of high. */
@@ -42,7 +45,12 @@ struct long_sum {
 struct numalab_oracle {
     size_t n;
     double *value[MAX_ARRAYS]; /* what the arrays should hold, in the driver's order */
-    struct long_sum *energy;   /* of where the particles are now; e has it after compute */
+
+    /* Of pair_energy: where e is not value[E], but the energy of where the particles are. Places
+     * change in between, so those that e was computed from are kept. is_on_line: where they begin.
+     */
+    bool is_on_line, is_summed;
+    double *place[E]; /* X, Y, Z */
 };
 
 static const struct numalab_array pair_arrays[] = {
@@ -72,7 +80,7 @@ static size_t stream_bytes_moved(size_t n)
 static void destroy(struct numalab_oracle *oracle)
 {
     for (size_t i = 0; i < MAX_ARRAYS; i++) free(oracle->value[i]);
-    free(oracle->energy);
+    for (size_t axis = X; axis < E; axis++) free(oracle->place[axis]);
     free(oracle);
 }
 
@@ -106,20 +114,22 @@ static void put(struct numalab_oracle *oracle, size_t array, size_t element, dou
     oracle->value[array][element] = value;
 }
 
-/* Wrong elements are those farther than slack from expected; first_ulps and more_ulps:
- * the slack of element i is (first_ulps + i more_ulps) u, relative. */
-static size_t count_wrong(const double *expected, size_t array, size_t first, size_t count,
-                          const double *found, double first_ulps, double more_ulps,
-                          struct numalab_mismatch *mismatch)
+/* Whether a value is farther than slack_ulps, relative, from what is expected; written so that NaN
+ * is wrong. */
+static bool is_wrong(double found, double expected, double slack_ulps)
 {
     const double u = DBL_EPSILON / 2;
+    return !(fabs(found - expected) <= slack_ulps * u * fabs(expected));
+}
+
+/* Of values that are exact. */
+static size_t count_wrong(const double *expected, size_t array, size_t first, size_t count,
+                          const double *found, struct numalab_mismatch *mismatch)
+{
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
-        const double slack =
-            (first_ulps + more_ulps * (double)element) * u * fabs(expected[element]);
-        /* Negated, so that NaN is wrong. */
-        if (!(fabs(found[i] - expected[element]) <= slack) && wrong++ == 0)
+        if (is_wrong(found[i], expected[element], 0.0) && wrong++ == 0)
             *mismatch = (struct numalab_mismatch){array, element, expected[element], found[i]};
     }
     return wrong;
@@ -130,18 +140,20 @@ static size_t count_wrong(const double *expected, size_t array, size_t first, si
 static struct numalab_oracle *pair_create(size_t n)
 {
     struct numalab_oracle *oracle = create(n, sizeof pair_arrays / sizeof pair_arrays[0]);
-    if (!oracle) return NULL;
-    oracle->energy = calloc(n, sizeof *oracle->energy);
-    if (oracle->energy) return oracle;
-    destroy(oracle);
-    return NULL;
+    for (size_t axis = X; oracle && axis < E; axis++) {
+        oracle->place[axis] = calloc(n, sizeof *oracle->place[axis]);
+        if (oracle->place[axis]) continue;
+        destroy(oracle);
+        return NULL;
+    }
+    return oracle;
 }
 
-static double term(const struct numalab_oracle *oracle, size_t i, size_t j)
+static double term(double *const *place, size_t i, size_t j)
 {
-    const double dx = oracle->value[X][i] - oracle->value[X][j];
-    const double dy = oracle->value[Y][i] - oracle->value[Y][j];
-    const double dz = oracle->value[Z][i] - oracle->value[Z][j];
+    const double dx = place[X][i] - place[X][j];
+    const double dy = place[Y][i] - place[Y][j];
+    const double dz = place[Z][i] - place[Z][j];
     return 1.0 / sqrt(dx * dx + dy * dy + dz * dz + softening);
 }
 
@@ -154,51 +166,89 @@ static void add(struct long_sum *sum, double addend)
     sum->high = high;
 }
 
+/* In several sums, which need not wait for each other. */
+static double energy_of(double *const *place, size_t i)
+{
+    enum { SUMS = 4 };
+    struct long_sum sum[SUMS] = {{0}};
+    size_t j = 0;
+    for (; j + SUMS <= i; j += SUMS)
+        for (size_t k = 0; k < SUMS; k++) add(&sum[k], term(place, i, j + k));
+    for (; j < i; j++) add(&sum[0], term(place, i, j));
+    for (size_t k = 1; k < SUMS; k++) {
+        add(&sum[0], sum[k].high);
+        add(&sum[0], sum[k].low);
+    }
+    return sum[0].high + sum[0].low;
+}
+
 static void pair_initialize(struct numalab_oracle *oracle)
 {
-    struct long_sum sum = {0};
     for (size_t i = 0; i < oracle->n; i++) {
         oracle->value[X][i] = initial_x(i);
         oracle->value[Y][i] = initial_y(i);
         oracle->value[Z][i] = initial_z(i);
         oracle->value[E][i] = initial_e;
-        if (i > 0) add(&sum, term(oracle, i, 0));
-        oracle->energy[i] = sum;
     }
+    oracle->is_on_line = true;
+    oracle->is_summed = false;
 }
 
 static void pair_advance(struct numalab_oracle *oracle, const char *phase)
 {
+    struct long_sum sum = {0};
     if (strcmp(phase, "initialize_pairs") == 0) {
         pair_initialize(oracle);
         return;
     }
-    for (size_t i = 0; i < oracle->n; i++)
-        oracle->value[E][i] = oracle->energy[i].high + oracle->energy[i].low;
+    oracle->is_summed = !oracle->is_on_line;
+    for (size_t axis = X; axis < E && oracle->is_summed; axis++)
+        memcpy(oracle->place[axis], oracle->value[axis], oracle->n * sizeof(double));
+    for (size_t i = 0; i < oracle->n && oracle->is_on_line; i++) {
+        if (i > 0) add(&sum, term(oracle->value, i, 0));
+        oracle->value[E][i] = sum.high + sum.low;
+    }
 }
 
-static int pair_change(struct numalab_oracle *oracle, uint64_t random_position,
-                       uint64_t random_value, struct numalab_change *change)
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t next_random(uint64_t *state)
 {
-    const size_t k = (size_t)(random_position % oracle->n);
-    const size_t axis = (size_t)(random_value % 3);
-    struct long_sum sum = {0};
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
 
-    for (size_t i = k + 1; i < oracle->n; i++) add(&oracle->energy[i], -term(oracle, i, k));
-    /* Anywhere in the cube around the line. */
-    put(oracle, axis, k, fraction(random_value) * initial_y(oracle->n), change);
-    for (size_t i = k + 1; i < oracle->n; i++) add(&oracle->energy[i], term(oracle, i, k));
-    for (size_t j = 0; j < k; j++) add(&sum, term(oracle, k, j));
-    oracle->energy[k] = sum;
-    return 0;
+/* Anywhere in the cube around the line. */
+static void pair_renew(struct numalab_oracle *oracle, uint64_t random)
+{
+    const double edge = initial_y(oracle->n);
+    for (size_t axis = X; axis < E; axis++)
+        for (size_t i = 0; i < oracle->n; i++)
+            oracle->value[axis][i] = fraction(next_random(&random)) * edge;
+    oracle->is_on_line = false;
+}
+
+static const void *pair_renewed(const struct numalab_oracle *oracle, size_t array)
+{
+    return array == E ? NULL : oracle->value[array];
 }
 
 static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                           size_t count, const void *found, struct numalab_mismatch *mismatch)
+                           size_t count, const void *found_pointer,
+                           struct numalab_mismatch *mismatch)
 {
-    return array == E
-               ? count_wrong(oracle->value[E], E, first, count, found, SLACK_ULPS, 1.0, mismatch)
-               : count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0, mismatch);
+    const double *found = found_pointer;
+    size_t wrong = 0;
+    if (array != E) return count_wrong(oracle->value[array], array, first, count, found, mismatch);
+    for (size_t i = 0; i < count; i++) {
+        const size_t element = first + i;
+        const double expected =
+            oracle->is_summed ? energy_of(oracle->place, element) : oracle->value[E][element];
+        if (is_wrong(found[i], expected, SLACK_ULPS + (double)element) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, element, expected, found[i]};
+    }
+    return wrong;
 }
 
 /* ---- stream_update ------------------------------------------------------------ */
@@ -235,7 +285,7 @@ static int stream_change(struct numalab_oracle *oracle, uint64_t random_position
 static size_t stream_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
                              size_t count, const void *found, struct numalab_mismatch *mismatch)
 {
-    return count_wrong(oracle->value[array], array, first, count, found, 0.0, 0.0, mismatch);
+    return count_wrong(oracle->value[array], array, first, count, found, mismatch);
 }
 
 static const struct numalab_driver pair_driver = {
@@ -254,7 +304,9 @@ static const struct numalab_driver pair_driver = {
     .create = pair_create,
     .destroy = destroy,
     .advance = pair_advance,
-    .change = pair_change,
+    .renew = pair_renew,
+    .renewed = pair_renewed,
+    .spot_elements = {[E] = SPOT_ELEMENTS},
     .compare = pair_compare,
 };
 
@@ -268,6 +320,7 @@ static const struct numalab_driver stream_driver = {
     /* Small, since a loop handed out one element at a time takes its time: below what evidence
      * is taken with. A loop that is for one thread there has to be as fast with that one. */
     .timed_n = {400000, 2000000, 2000000},
+    .elements_per_change = PAGE_ELEMENTS,
     .bytes_moved = stream_bytes_moved,
     .create = stream_create,
     .destroy = destroy,

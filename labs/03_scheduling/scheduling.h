@@ -3,7 +3,7 @@
  *
  * All arrays have n elements, do not overlap, and are aligned like a double and no
  * better. n can be any number from 1 on. The kit writes every array before the first
- * call, with a parallel loop and schedule(static); between two calls some elements of
+ * call, with a parallel loop and schedule(static); between two calls any of
  * x, y, z, b and c change. */
 #ifndef SCHEDULING_H
 #define SCHEDULING_H

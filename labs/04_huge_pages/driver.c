@@ -119,11 +119,12 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
         const void *changed_here[BLOCK_ELEMENTS];
         const bool has_changed =
-            numalab_changed_within(&oracle->changed, first + start, part, changed_here);
+            numalab_changed_within(&oracle->changed, first + start, part, changed_here) > 0;
         if (!has_changed && is_right(oracle, first + start, part, found + start)) continue;
         for (size_t i = 0; i < part; i++) {
             const size_t element = first + start + i;
-            const struct changed_element *changed = has_changed ? changed_here[i] : NULL;
+            const struct changed_element *changed =
+                has_changed ? numalab_changed_find(&oracle->changed, element) : NULL;
             const uint64_t expected =
                 changed ? changed->value : oracle->updates * added(oracle, element);
             if (found[start + i] != expected && wrong++ == 0)

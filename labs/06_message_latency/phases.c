@@ -2,11 +2,10 @@
 #include "numalab/phases.h"
 
 #include <mpi.h>
-#include <stdlib.h>
 
 #include "inputs.h"
 #include "message_latency.h"
-#include "numalab/brief.h"
+#include "numalab/ranks.h"
 
 static int rank_of_this(void)
 {
@@ -35,9 +34,8 @@ static void run_ping_pong(size_t n, void **arrays)
     const int rank = rank_of_this();
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const bool is_brief = getenv(NUMALAB_BRIEF_VARIABLE) != NULL;
     if (rank < 2 && ranks >= 2)
-        ping_pong(rank, 1 - rank, arrays[0], n, (int)repetitions_of(n, is_brief));
+        ping_pong(rank, 1 - rank, arrays[0], n, (int)repetitions_of(n, numalab_is_brief()));
 }
 
 const struct numalab_phase numalab_phases[] = {

@@ -2,12 +2,12 @@
  *
  * An oracle computes what an array should hold from an element's index, except where
  * a driver's change has put something else. For these it keeps entries of a type of
- * its own, whose first member is size_t element, in one of these lists. They are few: what
- * looks for one goes through them all. */
+ * its own, whose first member is size_t element, in one of these lists. They lie scattered over
+ * the arrays, up to some dozen in a thousand elements: those of a block of elements are linked,
+ * and what looks for one goes through its block's. */
 #ifndef NUMALAB_CHANGED_H
 #define NUMALAB_CHANGED_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Empty where all but entry_bytes is zero. Drivers may go through the entries, and change
@@ -17,6 +17,10 @@ struct numalab_changed {
     size_t count;       /* entries in the list, each of another element */
     size_t room;        /* entries that the memory is enough for */
     void *entries;      /* an array of the driver's type; NULL before the first one */
+    size_t *earlier;    /* of each entry, the number, from 1 on, of the one before it in its block;
+                           0: none */
+    size_t block_room; /* blocks of elements, from the first on, that `newest` is long enough for */
+    size_t *newest;    /* of each block, the number of its newest entry; 0: it has none */
 };
 
 /* Frees the entries and leaves an empty list, which can be used again. */
@@ -34,10 +38,9 @@ void *numalab_changed_find(const struct numalab_changed *changed, size_t element
  * NULL when there is no memory; the list is then as it was. */
 void *numalab_changed_entry(struct numalab_changed *changed, const void *fresh);
 
-/* Whether any of count elements, from element first on, has an entry. If so, place i of
- * here, which has room for count pointers, is that of element first + i, or NULL;
- * otherwise here is not written to. */
-bool numalab_changed_within(const struct numalab_changed *changed, size_t first, size_t count,
-                            const void **here);
+/* The entries of count elements from element first on, in no order, to here, which has room for
+ * count pointers. Returns how many there are. */
+size_t numalab_changed_within(const struct numalab_changed *changed, size_t first, size_t count,
+                              const void **here);
 
 #endif

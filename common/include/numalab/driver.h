@@ -12,13 +12,15 @@
 
 enum { NUMALAB_MAX_ARRAYS = 8, NUMALAB_MAX_ELEMENT_BYTES = 16 };
 enum { NUMALAB_REMARK_BYTES = 160 }; /* with the 0 at its end */
+enum { NUMALAB_SMALL_PAGE_BYTES = 4096 };
 
 struct numalab_array {
     const char *name;     /* as in the lab's contract header */
     size_t element_bytes; /* at most NUMALAB_MAX_ELEMENT_BYTES */
 };
 
-/* One element given a new value between two repetitions. */
+/* One element given a new value between two repetitions. What a kernel could find and skip that has
+ * stayed the same would be paid as work: so who computes from it reads all of it again. */
 struct numalab_change {
     size_t array; /* index into the driver's arrays */
     size_t element;
@@ -68,6 +70,14 @@ struct numalab_driver {
     size_t largest_check_n;
     const size_t *check_n;
 
+    /* Between two repetitions one of so many elements is changed, at random in each equal part;
+     * 0: a few in all. One in each small page, where to find it takes as long as to read it all. */
+    size_t elements_per_change;
+
+    /* Of each array, elements that are compared at a place which is looked at between timed
+     * repetitions, where each takes its time; 0: a page. */
+    size_t spot_elements[NUMALAB_MAX_ARRAYS];
+
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 
     /* Round trips of one compute phase, where that is a ping-pong; else NULL. is_brief: as of
@@ -87,8 +97,8 @@ struct numalab_driver {
 
     /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
      * in create's stead, and of_rank for the oracle as one of them sees it, which change
-     * and compare are given; it belongs to the whole one. is_brief: the ranks find
-     * NUMALAB_BRIEF_VARIABLE set (brief.h). */
+     * and compare are given; it belongs to the whole one. is_brief: the ranks are told so
+     * (ranks.h). */
     struct numalab_oracle *(*create)(size_t n);
     struct numalab_oracle *(*create_ranks)(size_t n, size_t ranks, bool is_brief);
     struct numalab_oracle *(*of_rank)(struct numalab_oracle *oracle, size_t rank);
@@ -98,9 +108,16 @@ struct numalab_driver {
     void (*advance)(struct numalab_oracle *oracle, const char *phase);
 
     /* Chooses one input element and its new value by the two random numbers,
-     * notes it in the oracle and fills change. Returns 0 or -ENOMEM. */
+     * notes it in the oracle and fills change: the element is random_position modulo n in arrays
+     * of n elements. Returns 0 or -ENOMEM. NULL where there is renew. */
     int (*change)(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
                   struct numalab_change *change);
+
+    /* Gives all inputs new values by a random number, where a result that few changes reach could
+     * be brought up to date with less work than it takes; of one worker only. NULL: change does.
+     * renewed: what an array then holds, or NULL where it is none of the inputs; the oracle's. */
+    void (*renew)(struct numalab_oracle *oracle, uint64_t random);
+    const void *(*renewed)(const struct numalab_oracle *oracle, size_t array);
 
     /* Compares count elements of an array, from element first on, with what
      * they should be. Returns how many are wrong; if any, fills mismatch with

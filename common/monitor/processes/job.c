@@ -187,18 +187,22 @@ static size_t usable_pus(void)
     return (size_t)CPU_COUNT(&set);
 }
 
-/* What ranks are told by their environment. Those that share cores let others run where they wait,
- * which two may have to do even where there is a core for each: see worker/oversubscribed.c. */
-static int add_variables(struct numalab_variables *variables, const struct numalab_limits *limits,
-                         size_t rank_count, const char *socket_name)
+/* Ranks that share cores let others run where they wait, which two may have to do even where there
+ * is a core for each: see worker/oversubscribed.c. */
+static uint32_t modes_of(const struct numalab_limits *limits, size_t rank_count)
 {
     const bool shares_cores = !limits->keeps_core || rank_count > usable_pus();
+    return limits->modes | (shares_cores ? NUMALAB_YIELDS : 0);
+}
+
+/* What ranks are told by their environment. */
+static int add_variables(struct numalab_variables *variables, const struct numalab_limits *limits,
+                         const char *socket_name)
+{
     if (limits->variables) *variables = *limits->variables;
     int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
     if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
-    if (!error && shares_cores)
-        error = numalab_variables_set(variables, NUMALAB_YIELD_VARIABLE, "1");
     return error;
 }
 
@@ -208,7 +212,7 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     struct numalab_limits limits = job->rank[0].limits;
     struct numalab_variables variables = {0};
     const int cancel_fd = job->launcher.cancel_fd;
-    const int error = add_variables(&variables, &limits, job->rank_count, socket_name);
+    const int error = add_variables(&variables, &limits, socket_name);
     if (error < 0) return numalab_worker_kit_error(&job->launcher, "set the environment", error);
     limits.variables = &variables;
     if (!limits.sandbox) return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
@@ -229,6 +233,7 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
         job->rank[i].kind = NUMALAB_RANK;
         job->rank[i].cancel_fd = cancel_fd;
         job->rank[i].limits = *limits;
+        job->rank[i].limits.modes = modes_of(limits, rank_count);
         job->rank[i].outcome.doing = "start";
     }
     int error = open_listener(job, limits->sandbox != NULL, name);

@@ -296,9 +296,17 @@ int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *b
 int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
                          size_t bytes)
 {
-    struct iovec here = {(void *)(uintptr_t)buffer, bytes};
-    struct iovec there = {(void *)(uintptr_t)address, bytes};
-    ssize_t put = process_vm_writev(worker->pid, &here, 1, &there, 1, 0);
+    const struct iovec here = {(void *)(uintptr_t)buffer, bytes};
+    const struct iovec there = {(void *)(uintptr_t)address, bytes};
+    return numalab_worker_write_all(worker, &here, &there, 1);
+}
+
+int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
+                             const struct iovec *there, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += there[i].iov_len;
+    const ssize_t put = process_vm_writev(worker->pid, here, count, there, count, 0);
     if (put == (ssize_t)bytes) return 0;
     return note_lost_memory(worker, "change the inputs", put < 0 ? errno : EFAULT);
 }

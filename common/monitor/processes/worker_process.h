@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "protocol.h"
 
@@ -63,6 +64,7 @@ struct numalab_limits {
     uint64_t memory_bytes;  /* resident, beyond the arrays */
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
+    uint32_t modes;         /* of a rank: of enum numalab_mode, those that are on */
     bool huge_pages;        /* false: PR_SET_THP_DISABLE */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
@@ -173,6 +175,10 @@ int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, v
 
 int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
                          size_t bytes);
+
+/* Count pieces at once, at most 1024: there[] has addresses in the worker, and both are as long. */
+int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
+                             const struct iovec *there, size_t count);
 
 /* Notes that the kit itself failed at a step; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);

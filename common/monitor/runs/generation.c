@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "monitor/job_results.h"
+#include "monitor/messages.h"
 #include "monitor/record.h"
 #include "runs.h"
 
-/* What the arrays of roles should hold. Roles of as many ranks whose repetitions are interleaved
- * get the same inputs, and have it in common. */
+/* What the arrays of roles should hold. The kit's own, of as many ranks and interleaved, get the
+ * same inputs, and have it in common. A student's kernel gets others: it could look for its results
+ * in the memory of who has had its turn before. */
 struct truth {
     size_t rank_count;
+    bool is_kits;
     struct numalab_oracle *oracle;
     struct numalab_job_changes changes; /* of the inputs, before this repetition */
 };
@@ -20,6 +23,7 @@ struct runner {
     const struct numalab_role *role;
     struct numalab_job job;
     struct truth *truth;
+    struct numalab_messages messages; /* of a ping-pong */
     struct numalab_results results;
     double initialize_s;
     bool is_cut; /* took longer than it may: ended, while the others go on */
@@ -38,14 +42,18 @@ struct generation {
 };
 
 /* Of arrays that are initialised; NULL without memory. */
-static struct truth *find_truth(struct generation *generation, size_t rank_count)
+static struct truth *find_truth(struct generation *generation, const struct numalab_role *role,
+                                size_t rank_count)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_driver *driver = options->driver;
-    for (size_t i = 0; i < generation->truth_count && !options->one_at_a_time; i++)
-        if (generation->truth[i].rank_count == rank_count) return &generation->truth[i];
+    const bool is_shared = role->is_kits_kernel && !options->one_at_a_time;
+    for (size_t i = 0; i < generation->truth_count && is_shared; i++)
+        if (generation->truth[i].is_kits && generation->truth[i].rank_count == rank_count)
+            return &generation->truth[i];
     struct truth *truth = &generation->truth[generation->truth_count];
     truth->rank_count = rank_count;
+    truth->is_kits = role->is_kits_kernel;
     truth->oracle = numalab_job_oracle(driver, generation->n, rank_count, false);
     if (!truth->oracle) return NULL;
     driver->advance(truth->oracle, driver->initialize_phase);
@@ -75,11 +83,13 @@ static int allocate(const struct generation *generation, struct runner *runner)
 /* Alone: which thread is the first to write a page may depend on what runs beside it. */
 static int initialize(const struct generation *generation, struct runner *runner)
 {
+    const struct numalab_driver *driver = generation->options->driver;
     if (numalab_job_continue(&runner->job) < 0 ||
-        numalab_job_run(&runner->job, generation->options->driver->initialize_phase) < 0)
+        numalab_job_run(&runner->job, driver->initialize_phase) < 0)
         return -1;
     runner->initialize_s = runner->job.elapsed_s;
-    return numalab_job_stop(&runner->job);
+    if (numalab_job_stop(&runner->job) < 0) return -1;
+    return driver->repetitions ? numalab_messages_count(&runner->job, &runner->messages) : 0;
 }
 
 /* Of count roles, in an order. Their processes come up at the same time, while the oracle is made,
@@ -91,7 +101,7 @@ static int start(struct generation *generation, const size_t *order, size_t coun
         if (launch(generation, &runner[order[i]]) < 0) return -1;
     for (size_t i = 0; i < count; i++) {
         struct numalab_job *job = &runner[order[i]].job;
-        runner[order[i]].truth = find_truth(generation, job->rank_count);
+        runner[order[i]].truth = find_truth(generation, runner[order[i]].role, job->rank_count);
         if (!runner[order[i]].truth) return numalab_job_kit_error(job, "make the oracle", -ENOMEM);
     }
     for (size_t i = 0; i < count; i++)
@@ -149,7 +159,8 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     struct numalab_job *job = &runner->job;
 
     if (runner->is_cut) return 0;
-    if (numalab_job_write_changes(job, driver, &runner->truth->changes) < 0 ||
+    if (numalab_job_write_changes(job, driver, runner->truth->oracle, &runner->truth->changes) <
+            0 ||
         numalab_job_continue(job) < 0)
         return -1;
     const double before_s = numalab_now_s();
@@ -162,6 +173,11 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     add_sample(generation, runner, repetition, job->rank[0].started_at_s, job->elapsed_s);
     const struct numalab_expected expected = {driver, runner->truth->oracle, driver->compute_phase,
                                               repetition};
+    if (driver->repetitions &&
+        numalab_messages_check(job, driver->repetitions(generation->n, false), generation->n,
+                               &runner->messages, &runner->results) < 0)
+        return -1;
+    if (numalab_job_check_mappings(job, &runner->results) < 0) return -1;
     return numalab_job_spot_check(job, &expected, &generation->random, &runner->truth->changes,
                                   &runner->results);
 }
@@ -278,7 +294,10 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
                                         numalab_record_job(&runner->job, driver)));
         numalab_job_free(&runner->job);
     }
-    for (size_t i = 0; i < generation.truth_count; i++) driver->destroy(generation.truth[i].oracle);
+    for (size_t i = 0; i < generation.truth_count; i++) {
+        driver->destroy(generation.truth[i].oracle);
+        numalab_job_changes_free(&generation.truth[i].changes);
+    }
     return json_pack("{so sI sI sb so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",

@@ -1,4 +1,3 @@
-#include "numalab/brief.h"
 #include "monitor/record.h"
 #include "runs.h"
 
@@ -9,12 +8,12 @@ enum { PROBLEM_SIZE_PER_RANK = 64 };
 json_t *numalab_run_ranks(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_role role = options->role[0];
-    numalab_variables_set(&role.variables, NUMALAB_BRIEF_VARIABLE, "1");
+    const struct numalab_role role = options->role[0];
     struct numalab_limits limits = numalab_limits_of_role(options, &role);
     struct numalab_job job = {0};
     json_t *ranks = NULL;
 
+    limits.modes = NUMALAB_IS_BRIEF;
     if (role.rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
     if (numalab_role_start(&job, options, &role, role.rank_count, &limits) == 0 &&
         numalab_job_allocate(&job, PROBLEM_SIZE_PER_RANK * role.rank_count, driver,

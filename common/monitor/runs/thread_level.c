@@ -82,18 +82,18 @@ static bool has_ended(const struct numalab_job *job)
 json_t *numalab_run_thread_level(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_role role = options->role[0];
-    const struct numalab_limits limits = numalab_limits_of_role(options, &role);
+    const struct numalab_role role = options->role[0];
+    struct numalab_limits limits = numalab_limits_of_role(options, &role);
     struct numalab_job job = {0};
     json_t *ranks = json_array(), *answers = json_array(), *ended = NULL;
 
-    numalab_variables_set(&role.variables, NUMALAB_LINGER_VARIABLE, "1");
+    limits.modes = NUMALAB_LINGERS;
     int failed = work(&job, options, &role, &limits, ranks);
     numalab_job_end(&job);
     json_t *outcome = numalab_record_job(&job, driver);
     if (!failed) {
         numalab_job_free(&job);
-        numalab_variables_set(&role.variables, NUMALAB_OTHER_SUPPORT_VARIABLE, "1");
+        limits.modes |= NUMALAB_OTHER_THREAD_SUPPORT;
         failed = ask_again(&job, options, &role, &limits, answers);
         numalab_job_end(&job);
         if (failed && has_ended(&job)) {

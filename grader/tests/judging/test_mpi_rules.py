@@ -194,6 +194,28 @@ def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None
     assert "within 5 s (4,099 bytes)" in judged(messages, session(late))["correct"].why
 
 
+@pytest.mark.parametrize(
+    ("lack", "says"),
+    [
+        ({"too_few_bytes": {"asked": 16000, "seen": 8}},
+         "A rank sent 8 bytes where its round trips take 16,000 (8 bytes)"),
+        ({"messages_ahead": 998}, "A rank sent 998 messages before those"),
+        ({"replaced_array": "buffer"}, "buffer is not the memory any more"),
+    ],
+)  # fmt: skip
+def test_what_is_no_work_is_wrong(
+    messages: Lab, schema: Path, lack: dict[str, Any], says: str
+) -> None:
+    results = invented.RIGHT | {"n_unit": "bytes"} | lack
+    record = session(
+        invented.checked({"n": 8, "ranks": 2, "results": results}, part="ping_pong"), SYNCHRONOUS
+    )
+    validate(record, schema)
+    found = judged(messages, record)["correct"]
+    assert (found.status, found.cause) == ("fail", "wrong_result") and says in found.why
+    assert sound_parts(messages, parse(record)) == ()
+
+
 def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> None:
     few = invented.RIGHT | {"too_few_messages": {"asked": 2000, "seen": 2}}
     check = invented.checked({"n": 8, "ranks": 2, "results": few}, part="ping_pong")

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from support import invented
 
+from numalab.course.gradebook.open_points import is_open, open_points
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
+from numalab.judging.needs import Timed, timing_is_decided, timing_stands
+from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_rules import QUICK_RISK, judge_timing
 from numalab.judging.timing_state import timing_state
 from numalab.judging.verdict import CriterionVerdict
@@ -44,6 +47,41 @@ def generations(count: int, *submissions: float, **roles: float) -> Times:
         }
         for number in range(count)
     ]
+
+
+# ---- what is too fast is looked at ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["efficiency", "speedup"])
+def test_what_the_work_does_not_allow_is_not_paid_unseen(first_touch: Lab, name: str) -> None:
+    """Nobody is accused, and grading again is no way out: it is decided."""
+    most = criterion(first_touch, name).plausible_up_to
+    fast = generations(12, 0.2 / (most * 1.05), handout=0.4, solution=0.2, control=0.2)
+    found = judged(first_touch, name, fast)
+    assert (found.status, found.cause, found.points) == ("inconclusive", "implausible", 0)
+    assert f"{most * 1.05:.2f} times the solution's speed" in found.why
+    assert "An instructor" in found.why
+    near = generations(12, 0.2 / (most * 0.95), handout=0.4, solution=0.2, control=0.2)
+    assert judged(first_touch, name, near).cause == "reached"
+
+
+def test_one_fast_generation_is_no_reason_to_look(first_touch: Lab) -> None:
+    times = generations(12, 0.19, handout=0.4, solution=0.2, control=0.2)
+    times[3]["submission"] = 0.001
+    assert judged(first_touch, "efficiency", times).cause == "reached"
+
+
+def test_what_is_to_be_looked_at_takes_no_more_times(first_touch: Lab) -> None:
+    seen = evidence(generations(12, 0.001, handout=0.4, solution=0.2, control=0.2))
+    assert timing_is_decided(first_touch, seen, Timed(None))
+    assert timing_stands(first_touch, seen, Timed(None))
+    accounts = timing_accounts(first_touch, judge(first_touch, seen), seen)
+    assert {account.stopped_because for account in accounts} == {"implausible"}
+    result = {"max_points": 8} | judge(first_touch, seen).to_json()
+    assert {each.criterion for each in open_points(result)} == {"efficiency", "speedup"}
+    assert not is_open(result)
+    noisy = evidence(generations(4, 0.24, 0.26, handout=0.4, solution=0.2, control=0.2))
+    assert is_open(judge(first_touch, noisy).to_json())
 
 
 # ---- a pass is one sign, a fail another -------------------------------------------

@@ -34,13 +34,7 @@ from numalab.evidence.record import (
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import (
-    Mismatch,
-    OpenRequests,
-    Outcome,
-    Results,
-    TooFewMessages,
-)
+from numalab.evidence.results import Mismatch, OpenRequests, Outcome, Results, TooFew
 from numalab.evidence.sample import Sample
 from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
 
@@ -74,12 +68,17 @@ def _results(data: Json) -> Results:
             remark=first.get("remark", ""),
         ),
         wrote_before_array=data.get("wrote_before_array"),
-        too_few_messages=TooFewMessages(**data["too_few_messages"])
-        if "too_few_messages" in data
-        else None,
+        too_few_messages=_too_few(data.get("too_few_messages")),
         requests=_open_requests(data["requests"]) if "requests" in data else None,
         n_unit=data.get("n_unit", ""),
+        too_few_bytes=_too_few(data.get("too_few_bytes")),
+        messages_ahead=data.get("messages_ahead", 0),
+        replaced_array=data.get("replaced_array"),
     )
+
+
+def _too_few(data: Json | None) -> TooFew | None:
+    return None if data is None else TooFew(**data)
 
 
 def _open_requests(data: Json) -> OpenRequests:

@@ -37,8 +37,9 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class TooFewMessages:
-    """Of a rank: how many its round trips take, and how many were seen."""
+class TooFew:
+    """Of a rank's messages, or of the bytes in them: how many its round trips take, and how many
+    were seen."""
 
     asked: int
     seen: int
@@ -66,6 +67,14 @@ class Results:
     wrong: int
     first_wrong: Mismatch | None
     wrote_before_array: str | None
-    too_few_messages: TooFewMessages | None = None
+    too_few_messages: TooFew | None = None
     requests: OpenRequests | None = None
     n_unit: str = ""  # what n counts; empty: elements
+    too_few_bytes: TooFew | None = None  # that a rank has sent
+    messages_ahead: int = 0  # that a rank sent while two before them had not been answered
+    replaced_array: str | None = None  # that is not memory of its own any more
+
+    @property
+    def is_without_messages(self) -> bool:
+        """Whether a rank's round trips lack some, or did not wait for each other."""
+        return bool(self.too_few_messages or self.too_few_bytes or self.messages_ahead)

@@ -97,9 +97,7 @@ def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, st
     part = session.lab.part_of(file)
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = monitor.common_options(part, threads, "quick", limit_s)
-    environment = monitor.worker_environment(
-        session.lab, threads, passive=True, placement=variables
-    )
+    environment = monitor.worker_environment(session.lab, threads, placement=variables)
     for runtime, program in _runtimes_of(session, file).items():
         whole = [*monitor.worker_option(role, program), *options]
         session.run(BINDING, whole, environment, file=file.name, runtime=runtime)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 from numalab.errors import KitError
@@ -16,10 +18,12 @@ from numalab.evidence.kinds import (
     TRACE,
 )
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
+from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs
+from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
 
 VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
@@ -62,13 +66,12 @@ def _run(
     *more: str,
     limit_s: float | None = None,
 ) -> bool:
-    """One run of one role; True if the worker came to its end. Waiting threads sleep, so that
-    CPU time is work and a thread at a barrier can be told."""
+    """One run of one role; True if the worker came to its end."""
     effort = session.effort
     size = "quick" if effort.quick else "default"  # of traces, whatever is timed
     virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
     limit_s = (limit_s or effort.phase_limit_s) * session.place.slowness
-    threads = kind.team or session.threads
+    threads, placement = _team(session, kind)
     program = session.program(role)
     options = [
         *monitor.worker_option(role, program),
@@ -77,10 +80,19 @@ def _run(
         *_as_before(session, kind, role, part),
         *more,
     ]
-    environment = monitor.worker_environment(
-        session.lab, threads, passive=True, placement={} if kind.is_unbound else None
-    )
+    environment = monitor.worker_environment(session.lab, threads, placement=placement)
     return session.run(kind, options, environment)
+
+
+def _team(session: Session, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
+    """Size and placement of the team that a kernel is looked at with. Where it is timed under a
+    launch of the lab's own, they are that launch's: the environment does not tell a kernel whether
+    it is timed."""
+    if kind.team is None and session.lab.launch is not None:
+        with contextlib.suppress(BadPolicy):  # then nothing is timed here
+            plan = kits_plan(session)
+            return plan.threads, plan.environment
+    return kind.team or session.threads, {} if kind.is_unbound else None
 
 
 def _as_before(session: Session, kind: Kind[Any], role: str, part: str | None) -> list[str]:
@@ -214,7 +226,7 @@ def _look_for_races(session: Session, part: str | None) -> None:
     if session.data["race_error"] is not None or session.data.get("race_refused") is not None:
         return
     threads = max(session.threads, LEAST_RACE_THREADS)
-    environment = monitor.worker_environment(session.lab, threads, passive=True)
+    environment = monitor.worker_environment(session.lab, threads)
     environment["TSAN_OPTIONS"] = monitor.RACE_OPTIONS
     options = [
         *monitor.worker_option(SUBMISSION, program),

@@ -72,9 +72,7 @@ def _run(
         *monitor.launch_options(role, plan),
         *monitor.common_options(part, plan.threads, "quick", limit_s),
     ]
-    environment = monitor.worker_environment(
-        session.lab, plan.threads, passive=True, placement=plan.environment
-    )
+    environment = monitor.worker_environment(session.lab, plan.threads, placement=plan.environment)
     session.run(kind, options, environment, **facts)
 
 

@@ -71,10 +71,11 @@ def _generation(
 ) -> None:
     effort = session.effort
     environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
+    kits = [role for role in roles if setup.programs[role] != session.program(SUBMISSION)]
     options = [
         *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
         *(word for role in roles for word in setup.options.get(role, [])),
-        *(word for role in roles if role != SUBMISSION for word in ("--kits-kernel", role)),
+        *(word for role in kits for word in ("--kits-kernel", role)),
         *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
         *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
         "--least-repetitions", str(effort.least_repetitions),

@@ -97,18 +97,18 @@ def clean_environment() -> dict[str, str]:
 
 
 def worker_environment(
-    lab: Lab, threads: int, passive: bool = False, placement: Mapping[str, str] | None = None
+    lab: Lab, threads: int, placement: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The environment that workers get: the lab's, one thread a core, nothing inherited
-    that steers OpenMP. passive: waiting threads sleep, so that CPU time is work. placement:
-    variables of a placement file, in the place of the lab's."""
+    """The environment that workers get, whether they are looked at or timed: the lab's, one thread
+    a core, nothing inherited that steers OpenMP. Waiting threads sleep, so that CPU time is work
+    and a thread at a barrier can be told. placement: variables of a placement file, in the place
+    of the lab's."""
     environment = clean_environment()
     environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"
     environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
-    if passive:
-        environment["OMP_WAIT_POLICY"] = "passive"
+    environment["OMP_WAIT_POLICY"] = "passive"
     return environment
 
 

@@ -92,6 +92,24 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
             f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
             f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
         )
+    if results.too_few_bytes is not None:
+        few = results.too_few_bytes
+        size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
+        return (
+            f"A rank sent {count(few.seen, 'byte')} where its round trips take "
+            f"{few.asked:,}{size}: each message has all of them."
+        )
+    if results.messages_ahead:
+        return (
+            f"A rank sent {count(results.messages_ahead, 'message')} before those that it had sent "
+            "were answered: a round trip is over before the next one begins."
+        )
+    if results.replaced_array is not None:
+        return (
+            f"{results.replaced_array} is not the memory any more that it was: the kernel has put "
+            "something else in its place (mmap, mremap), or has two places of it share their "
+            "memory. It works on the arrays as they are."
+        )
     if results.wrote_before_array is not None:
         name = results.wrote_before_array
         return (

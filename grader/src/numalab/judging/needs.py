@@ -181,7 +181,9 @@ def timing_stands(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Whether the generations that there are have led to a verdict on each timing criterion."""
     names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
     return timed_generations(lab, evidence, timed) > 0 and not any(
-        verdict.name in names and verdict.status in ("inconclusive", "error")
+        verdict.name in names
+        and verdict.status in ("inconclusive", "error")
+        and verdict.cause != "implausible"
         for verdict in judge(lab, evidence).criteria
     )
 

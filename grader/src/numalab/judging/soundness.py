@@ -54,7 +54,8 @@ def is_wrong(results: Results) -> bool:
     return (
         results.wrong > 0
         or results.wrote_before_array is not None
-        or results.too_few_messages is not None
+        or results.is_without_messages
+        or results.replaced_array is not None
         or results.requests is not None
     )
 

@@ -33,6 +33,7 @@ Stopped = Literal[
     "interrupted",
     "error",
     "cut_too_early",
+    "implausible",
 ]
 
 
@@ -105,6 +106,8 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "error"
     if verdict.cause == "cut_too_early":
         return "cut_too_early"
+    if verdict.cause == "implausible":
+        return "implausible"
     if any(map(timed_out, evidence.of(GENERATION))):
         return "too_slow"
     if verdict.status == "not_gradable":

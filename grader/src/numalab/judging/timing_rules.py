@@ -60,6 +60,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     | 2 | a wrong result or a crash anywhere | fail | not_right_yet | |
     | 3 | a repetition met its time limit, and so did one in another try | fail | too_slow | |
     | 4 | the kit's own program did not come to its end | error | kit | |
+    | 5a | as 5, and its speed is more than plausible_up_to times the solution's (median) | open \
+| implausible | |
     | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
     | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
     | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
@@ -71,6 +73,11 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
 
     *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
     most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
+
+    *Plausible* (5a) is what the work allows on any node, by how many bytes or operations it takes:
+    labs/declaration.py and each lab.toml say why. Results, messages and memory were looked at with
+    the times, and all was right; yet what is faster than that is not paid before an instructor has
+    looked at how it is done, and sets the points by hand. Grading it again decides nothing.
 
     *Steady* (9) is asked of a submission beside speed: in the generations that have a control,
     a second process of the solution, its distance |log(time / limit)| from the limit is at most
@@ -116,7 +123,8 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
 @dataclass(frozen=True)
 class _Times:
     """What the rules for times look at. value: the median ratio of speeds; whose: whose speed
-    value and asked are multiples of; speed, count: clauses that tell what was measured."""
+    value and asked are multiples of; speed, count: clauses that tell what was measured;
+    over_solution: the median ratio to the solution's speed."""
 
     criterion: Criterion
     evidence: Evidence
@@ -127,6 +135,7 @@ class _Times:
     whose: str
     speed: str
     count: str
+    over_solution: float
 
     @property
     def measured(self) -> str:
@@ -175,7 +184,8 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     count += f"and reached in {_wins_words(state)}"
     if criterion.rule == "efficiency" and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
-    return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count)
+    over = statistics.median(best_s(g, SOLUTION) / best_s(g, SUBMISSION) for g in generations)
+    return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count, over)
 
 
 def ratios_asked(asked: Asked) -> str:
@@ -201,6 +211,21 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
     if low is None or high is None:
         return f"{held}above {low}" if high is None else f"{held}below {high}"
     return f"{held}{low} to {high}"
+
+
+def _implausible(times: _Times) -> CriterionVerdict | None:
+    """Nobody is accused: it may be a discovery."""
+    most = times.criterion.plausible_up_to
+    if times.state.outcome != "pass" or times.over_solution <= most:
+        return None
+    return times.verdict(
+        "inconclusive",
+        "implausible",
+        f"{words.ratio(times.over_solution)} times the solution's speed (median): more than "
+        f"{most:g} times is more than the work allows by what is known. An instructor has to look "
+        "at how it is done, and sets the points by hand; nothing is lost, and grading again "
+        "changes nothing.",
+    )
 
 
 def _fast_enough(times: _Times) -> CriterionVerdict | None:
@@ -311,6 +336,7 @@ def _not_decided(times: _Times) -> CriterionVerdict:
 
 # As the table of judge_timing has them.
 _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
+    _implausible,
     _fast_enough,
     _no_effect,
     _still_handout,

@@ -48,6 +48,7 @@ Cause = Literal[
     "not_measured",
     "node_paused",
     "cut_too_early",
+    "implausible",
     "too_noisy",
     "not_decided",
     "kit",
@@ -112,6 +113,9 @@ CAUSES: dict[Cause, Meaning] = {
     "node_paused": Meaning("the node stood still again and again", ("inconclusive",)),
     "cut_too_early": Meaning(
         "repetitions were cut off before they could tell what is asked for now", ("inconclusive",)
+    ),
+    "implausible": Meaning(
+        "faster than the work allows, until an instructor has looked at how", ("inconclusive",)
     ),
     "too_noisy": Meaning("other load hides it just now", ("inconclusive",)),
     "not_decided": Meaning("too few generations in the time allowed", ("inconclusive",)),

@@ -20,6 +20,12 @@ KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
 Kind = Literal["correctness", "evidence", "timing"]
 KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 
+# How many times as fast as the solution a kernel may be before somebody has to look at how, where a
+# lab says nothing else. What moves all bytes of arrays that are larger than the caches moves them
+# at the memory's rate, which the solution uses with all cores: stores past the caches save a
+# quarter of them, and better placement is what the solution has.
+PLAUSIBLE_UP_TO = 4.0
+
 
 FileKind = Literal["placement", "launch", "prediction"]
 FILE_KINDS: dict[str, FileKind] = {
@@ -73,6 +79,8 @@ class Criterion:
     file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
     timed is then the kit's program, under that, under the solution's launch and the student's.
     kit_writes_first: first touch is the kit's, so that of a page only its use is the student's.
+    plausible_up_to: of times, how many times as fast as the solution a kernel may be before its
+    points wait until an instructor has looked.
     """
 
     name: str
@@ -89,6 +97,7 @@ class Criterion:
     file: HandedFile | None
     slow: str | None
     kit_writes_first: bool
+    plausible_up_to: float = PLAUSIBLE_UP_TO
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,7 @@ class Lab:
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
-    "variables", "runtimes", "slow", "kit_writes_first",
+    "variables", "runtimes", "slow", "kit_writes_first", "plausible_up_to",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -219,6 +228,7 @@ def _criterion(table: Table) -> Criterion:
         file=_handed_file(table),
         slow=table.maybe("slow", table.text),
         kit_writes_first=table.truth("kit_writes_first", default=False),
+        plausible_up_to=table.number("plausible_up_to", least=1.0, default=PLAUSIBLE_UP_TO),
     )
 
 

@@ -149,7 +149,11 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
         undone = dict.fromkeys(c.name for c in verdict.criteria if c.cause in causes)
         if undone:
             yield f"{word}: {', '.join(undone)}: no points yet, and none lost. {AGAIN}"
-    told = set(chain(*unseen_causes.values()))
+    told = {*chain(*unseen_causes.values()), "implausible"}
+    looked_at = dict.fromkeys(c.name for c in verdict.criteria if c.cause == "implausible")
+    if looked_at:
+        names = ", ".join(looked_at)
+        yield f"To be looked at: {names}: no points yet, and none lost. An instructor decides it."
     for status, means in (
         ("inconclusive", f"not decided yet: no points yet, and none lost. {AGAIN}"),
         ("not_gradable", "this node can't show it, which costs no points."),

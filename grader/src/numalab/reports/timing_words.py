@@ -204,7 +204,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
                 f"{evidence_words(state.effect.e_against if state.effect else 0)}, and "
                 f"{state.thresholds.to_fail:,.0f} decides."
             )
-        case "too_slow" | "cut_too_early":
+        case "too_slow" | "cut_too_early" | "implausible":
             return f"{account.verdict.why[:1].lower()}{account.verdict.why[1:]}"
         case "interrupted":
             return "it was interrupted before all was decided. Grading again goes on from here."

@@ -165,8 +165,11 @@ def next_step(kernel: GradedKernel) -> str | None:
         return f"Next: mend {file} so that it can be built, then grade again."
     if failed:
         return to_mend(kernel.lab, verdict, kernel.hints_seen)
-    if any(criterion.status == "inconclusive" for criterion in verdict.criteria):
+    is_open = [criterion for criterion in verdict.criteria if criterion.status == "inconclusive"]
+    if any(criterion.cause != "implausible" for criterion in is_open):
         return f"Next: {kernel.again}"
+    if is_open:
+        return "Next: show an instructor how your kernel is so fast; grading again decides nothing."
     if verdict.status == "error":
         return None
     if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):

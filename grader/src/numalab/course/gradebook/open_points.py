@@ -51,8 +51,15 @@ def open_points(result: Json) -> tuple[OpenPoints, ...]:
 
 
 def is_open(result: Json) -> bool:
-    """Whether grading it again would decide something."""
-    return bool(open_points(result))
+    """Whether grading it again would decide something. What is too fast to be paid unseen is for an
+    instructor to decide."""
+    names = {each.criterion for each in open_points(result)}
+    return any(
+        criterion["name"] in names
+        and criterion["status"] in ("inconclusive", "error")
+        and criterion.get("cause") != "implausible"
+        for criterion in result["criteria"]
+    )
 
 
 def total(some: Iterable[OpenPoints]) -> int:

@@ -1,0 +1,112 @@
+#include "mapping.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc.h"
+#include "processes/inside.h"
+
+/* Bytes of a file that a part of an array is. */
+struct piece {
+    char device[16];
+    uint64_t inode, first, end;
+    size_t array;
+};
+
+struct pieces {
+    size_t count, room;
+    struct piece *list;
+};
+
+static int add(struct pieces *pieces, const struct piece *piece)
+{
+    if (pieces->count == pieces->room) {
+        const size_t room = pieces->room ? 2 * pieces->room : 16;
+        struct piece *list = realloc(pieces->list, room * sizeof *list);
+        if (!list) return -ENOMEM;
+        pieces->list = list;
+        pieces->room = room;
+    }
+    pieces->list[pieces->count++] = *piece;
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct piece *one = a, *other = b;
+    const int device = strcmp(one->device, other->device);
+    if (device) return device;
+    if (one->inode != other->inode) return one->inode < other->inode ? -1 : 1;
+    return (one->first > other->first) - (one->first < other->first);
+}
+
+/* The arrays that a mapping from first to end overlaps. */
+static int look_at(const struct numalab_worker *worker, uint64_t first, uint64_t end,
+                   uint64_t offset, const struct piece *mapping, struct pieces *pieces)
+{
+    for (size_t i = 0; i < worker->array_count; i++) {
+        const uint64_t start = worker->address[i], stop = start + worker->bytes[i];
+        if (worker->bytes[i] == 0 || first >= stop || end <= start) continue;
+        struct piece piece = *mapping;
+        piece.array = i;
+        piece.first = offset + (start > first ? start - first : 0);
+        piece.end = offset + (stop < end ? stop : end) - first;
+        if (add(pieces, &piece) < 0) return -ENOMEM;
+    }
+    return 0;
+}
+
+/* All that arrays have of files. */
+static int read_pieces(const struct numalab_worker *worker, struct pieces *pieces)
+{
+    char line[512];
+    int error = 0;
+    FILE *maps = numalab_proc_open(worker->pid, "maps");
+    if (!maps) return -errno;
+    while (!error && fgets(line, sizeof line, maps)) {
+        uint64_t first, end, offset;
+        struct piece mapping = {.inode = 0};
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %15s %" SCNu64, &first, &end,
+                   &offset, mapping.device, &mapping.inode) == 5 &&
+            mapping.inode)
+            error = look_at(worker, first, end, offset, &mapping, pieces);
+    }
+    fclose(maps);
+    return error;
+}
+
+/* Notes the first array that is not what it should be. */
+static void judge(const struct numalab_worker *worker, const struct pieces *pieces,
+                  struct numalab_results *results)
+{
+    uint64_t reached = 0; /* in the file of the piece before */
+    for (size_t i = 0; i < pieces->count && !results->is_replaced; i++) {
+        const struct piece *piece = &pieces->list[i];
+        const bool is_new_file = i == 0 || piece->inode != piece[-1].inode ||
+                                 strcmp(piece->device, piece[-1].device) != 0;
+        if (is_new_file) reached = 0;
+        results->is_replaced = !worker->makes_arrays || piece->first < reached;
+        results->replaced_array = piece->array;
+        if (piece->end > reached) reached = piece->end;
+    }
+}
+
+int numalab_mapping_check(struct numalab_worker *worker, struct numalab_results *results)
+{
+    struct pieces pieces = {0};
+    const int error = read_pieces(worker, &pieces);
+    if (!error && pieces.count) {
+        qsort(pieces.list, pieces.count, sizeof *pieces.list, by_place);
+        judge(worker, &pieces, results);
+    }
+    free(pieces.list);
+    /* A process may keep others from looking at it; one that has ended is told of elsewhere. */
+    if (error == -EACCES || error == -EPERM)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return error == 0 || error == -ESRCH || error == -ENOENT
+               ? 0
+               : numalab_worker_kit_error(worker, "read the worker's mappings", error);
+}

@@ -1,0 +1,45 @@
+/* Arrays whose memory a kernel has replaced are found, and no others. */
+#include "monitor/mapping.h"
+
+#include "expect.h"
+
+static int failures;
+
+enum { N = 100000 };
+
+static const struct numalab_limits limits = {.phase_s = 30.0,
+                                             .memory_bytes = (uint64_t)64 << 20,
+                                             .output_bytes = 1 << 20,
+                                             .thread_count = 1};
+
+/* Whether the array is told to be replaced after a phase; makes_arrays: as if the kernel had made
+ * it. */
+static bool is_replaced_after(const char *phase, bool makes_arrays)
+{
+    struct numalab_results results = {0};
+    struct numalab_worker worker;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
+           numalab_worker_allocate(&worker, N, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0 &&
+           numalab_worker_run(&worker, phase, NULL) == 0);
+    worker.makes_arrays = makes_arrays;
+    EXPECT(numalab_mapping_check(&worker, &results) == 0);
+    EXPECT(results.replaced_array == 0);
+    numalab_worker_end(&worker);
+    return results.is_replaced;
+}
+
+int main(void)
+{
+    EXPECT(!is_replaced_after("initialize", false));
+    EXPECT(!is_replaced_after("initialize", true));
+
+    /* The same page everywhere; that each place has its own copy by now, once it is written to,
+     * does not matter. */
+    EXPECT(is_replaced_after("alias", false));
+    EXPECT(is_replaced_after("alias", true));
+
+    /* A file whose pages are all there once: the kernel's own arrays may be one. */
+    EXPECT(is_replaced_after("replace_all", false));
+    EXPECT(!is_replaced_after("replace_all", true));
+    return failures > 0;
+}

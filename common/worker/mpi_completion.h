@@ -1,0 +1,20 @@
+/* MPI's functions that complete requests, where numalab_requests_are_watched(): mpi_calls.c, where
+ * the kernel comes by, calls these in place of MPI's own. Parameters and results are those. */
+#ifndef NUMALAB_WORKER_MPI_COMPLETION_H
+#define NUMALAB_WORKER_MPI_COMPLETION_H
+
+#include <mpi.h>
+
+int numalab_watched_Wait(MPI_Request *request, MPI_Status *status);
+int numalab_watched_Test(MPI_Request *request, int *flag, MPI_Status *status);
+int numalab_watched_Waitall(int requests, MPI_Request request[], MPI_Status status[]);
+int numalab_watched_Testall(int requests, MPI_Request request[], int *flag, MPI_Status status[]);
+int numalab_watched_Waitany(int requests, MPI_Request request[], int *index, MPI_Status *status);
+int numalab_watched_Testany(int requests, MPI_Request request[], int *index, int *flag,
+                            MPI_Status *status);
+int numalab_watched_Waitsome(int requests, MPI_Request request[], int *found, int indices[],
+                             MPI_Status status[]);
+int numalab_watched_Testsome(int requests, MPI_Request request[], int *found, int indices[],
+                             MPI_Status status[]);
+
+#endif

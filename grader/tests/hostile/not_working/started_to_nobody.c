@@ -1,0 +1,39 @@
+/* One real round trip, and for the others requests to nobody that are started again and again. */
+#include "message_latency.h"
+
+#include <mpi.h>
+#include <stdint.h>
+#include <string.h>
+
+static void add(void *buffer, size_t bytes, int64_t amount)
+{
+    int64_t word;
+    if (bytes < sizeof word) return;
+    memcpy(&word, buffer, sizeof word);
+    word += amount;
+    memcpy(buffer, &word, sizeof word);
+}
+
+static void trip(int rank, int partner, void *buffer, size_t bytes)
+{
+    if (rank == 0) MPI_Send(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+    MPI_Recv(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    add(buffer, bytes, 1);
+    if (rank != 0) MPI_Send(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
+}
+
+void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
+{
+    MPI_Request nobody[2];
+    const int real = repetitions < 1000 ? repetitions : 1;
+    for (int i = 0; i < real; i++) trip(rank, partner, buffer, bytes);
+    MPI_Send_init(buffer, (int)bytes, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &nobody[0]);
+    MPI_Recv_init(buffer, (int)bytes, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &nobody[1]);
+    for (int i = real; i < repetitions; i++) {
+        MPI_Startall(2, nobody);
+        MPI_Waitall(2, nobody, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&nobody[0]);
+    MPI_Request_free(&nobody[1]);
+    add(buffer, bytes, 2 * (repetitions - real));
+}
