@@ -151,7 +151,7 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
         *monitor.common_options(part, team, "quick", session.effort.phase_limit_s),
         "--seed", session.seed,
     ]  # fmt: skip
-    environment = monitor.worker_environment(session.lab, team, passive=True)
+    environment = monitor.worker_environment(session.lab, team)
     pus = [pu.number for pu in topology.pus if pu.core != left_out]
     session.run(ANOTHER_TEAM, options, environment, pus, another_team=True)
 
