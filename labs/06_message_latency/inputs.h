@@ -13,14 +13,17 @@
  * milliseconds. */
 enum {
     MOST_REPETITIONS = 10000,
-    BRIEF_REPETITIONS = 50,
+    BRIEF_REPETITIONS = 50,   /* of messages of a few bytes, ... */
+    BRIEFEST_REPETITIONS = 8, /* ... and of others, whose sizes are many */
+    FEW_BYTES = 9,
     FEWEST_REPETITIONS = 4,
     MOST_BYTES_EACH_WAY = 16 << 20
 };
 
 static inline size_t repetitions_of(size_t bytes, bool is_brief)
 {
-    const size_t most = is_brief ? BRIEF_REPETITIONS : MOST_REPETITIONS;
+    const size_t brief = bytes <= FEW_BYTES ? BRIEF_REPETITIONS : BRIEFEST_REPETITIONS;
+    const size_t most = is_brief ? brief : MOST_REPETITIONS;
     if (bytes <= MOST_BYTES_EACH_WAY / most) return most;
     const size_t fitting = MOST_BYTES_EACH_WAY / bytes;
     return fitting < FEWEST_REPETITIONS ? FEWEST_REPETITIONS : fitting;

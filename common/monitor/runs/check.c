@@ -14,10 +14,10 @@ enum { SIZES = sizeof sizes / sizeof sizes[0], REPETITIONS = 3 };
 
 /* Behind these come those around the number of threads, and some by chance: small ones with every
  * remainder by 64 once over all jobs of a check, since a vectorised loop may go wrong for one
- * remainder only, and larger ones with every remainder by 16. The seed is on record, and the sizes
- * are. Small ones are below 576, so that all of them together take as long as one large one. */
-enum { SMALL_DIVISOR = 64, MOST_MULTIPLE = 8, LARGE_DIVISOR = 16, CHANCE_REPETITIONS = 2 };
-static const size_t largest_message = 65537; /* larger ones take a while, and show nothing more */
+ * remainder only, and of arrays larger ones with every remainder by 16. The seed is on record, and
+ * the sizes are. Small ones are below 576, so that all of them together take as long as one large
+ * one. With sends that wait, which shows deadlocks, the usual ones are enough. */
+enum { SMALL_DIVISOR = 64, MOST_MULTIPLE = 8, LARGE_DIVISOR = 16 };
 enum { TEAM_SIZES = 4, MOST_USUAL = 16 };
 enum { MAX_SIZES = MOST_USUAL + TEAM_SIZES + SMALL_DIVISOR + LARGE_DIVISOR };
 
@@ -92,11 +92,11 @@ static void sizes_of(struct sizes *list, const struct numalab_run_options *optio
     const size_t team[TEAM_SIZES] = {2, threads - 1, threads, threads + 1};
     *list = (struct sizes){0};
     add_usual(list, driver);
-    for (size_t i = 0; i < TEAM_SIZES; i++)
+    if (options->synchronous_sends) return;
+    for (size_t i = 0; i < TEAM_SIZES && !driver->check_n; i++)
         if (team[i] >= least) add_size(list, team[i]);
     add_small(list, random, least, job, job_count);
-    const size_t largest = list->n[list->usual - 1];
-    if (!driver->count) add_large(list, random, driver->check_n ? largest_message : largest);
+    if (!driver->check_n) add_large(list, random, list->n[list->usual - 1]);
 }
 
 /* After a call of the kernel nothing of it is under way. */
@@ -180,6 +180,8 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
     limits.modes = NUMALAB_IS_BRIEF;
     if (options->synchronous_sends) limits.modes |= NUMALAB_SYNCHRONOUS_SENDS;
     if (rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
+    /* Ranks may share cores, where a message takes its time. */
+    const size_t chance_repetitions = driver->rank_counts ? 1 : 2;
     struct numalab_job_changes changes = {0};
     int failed = numalab_role_start(job, options, &role, rank_count, &limits);
     bool has_wrong = false;
@@ -189,7 +191,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
         struct numalab_results results = {0};
         struct numalab_oracle *oracle = numalab_job_oracle(driver, n, rank_count, true);
         failed = oracle ? check_size(job, driver, oracle, random, n,
-                                     i < list->usual ? REPETITIONS : CHANCE_REPETITIONS, &changes,
+                                     i < list->usual ? REPETITIONS : chance_repetitions, &changes,
                                      &results)
                         : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
