@@ -73,6 +73,7 @@ class Criterion:
     file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
     timed is then the kit's program, under that, under the solution's launch and the student's.
     kit_writes_first: first touch is the kit's, so that of a page only its use is the student's.
+    whole_team: the pages have to be used by as many threads as the kit asks for.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Criterion:
     file: HandedFile | None
     slow: str | None
     kit_writes_first: bool
+    whole_team: bool
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class Lab:
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
-    "variables", "runtimes", "slow", "kit_writes_first",
+    "variables", "runtimes", "slow", "kit_writes_first", "whole_team",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -219,6 +221,7 @@ def _criterion(table: Table) -> Criterion:
         file=_handed_file(table),
         slow=table.maybe("slow", table.text),
         kit_writes_first=table.truth("kit_writes_first", default=False),
+        whole_team=table.truth("whole_team", default=False),
     )
 
 
