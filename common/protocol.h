@@ -42,14 +42,15 @@ enum numalab_request_kind {
     NUMALAB_TRAP_INITIALIZE,  /* arm the in-process trace for first writes */
     NUMALAB_TRAP_COMPUTE,     /* arm it for the first access */
     NUMALAB_UNTRAP,
-    NUMALAB_UNMAP_PAGES, /* drop page table entries, keep the contents */
+    NUMALAB_OPEN_FILE, /* the reply carries the descriptor of that which holds
+                          NUMALAB_SHARED arrays, one behind the other */
     NUMALAB_QUIT
 };
 
 enum numalab_memory_kind {
     NUMALAB_ANONYMOUS = 0, /* private memory, as malloc would give */
-    NUMALAB_SHARED         /* a memory file: can be traced, keeps its contents
-                              when its pages are unmapped */
+    NUMALAB_SHARED         /* a memory file, of all arrays: its pages can be traced, and taken
+                              out and put back by the monitor */
 };
 
 struct numalab_request {

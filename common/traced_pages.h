@@ -3,7 +3,7 @@
 #define NUMALAB_TRACED_PAGES_H
 
 /* Pages of all arrays together that are traced at most; confine sizes the largest file by it, which
- * holds one array, traced or not. */
+ * holds all arrays, traced or not. */
 enum { NUMALAB_MOST_TRACED_PAGES = 16384 };
 
 #endif

@@ -184,3 +184,16 @@ void numalab_sample_describe(const struct numalab_sample *sample, json_t *object
     json_object_set_new(object, "pages", json_integer((json_int_t)sample->page_count));
     json_object_set_new(object, "blocks", blocks);
 }
+
+size_t numalab_sample_page(const struct numalab_sample *sample, size_t place)
+{
+    size_t low = 0, high = sample->block_count; /* in which it is */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (place < sample->block[middle].before)
+            high = middle;
+        else
+            low = middle;
+    }
+    return sample->block[low].first_page + place - sample->block[low].before;
+}

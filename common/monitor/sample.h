@@ -60,6 +60,9 @@ void numalab_sample_free(struct numalab_sample *sample);
 /* The place of a page among those that are looked at, or -1. */
 ptrdiff_t numalab_sample_find(const struct numalab_sample *sample, size_t page);
 
+/* The page of a place, which is below traced_count. */
+size_t numalab_sample_page(const struct numalab_sample *sample, size_t place);
+
 /* What a record says: "pages", those of the array, and "blocks", [first page, pages] in order.
  * Adds them to the object. */
 void numalab_sample_describe(const struct numalab_sample *sample, json_t *object);

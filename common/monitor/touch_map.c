@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "closings.h"
 #include "record.h"
 
 /* Each thread that faults gets a small number, in order of appearance. */
@@ -33,14 +34,25 @@ static const double holding_s = 3.0;
 struct page_record {
     int first_writer;                        /* thread number here, or -1 */
     uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit a thread number here */
+    int opener;                              /* whose fault opened it last in this phase, or -1 */
+    bool was_closed;                         /* in the middle of this phase, */
+    bool has_opener_used_it; /* when the opener had gone on to another page; until it is opened */
 };
 
 struct traced_array {
     const char *name;
     uint64_t address;
     uint64_t bytes;
+    uint64_t file_offset;         /* of its first page, in the file of all arrays */
     struct numalab_sample sample; /* its pages that are traced, */
     struct page_record *page;     /* one each */
+    size_t first_closed;          /* number of the first of them among those of all arrays */
+};
+
+/* One that was closed again while a phase ran, and then used. */
+struct seen_again {
+    size_t array;
+    int writer, user; /* its first writer, or -1; thread numbers here */
 };
 
 struct pending_fault {
@@ -59,6 +71,11 @@ struct numalab_touch_map {
     bool sees_write_after_read; /* write protection of shared memory works */
     uint64_t page_bytes;
     void *zero_page;
+    struct numalab_worker *worker;     /* while a phase runs */
+    struct numalab_closings *closings; /* of a map by userfaultfd, once it computes */
+    size_t closed_count;               /* pages of all arrays that are traced */
+    double closing_interval_s;         /* 0: as closings.h has it */
+    struct numalab_roll *roll; /* that is called when pages are closed, or NULL. Not owned */
 
     size_t array_count;
     struct traced_array array[NUMALAB_MAX_ARRAYS];
@@ -67,7 +84,11 @@ struct numalab_touch_map {
     pid_t thread_id[MAX_THREADS];
     double busy_until_s[MAX_THREADS]; /* holds back those that go after it */
     double cpu_s_when_looked[MAX_THREADS];
+    uint64_t last_page[MAX_THREADS]; /* address of that which it was given last */
     size_t thread_count;
+
+    struct seen_again *again;
+    size_t again_count, again_room;
 
     struct pending_fault *pending;
     size_t pending_count, pending_room;
@@ -120,16 +141,26 @@ static size_t thread_of_id(struct numalab_touch_map *map, pid_t own_id)
     return map->thread_count++;
 }
 
-static struct page_record *page_at(struct numalab_touch_map *map, uint64_t address)
+/* The array of a page that is traced, and *place its place among the array's; or NULL. */
+static struct traced_array *array_of_page(struct numalab_touch_map *map, uint64_t address,
+                                          size_t *place)
 {
     for (size_t i = 0; i < map->array_count; i++) {
         struct traced_array *array = &map->array[i];
         if (address < array->address || address >= array->address + array->bytes) continue;
-        const ptrdiff_t place = numalab_sample_find(
+        const ptrdiff_t found = numalab_sample_find(
             &array->sample, (size_t)((address - array->address) / map->page_bytes));
-        return place < 0 ? NULL : &array->page[place];
+        *place = (size_t)found;
+        return found < 0 ? NULL : array;
     }
     return NULL;
+}
+
+static struct page_record *page_at(struct numalab_touch_map *map, uint64_t address)
+{
+    size_t place;
+    struct traced_array *array = array_of_page(map, address, &place);
+    return array ? &array->page[place] : NULL;
 }
 
 static void note_access(struct numalab_touch_map *map, uint64_t address, size_t thread,
@@ -139,6 +170,84 @@ static void note_access(struct numalab_touch_map *map, uint64_t address, size_t 
     if (!page) return;
     if (is_write && page->first_writer < 0) page->first_writer = (int)thread;
     if (map->in_compute) page->users[thread / WORD_BITS] |= (uint64_t)1 << (thread % WORD_BITS);
+}
+
+/* ---- pages that are closed again -------------------------------------------- */
+
+static int note_again(struct numalab_touch_map *map, const struct seen_again *seen)
+{
+    if (map->again_count == map->again_room) {
+        const size_t room = map->again_room ? 2 * map->again_room : 256;
+        void *list = realloc(map->again, room * sizeof *map->again);
+        if (!list) return -ENOMEM;
+        map->again = list;
+        map->again_room = room;
+    }
+    map->again[map->again_count++] = *seen;
+    return 0;
+}
+
+/* In a phase that computes a page is opened for a thread, or for others that wait for it, too: who
+ * uses it is seen once more if it was closed. Of the thread that had opened it last only if it had
+ * used it: one that is stopped before it comes to that faults again and has done nothing. Returns 0
+ * or -ENOMEM. */
+static int note_opened(struct numalab_touch_map *map, const struct pending_fault *fault)
+{
+    size_t place;
+    struct traced_array *array = array_of_page(map, fault->page_address, &place);
+    if (!array) return 0;
+    struct page_record *page = &array->page[place];
+    const int thread = (int)fault->thread;
+    const struct seen_again seen = {(size_t)(array - map->array), page->first_writer, thread};
+    const bool is_seen = page->was_closed && (page->opener != thread || page->has_opener_used_it);
+    page->opener = thread;
+    page->has_opener_used_it = false;
+    map->last_page[fault->thread] = fault->page_address;
+    numalab_closings_note(map->closings, array->first_closed + place);
+    return is_seen ? note_again(map, &seen) : 0;
+}
+
+static const void *content_of(struct numalab_touch_map *map, uint64_t page_address)
+{
+    size_t place;
+    const struct traced_array *array =
+        map->in_compute ? array_of_page(map, page_address, &place) : NULL;
+    return array ? numalab_closings_content(map->closings, array->first_closed + place)
+                 : map->zero_page;
+}
+
+/* Returns 0, or -1 with the worker's outcome set. */
+static int close_again(struct numalab_touch_map *map)
+{
+    size_t count, array = 0;
+    const size_t *open = numalab_closings_open_pages(map->closings, &count);
+    for (size_t i = 0; i < count; i++) {
+        while (array > 0 && open[i] < map->array[array].first_closed) array--;
+        while (array + 1 < map->array_count && open[i] >= map->array[array + 1].first_closed)
+            array++;
+        const struct traced_array *of = &map->array[array];
+        struct page_record *page = &of->page[open[i] - of->first_closed];
+        const uint64_t address =
+            of->address +
+            numalab_sample_page(&of->sample, open[i] - of->first_closed) * map->page_bytes;
+        page->was_closed = true;
+        page->has_opener_used_it = map->last_page[page->opener] != address;
+    }
+    map->pending_count = 0; /* who stood still in a fault comes again */
+    if (map->roll) {
+        if (numalab_worker_stop(map->worker) < 0) return -1;
+        numalab_roll_begin(map->roll);
+    }
+    return numalab_closings_close(map->closings, map->worker);
+}
+
+/* Whether nobody is answered yet, since it is not known what others do. */
+static bool is_calling_roll(struct numalab_touch_map *map)
+{
+    if (!map->roll || !map->roll->is_open) return false;
+    for (size_t i = 0; i < map->pending_count; i++)
+        numalab_roll_comes(map->roll, map->thread_id[map->pending[i].thread]);
+    return numalab_roll_waits(map->roll);
 }
 
 /* ---- answering page faults ------------------------------------------------- */
@@ -156,18 +265,17 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
     int failed;
 
     note_access(map, fault->page_address, fault->thread, is_write);
+    if (map->in_compute && note_opened(map, fault) < 0) return -ENOMEM;
     if (fault->flags & UFFD_PAGEFAULT_FLAG_WP) {
         struct uffdio_writeprotect unprotect = {.range = range};
         failed = ioctl(map->fd, UFFDIO_WRITEPROTECT, &unprotect) < 0;
-    } else if (fault->flags & UFFD_PAGEFAULT_FLAG_MINOR) {
-        struct uffdio_continue map_it = {.range = range};
-        failed = ioctl(map->fd, UFFDIO_CONTINUE, &map_it) < 0;
     } else {
-        struct uffdio_copy zero = {
-            .dst = range.start, .src = (uint64_t)(uintptr_t)map->zero_page, .len = range.len};
+        struct uffdio_copy copy = {.dst = range.start,
+                                   .src = (uint64_t)(uintptr_t)content_of(map, fault->page_address),
+                                   .len = range.len};
         if (!is_write && !map->in_compute && map->sees_write_after_read)
-            zero.mode = UFFDIO_COPY_MODE_WP;
-        failed = ioctl(map->fd, UFFDIO_COPY, &zero) < 0;
+            copy.mode = UFFDIO_COPY_MODE_WP;
+        failed = ioctl(map->fd, UFFDIO_COPY, &copy) < 0;
     }
     map->busy_until_s[fault->thread] = numalab_now_s() + grace_s;
     map->cpu_s_when_looked[fault->thread] = -1.0;
@@ -268,16 +376,30 @@ static int take_messages(struct numalab_touch_map *map)
 
 /* The answer for a page wakes everybody who waits for it: those others use the page,
  * and none of them is waiting any more. */
-static void drop_answered(struct numalab_touch_map *map, uint64_t page_address)
+static int drop_answered(struct numalab_touch_map *map, size_t answered)
 {
+    const uint64_t page_address = map->pending[answered].page_address;
     size_t kept = 0;
+    int error = 0;
     for (size_t i = 0; i < map->pending_count; i++) {
-        if (map->pending[i].page_address == page_address)
-            note_access(map, page_address, map->pending[i].thread, false);
-        else
+        if (i == answered) continue;
+        if (map->pending[i].page_address != page_address) {
             map->pending[kept++] = map->pending[i];
+            continue;
+        }
+        note_access(map, page_address, map->pending[i].thread, false);
+        if (map->in_compute && error == 0) error = note_opened(map, &map->pending[i]);
     }
     map->pending_count = kept;
+    return error;
+}
+
+/* Whether it is time to. Where threads are held back others show themselves anyway, and to close
+ * what is open would begin the waiting anew. */
+static bool closes_again(const struct numalab_touch_map *map, bool has_faults)
+{
+    return map->in_compute && map->order == NUMALAB_ORDER_NATURAL &&
+           numalab_closings_is_due(map->closings, has_faults);
 }
 
 static int serve_faults(void *context)
@@ -286,13 +408,17 @@ static int serve_faults(void *context)
     struct numalab_touch_map *map = context;
     int error = take_messages(map);
     map->is_holding_over = numalab_now_s() > map->phase_start_s + holding_s;
+    if (error == 0 && is_calling_roll(map)) return 0;
+    if (error == 0 && closes_again(map, map->pending_count > 0)) return close_again(map);
     for (int answers = 0; error == 0 && map->pending_count && answers < MOST_ANSWERS; answers++) {
         size_t i = next_pending(map);
         if (held_until_s(map, &map->pending[i]) > numalab_now_s()) break;
         if (prolong_holds(map, &map->pending[i])) break;
         struct pending_fault fault = map->pending[i];
         error = answer(map, &fault);
-        drop_answered(map, fault.page_address);
+        const int dropped = drop_answered(map, i);
+        if (error == 0) error = dropped;
+        if (error == 0 && closes_again(map, false)) return close_again(map);
     }
     return error;
 }
@@ -300,7 +426,11 @@ static int serve_faults(void *context)
 static int until_next_answer_ms(void *context)
 {
     const struct numalab_touch_map *map = context;
-    if (!map->pending_count) return -1;
+    if (map->roll && map->roll->is_open) return 1;
+    if (!map->pending_count)
+        return map->in_compute && map->order == NUMALAB_ORDER_NATURAL
+                   ? numalab_closings_wait_ms(map->closings)
+                   : -1;
     double wait_s = held_until_s(map, &map->pending[next_pending(map)]) - numalab_now_s();
     return wait_s <= 0 ? 0 : 1 + (int)(1e3 * wait_s);
 }
@@ -310,13 +440,11 @@ static int until_next_answer_ms(void *context)
 static int enable(struct numalab_touch_map *map)
 {
     const uint64_t wanted[] = {
-        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
 #ifdef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
-            UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
-        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM
-#else
-        0
+        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+            UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
 #endif
+        UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_MISSING_SHMEM,
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         struct uffdio_api api = {.api = UFFD_API, .features = wanted[i]};
@@ -367,10 +495,22 @@ void numalab_touch_map_close(struct numalab_touch_map *map)
         numalab_sample_free(&map->array[i].sample);
         free(map->array[i].page);
     }
+    numalab_closings_free(map->closings);
     if (map->fd >= 0) close(map->fd);
+    free(map->again);
     free(map->pending);
     free(map->zero_page);
     free(map);
+}
+
+/* Where an array begins in the file that holds them all (worker/arrays.h). */
+static uint64_t file_offset_of(const struct numalab_worker *worker, size_t array,
+                               uint64_t page_bytes)
+{
+    uint64_t pages = 0;
+    for (size_t i = 0; i < array; i++)
+        pages += worker->bytes[i] ? (worker->bytes[i] + page_bytes - 1) / page_bytes : 1;
+    return pages * page_bytes;
 }
 
 static struct numalab_touch_map *create(const struct numalab_worker *worker,
@@ -398,13 +538,17 @@ static struct numalab_touch_map *create(const struct numalab_worker *worker,
         array->name = driver->arrays[i].name;
         array->address = worker->address[i];
         array->bytes = worker->bytes[i];
+        array->file_offset = file_offset_of(worker, i, map->page_bytes);
         array->sample = sample[i];
     }
     for (size_t i = 0; i < map->array_count; i++) {
         struct traced_array *array = &map->array[i];
         array->page = calloc(array->sample.traced_count, sizeof *array->page);
         if (!array->page) goto no_memory;
-        for (size_t k = 0; k < array->sample.traced_count; k++) array->page[k].first_writer = -1;
+        for (size_t k = 0; k < array->sample.traced_count; k++)
+            array->page[k].first_writer = array->page[k].opener = -1;
+        array->first_closed = map->closed_count;
+        map->closed_count += array->sample.traced_count;
     }
     return map;
 no_memory:
@@ -485,6 +629,7 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     map->has_arrival = false;
     map->phase_start_s = numalab_now_s();
     memset(map->busy_until_s, 0, sizeof map->busy_until_s);
+    map->worker = worker;
     int failed = numalab_worker_run(worker, phase, &watch);
     unregister_arrays(map);
     return failed;
@@ -500,16 +645,55 @@ int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numal
                            (map->sees_write_after_read ? UFFDIO_REGISTER_MODE_WP : 0u));
 }
 
+/* Closes all pages: no thread has opened one, and none has been closed since. */
+static int close_all(struct numalab_touch_map *map, struct numalab_worker *worker)
+{
+    struct numalab_closed_page *list = NULL;
+    if (!map->closings) {
+        list = calloc(map->closed_count + 1, sizeof *list);
+        if (!list) return numalab_worker_kit_error(worker, "keep pages", -ENOMEM);
+    }
+    for (size_t i = 0; i < map->array_count; i++) {
+        const struct traced_array *array = &map->array[i];
+        for (size_t k = 0; k < array->sample.traced_count; k++) {
+            const uint64_t offset = numalab_sample_page(&array->sample, k) * map->page_bytes;
+            array->page[k].opener = -1;
+            array->page[k].was_closed = array->page[k].has_opener_used_it = false;
+            if (list)
+                list[array->first_closed + k] = (struct numalab_closed_page){
+                    array->address + offset, array->file_offset + offset};
+        }
+    }
+    memset(map->last_page, 0, sizeof map->last_page);
+    if (list) map->closings = numalab_closings_open(worker, list, map->closed_count);
+    free(list);
+    if (!map->closings) return -1;
+    if (map->closing_interval_s > 0)
+        numalab_closings_by_clock(map->closings, map->closing_interval_s);
+    return numalab_closings_begin(map->closings, worker);
+}
+
 int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
                                   const char *phase)
 {
-    struct numalab_message reply;
     map->in_compute = true;
     if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
-    if (numalab_worker_ask(worker, NUMALAB_UNMAP_PAGES, &reply, NULL) < 0) return -1;
-    if (reply.error < 0) return numalab_worker_kit_error(worker, "unmap the pages", reply.error);
-    return run_watched(map, worker, phase,
-                       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+    if (close_all(map, worker) < 0) return -1;
+    if (run_watched(map, worker, phase, UFFDIO_REGISTER_MODE_MISSING) < 0) return -1;
+    const int error = numalab_closings_end(map->closings);
+    return error < 0 ? numalab_worker_kit_error(worker, "give pages back", error) : 0;
+}
+
+void numalab_touch_map_call_roll(struct numalab_touch_map *map, struct numalab_roll *roll,
+                                 double interval_s)
+{
+    map->roll = roll;
+    map->closing_interval_s = interval_s;
+}
+
+size_t numalab_touch_map_moments(const struct numalab_touch_map *map)
+{
+    return map->closings ? numalab_closings_count(map->closings) : 0;
 }
 
 /* ---- what a record says ----------------------------------------------------------- */
@@ -552,6 +736,31 @@ static json_t *describe_users(const void *pages, size_t i)
     return list;
 }
 
+static int by_array_writer_user(const void *left, const void *right)
+{
+    const struct seen_again *a = left, *b = right;
+    if (a->array != b->array) return a->array < b->array ? -1 : 1;
+    if (a->writer != b->writer) return a->writer < b->writer ? -1 : 1;
+    return (a->user > b->user) - (a->user < b->user);
+}
+
+/* [first writer, user, times] of an array's pages that were closed again; the list is in order. */
+static json_t *describe_again(const struct numalab_touch_map *map, size_t array, const int *number)
+{
+    json_t *list = json_array();
+    for (size_t i = 0, next; i < map->again_count; i = next) {
+        const struct seen_again *seen = &map->again[i];
+        for (next = i;
+             next < map->again_count && by_array_writer_user(seen, &map->again[next]) == 0;)
+            next++;
+        if (seen->array != array) continue;
+        const int writer = seen->writer < 0 ? -1 : number[seen->writer];
+        json_array_append_new(
+            list, json_pack("[iiI]", writer, number[seen->user], (json_int_t)(next - i)));
+    }
+    return list;
+}
+
 static json_t *describe_array(const struct numalab_touch_map *map, const struct traced_array *array,
                               const int *number)
 {
@@ -561,11 +770,14 @@ static json_t *describe_array(const struct numalab_touch_map *map, const struct 
     const struct numalab_list users = {&pages, count, has_same_users, describe_users};
     json_t *entry = json_pack("{ss so so}", "array", array->name, "first_writer",
                               numalab_record_list(&writers), "users", numalab_record_list(&users));
+    if (map->closings)
+        json_object_set_new(entry, "used_again",
+                            describe_again(map, (size_t)(array - map->array), number));
     numalab_sample_describe(&array->sample, entry);
     return entry;
 }
 
-json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
+json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
                                    const struct numalab_threads *threads)
 {
     int number[MAX_THREADS];
@@ -577,6 +789,8 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
         if (number[i] < 0) number[i] = next_number++;
     }
     json_t *arrays = json_array();
+    if (map->again_count)
+        qsort(map->again, map->again_count, sizeof *map->again, by_array_writer_user);
     for (size_t i = 0; i < map->array_count; i++)
         json_array_append_new(arrays, describe_array(map, &map->array[i], number));
     /* The in-process way has to know reads from writes. */
@@ -585,11 +799,15 @@ json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
 #else
     const bool trap_tells = false;
 #endif
-    return json_pack(
+    json_t *record = json_pack(
         "{ss ss sb so}", "method", method_names[map->method], "order", order_names[map->order],
         "sees_write_after_read",
         (int)(map->method == NUMALAB_TOUCH_IN_PROCESS ? trap_tells : map->sees_write_after_read),
         "arrays", arrays);
+    if (map->closings)
+        json_object_set_new(record, "closings",
+                            json_integer((json_int_t)numalab_closings_count(map->closings)));
+    return record;
 }
 
 /* ---- probe --------------------------------------------------------------------- */
@@ -612,7 +830,7 @@ int numalab_touch_map_probe(void)
     if (error == 0) error = enable(&map);
     if (error == 0)
         error = register_pages(&map, (uint64_t)(uintptr_t)memory, map.page_bytes,
-                               UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+                               UFFDIO_REGISTER_MODE_MISSING);
     if (memory != MAP_FAILED) munmap(memory, map.page_bytes);
     if (file >= 0) close(file);
     close(map.fd);

@@ -11,6 +11,10 @@
  * thread's faults for as long as another is busy brings both orders to light
  * that a scheduler could produce, in two runs.
  *
+ * Who comes first need not be who works: a thread can touch pages that another one works on. So
+ * pages are closed again while the phase runs (closings.h), and who uses them then is told beside
+ * the set of their users.
+ *
  * Where userfaultfd is refused, the worker traps its own faults (trap.h); that
  * map is made inside the student's process and says so. */
 #ifndef NUMALAB_MONITOR_TOUCH_MAP_H
@@ -20,6 +24,7 @@
 
 #include "threads.h"
 #include "monitor/processes/worker_process.h"
+#include "monitor/roll_call.h"
 #include "monitor/sample.h"
 
 enum numalab_touch_order {
@@ -58,10 +63,19 @@ int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numal
 int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
                                   const char *phase);
 
-/* What a record says: method, order, and for each array which pages are traced, and of those
- * run-length codes of the first writer's number (-1: nobody) and of the set of users. threads: the
- * worker's, read while it still had them all. */
-json_t *numalab_touch_map_describe(const struct numalab_touch_map *map,
+/* From now on the pages that are open are closed by the clock, so many seconds apart, on average,
+ * and the roll, which is the caller's, is called then. */
+void numalab_touch_map_call_roll(struct numalab_touch_map *map, struct numalab_roll *roll,
+                                 double interval_s);
+
+/* At how many moments pages were closed in all. */
+size_t numalab_touch_map_moments(const struct numalab_touch_map *map);
+
+/* What a record says: method, order, how often pages were closed while a phase ran, and for each
+ * array which pages are traced, of those run-length codes of the first writer's number (-1: nobody)
+ * and of the set of users, and who used again what was closed. threads: the worker's, read while it
+ * still had them all. */
+json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
                                    const struct numalab_threads *threads);
 
 /* Whether this system lets an ordinary process use what the map needs: returns

@@ -304,6 +304,24 @@ static void read_then_write(size_t n, void **arrays)
     touch(&(struct part){x, 0, n, 1, false});
 }
 
+/* Each thread touches an element of each page of its half; then the main thread works on all. */
+static void touch_then_work(size_t n, void **arrays)
+{
+    double *x = arrays[0];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE) / sizeof *x;
+    on_two_threads((struct part){x, 0, n / 2, page, true}, (struct part){x, n / 2, n, page, true});
+    touch(&(struct part){x, 0, n, 1, false});
+}
+
+/* Works by a second mapping of the array's pages, which no page fault tells of. */
+static void work_by_alias(size_t n, void **arrays)
+{
+    double *x = arrays[0];
+    double *alias = mremap(x, 0, n * sizeof *x, MREMAP_MAYMOVE);
+    if (alias == MAP_FAILED) abort();
+    for (size_t i = 0; i < n; i++) alias[i] += 1.0;
+}
+
 const struct numalab_phase numalab_phases[] = {
     {"initialize", well_behaved_initialize},
     {"compute", well_behaved_compute},
@@ -333,5 +351,7 @@ const struct numalab_phase numalab_phases[] = {
     {"halves", halves},
     {"interleaved", interleaved},
     {"read_then_write", read_then_write},
+    {"touch_then_work", touch_then_work},
+    {"work_by_alias", work_by_alias},
     {NULL, NULL},
 };

@@ -123,6 +123,64 @@ static void test_sampled(enum numalab_touch_method method)
     json_decref(record);
 }
 
+/* Runs phases on pages that are closed all the time, and looks at what they then hold. Returns
+ * how many elements are not their number, and as much as was added. */
+static size_t wrong_after(const char *compute, double added)
+{
+    enum { ELEMENTS = PAGES * 512 };
+    static double found[ELEMENTS];
+    const struct numalab_sampling all = {.traced_pages = SIZE_MAX / PAGES, .team = 2};
+    struct numalab_worker worker;
+    size_t wrong = 0;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
+    EXPECT(numalab_worker_allocate(&worker, ELEMENTS, numalab_drivers[0], NUMALAB_SHARED) == 0);
+    struct numalab_touch_map *map = numalab_touch_map_open(
+        &worker, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
+    EXPECT(map && numalab_touch_map_run_initialize(map, &worker, "initialize") == 0);
+    for (int i = 0; map && i < 3; i++)
+        EXPECT(numalab_touch_map_run_compute(map, &worker, compute) == 0);
+    EXPECT(numalab_worker_read(&worker, worker.address[0], found, sizeof found) == 0);
+    for (size_t i = 0; i < ELEMENTS; i++) wrong += found[i] != (double)i + added;
+    numalab_touch_map_close(map);
+    numalab_worker_end(&worker);
+    return wrong;
+}
+
+/* What a page held when it was closed is there when it is used again, and afterwards; by another
+ * mapping nothing is. */
+static void test_contents_are_kept(void)
+{
+    EXPECT(wrong_after("compute", 3.0) == 0);
+    EXPECT(wrong_after("work_by_alias", 3.0) > PAGES);
+}
+
+/* How often pages were used again by a thread after they had been closed. */
+static json_int_t uses_again_by(json_t *record, json_int_t thread)
+{
+    json_t *array = json_array_get(json_object_get(record, "arrays"), 0), *entry;
+    json_int_t uses = 0;
+    size_t i;
+    json_array_foreach(json_object_get(array, "used_again"), i,
+                       entry) if (json_integer_value(json_array_get(entry, 1)) == thread) uses +=
+        json_integer_value(json_array_get(entry, 2));
+    return uses;
+}
+
+/* Who only touches pages is seen once, whoever works on them again. */
+static void test_touched_is_not_worked(void)
+{
+    json_t *record =
+        map_of("initialize", "touch_then_work", NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
+    EXPECT(json_integer_value(json_object_get(record, "closings")) >= 2);
+    EXPECT(uses_again_by(record, 0) >= PAGES / 2);
+    EXPECT(uses_again_by(record, 1) == 0);
+    json_decref(record);
+
+    record = map_of("initialize", "halves", NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
+    expect_array(record, "users", "[[[0],32],[[1],32]]");
+    json_decref(record);
+}
+
 /* Two threads write every page: whoever goes first gets them. The other one is waited for a
  * moment only, and on a busy node may come too late for that: then most of some tries count. */
 static void test_order(enum numalab_touch_order order, bool by_main_thread)
@@ -147,6 +205,8 @@ int main(void)
     }
     test_method(NUMALAB_TOUCH_USERFAULTFD, "userfaultfd");
     test_sampled(NUMALAB_TOUCH_USERFAULTFD);
+    test_touched_is_not_worked();
+    test_contents_are_kept();
 
     test_order(NUMALAB_ORDER_ASCENDING, true);
     test_order(NUMALAB_ORDER_DESCENDING, false);

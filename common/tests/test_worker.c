@@ -311,7 +311,8 @@ static void test_arrays_are_freed(void)
 {
     struct numalab_worker worker;
     EXPECT(start(&worker, 1000) == 0);
-    const size_t descriptors = entries_of(worker.pid, "fd");
+    EXPECT(numalab_worker_allocate(&worker, 1000, numalab_drivers[0], NUMALAB_SHARED) == 0);
+    const size_t descriptors = entries_of(worker.pid, "fd"); /* with the arrays' file */
     const size_t mappings = entries_of(worker.pid, "map_files");
     for (int i = 0; i < 50; i++)
         EXPECT(numalab_worker_allocate(&worker, 1000, numalab_drivers[0], NUMALAB_SHARED) == 0);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,16 +10,33 @@ static void free_all(struct numalab_arrays *arrays)
 {
     for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
         if (arrays->mapping[i]) munmap(arrays->mapping[i], arrays->mapping_bytes[i]);
-    memset(arrays, 0, sizeof *arrays);
+    if (arrays->file >= 0) close(arrays->file);
+    *arrays = (struct numalab_arrays){.file = -1};
 }
 
-static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
-                        enum numalab_memory_kind kind, bool soft_ends)
+static size_t pages_bytes_of(size_t bytes)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     /* Of an array without elements, too, one page: its address is where that ends. */
-    const size_t page_count = bytes ? (bytes + page_bytes - 1) / page_bytes : 1;
-    const size_t pages_bytes = page_count * page_bytes;
+    return (bytes ? (bytes + page_bytes - 1) / page_bytes : 1) * page_bytes;
+}
+
+/* The file that holds all arrays, one behind the other. Returns 0 or a negative errno. */
+static int make_file(struct numalab_arrays *arrays, const struct numalab_request *request)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < request->array_count; i++) bytes += pages_bytes_of(request->bytes[i]);
+    arrays->file = memfd_create("numalab", MFD_CLOEXEC);
+    if (arrays->file < 0) return -errno;
+    return ftruncate(arrays->file, (off_t)bytes) < 0 ? -errno : 0;
+}
+
+/* file_offset: where the array begins in the file, if there is one. */
+static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes, size_t file_offset,
+                        bool soft_ends)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t pages_bytes = pages_bytes_of(bytes);
     const size_t mapping_bytes = pages_bytes + 2 * NUMALAB_GUARD_BYTES;
 
     char *mapping =
@@ -29,23 +45,11 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes,
     arrays->mapping[i] = mapping;
     arrays->mapping_bytes[i] = mapping_bytes;
 
-    int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS;
-    int file = -1;
-    if (kind == NUMALAB_SHARED) {
-        file = memfd_create("numalab", MFD_CLOEXEC);
-        if (file < 0) return -errno;
-        if (ftruncate(file, (off_t)pages_bytes) < 0) {
-            int error = -errno;
-            close(file);
-            return error;
-        }
-        flags = MAP_FIXED | MAP_SHARED;
-    }
-    char *pages =
-        mmap(mapping + NUMALAB_GUARD_BYTES, pages_bytes, PROT_READ | PROT_WRITE, flags, file, 0);
-    int error = pages == MAP_FAILED ? -errno : 0;
-    if (file >= 0) close(file);
-    if (error < 0) return error;
+    const bool is_private = arrays->file < 0;
+    char *pages = mmap(mapping + NUMALAB_GUARD_BYTES, pages_bytes, PROT_READ | PROT_WRITE,
+                       MAP_FIXED | (is_private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED),
+                       arrays->file, is_private ? 0 : (off_t)file_offset);
+    if (pages == MAP_FAILED) return -errno;
     if (soft_ends && mprotect(pages + pages_bytes, page_bytes, PROT_READ) < 0) return -errno;
 
     arrays->pages[i] = pages;
@@ -59,23 +63,12 @@ int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_
 {
     free_all(arrays);
     if (request->array_count > NUMALAB_MAX_ARRAYS) return -EINVAL;
-    for (size_t i = 0; i < request->array_count; i++) {
-        int error =
-            allocate_one(arrays, i, request->bytes[i],
-                         (enum numalab_memory_kind)request->memory_kind, request->soft_ends != 0);
-        if (error < 0) {
-            free_all(arrays);
-            return error;
-        }
+    int error = request->memory_kind == NUMALAB_SHARED ? make_file(arrays, request) : 0;
+    size_t file_offset = 0;
+    for (size_t i = 0; error == 0 && i < request->array_count; i++) {
+        error = allocate_one(arrays, i, request->bytes[i], file_offset, request->soft_ends != 0);
+        file_offset += pages_bytes_of(request->bytes[i]);
     }
-    return 0;
-}
-
-int numalab_arrays_unmap_pages(const struct numalab_arrays *arrays)
-{
-    for (size_t i = 0; i < NUMALAB_MAX_ARRAYS; i++)
-        if (arrays->pages[i] &&
-            madvise(arrays->pages[i], arrays->pages_bytes[i], MADV_DONTNEED) < 0)
-            return -errno;
-    return 0;
+    if (error < 0) free_all(arrays);
+    return error;
 }

@@ -13,7 +13,11 @@ struct numalab_arrays {
     size_t mapping_bytes[NUMALAB_MAX_ARRAYS];
     void *pages[NUMALAB_MAX_ARRAYS]; /* the pages that hold the array */
     size_t pages_bytes[NUMALAB_MAX_ARRAYS];
+    int file; /* that holds NUMALAB_SHARED arrays, one behind the other; -1: none, or given away */
 };
+
+/* What numalab_arrays_allocate takes the first time. */
+#define NUMALAB_NO_ARRAYS ((struct numalab_arrays){.file = -1})
 
 /* Frees what was there and maps request->array_count arrays of
  * request->bytes[]. Each ends where its last page ends, so that the byte after
@@ -21,9 +25,5 @@ struct numalab_arrays {
  * are whole pages are page-aligned. No page is touched. Returns 0 or a negative
  * errno (then no array is left). */
 int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request);
-
-/* Drops the page table entries of all arrays; contents of NUMALAB_SHARED
- * arrays stay. Returns 0 or a negative errno. */
-int numalab_arrays_unmap_pages(const struct numalab_arrays *arrays);
 
 #endif

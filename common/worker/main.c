@@ -39,6 +39,7 @@ static void note_addresses(struct numalab_message *reply, const struct numalab_a
 int main(void)
 {
     static struct numalab_arrays arrays;
+    arrays = NUMALAB_NO_ARRAYS;
     static struct numalab_trap trap;
 
     /* Whole lines, so that a crash loses nothing of what the kernel printed. */
@@ -79,8 +80,10 @@ int main(void)
         case NUMALAB_UNTRAP:
             reply.trap_count = numalab_trap_disarm(&trap, &arrays);
             break;
-        case NUMALAB_UNMAP_PAGES:
-            reply.error = numalab_arrays_unmap_pages(&arrays);
+        case NUMALAB_OPEN_FILE:
+            descriptor = arrays.file;
+            arrays.file = -1; /* nobody else here is to have it */
+            if (descriptor < 0) reply.error = -EBADF;
             break;
         case NUMALAB_QUIT:
             /* _exit: what the kernel registered with atexit is not ours to run. */

@@ -26,7 +26,7 @@ def timing_criterion(rule: str, at_least: float | None = None) -> Criterion:
     return Criterion(
         name=rule, kind="timing", rule=rule, part=None, points=1, at_least=at_least, at_most=None,
         needs_numa_nodes=1, needs_huge_page_mode=(), handout_fails_from=None, on_machines=False,
-        file=None, slow=None, kit_writes_first=False,
+        file=None, slow=None, kit_writes_first=False, whole_team=False,
     )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def grade(
         if needs.last_look_says(lab, evidence, PART):
             of_solution.append(controls[(start + step + 1) % len(controls)])
             evidence = evidence.having(PLACEMENT, of_solution, SOLUTION)
-        if not needs.needs_another_look(lab, evidence, PART):
+        if not needs.needs_another_look(PLACEMENT, lab, evidence, PART):
             break
     (verdict,) = judge(lab, evidence).criteria
     return verdict.status, len(own) + len(of_solution)

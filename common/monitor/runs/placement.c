@@ -14,12 +14,16 @@
 static const double least_on_core_s = 0.1, most_compute_s = 1.0;
 enum { LEAST_COMPUTES = 3, MAX_COMPUTES = 200 };
 
+/* A thread works in a call if it has such a part of the longest's CPU time. */
+static const double least_at_work = 0.05;
+
 /* What one thread did in the compute phases. Threads may change places from call to call,
  * so who worked longest is noted for each. */
 struct share {
     double cpu_s, waiting_s, stolen_s; /* on a core; waiting for one; taken by the host from it */
     double longest_s;                  /* on a core, in calls in which no other thread was longer */
-    double busy_s; /* all three, of each call at most the longest thread's time on a core */
+    double busy_s; /* all three, but for waiting for the own team, of each call at most the longest
+                      thread's time on a core */
 };
 
 /* What can be seen of the threads between two calls. */
@@ -30,6 +34,7 @@ struct look {
 
 struct placement {
     struct numalab_job job; /* of one rank */
+    const struct numalab_node *node;
     struct numalab_results results;
     struct numalab_one_thread one_thread; /* beside it, where that is asked for */
     struct look look;                     /* the newest */
@@ -46,11 +51,17 @@ static void free_look(struct look *look)
     numalab_stolen_free(&look->stolen);
 }
 
-static int take_look(struct numalab_worker *worker, struct look *look)
+static int take_look(struct numalab_worker *worker, const struct numalab_node *node,
+                     struct look *look)
 {
     *look = (struct look){0};
     int error = numalab_threads_read(worker->pid, &look->threads);
     if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    /* A thread that is not bound may run on PUs that the node could have. */
+    for (size_t i = 0; i < look->threads.count; i++)
+        if (look->threads.list[i].allowed)
+            hwloc_bitmap_and(look->threads.list[i].allowed, look->threads.list[i].allowed,
+                             hwloc_topology_get_topology_cpuset(node->topology));
     /* Where it can't be read, nothing is known to be stolen. */
     numalab_stolen_read("/proc/stat", &look->stolen);
     return 0;
@@ -72,6 +83,27 @@ static struct share share_of_call(const struct look *before, const struct look *
     return share;
 }
 
+/* What a thread waited because others of its team had the PUs that it may run on: where more of
+ * them work than there are. A team of more threads than cores is not kept from them by others. */
+static double waiting_for_team_s(const struct look *before, const struct look *after, size_t number,
+                                 double least_cpu_s)
+{
+    const hwloc_const_bitmap_t own = after->threads.list[number].allowed;
+    double others_s = 0.0;
+    int working = 1;
+    if (!own) return 0.0;
+    for (size_t i = 0; i < after->threads.count; i++) {
+        const struct numalab_thread *other = &after->threads.list[i];
+        if (i == number || !other->allowed || !hwloc_bitmap_intersects(own, other->allowed))
+            continue;
+        const double cpu_s = share_of_call(before, after, i).cpu_s;
+        others_s += cpu_s;
+        working += cpu_s >= least_cpu_s;
+    }
+    const int pus = hwloc_bitmap_weight(own);
+    return pus > 0 && working > pus ? others_s / pus : 0.0;
+}
+
 /* Adds what the threads did between two looks; they are in the same order, those of the
  * later look perhaps more. Returns the seconds on a core of whoever had most. */
 static double add_call(struct share *sum, const struct look *before, const struct look *after)
@@ -87,7 +119,9 @@ static double add_call(struct share *sum, const struct look *before, const struc
     }
     for (size_t i = 0; i < after->threads.count; i++) {
         const struct share call = share_of_call(before, after, i);
-        const double busy_s = call.cpu_s + call.waiting_s + call.stolen_s;
+        const double for_team_s = waiting_for_team_s(before, after, i, least_at_work * longest_s);
+        const double kept_s = call.waiting_s > for_team_s ? call.waiting_s - for_team_s : 0.0;
+        const double busy_s = call.cpu_s + kept_s + call.stolen_s;
         sum[i].cpu_s += call.cpu_s;
         sum[i].waiting_s += call.waiting_s;
         sum[i].stolen_s += call.stolen_s;
@@ -105,7 +139,7 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
     const double before_s = numalab_process_cpu_s(worker->pid);
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     placement->one_thread.team_cpu_s += numalab_process_cpu_s(worker->pid) - before_s;
-    if (take_look(worker, &after) < 0) return -1;
+    if (take_look(worker, placement->node, &after) < 0) return -1;
     struct share *share = placement->share;
     const size_t count = after.threads.count, earlier = placement->share_count;
     if (count > earlier) {
@@ -139,7 +173,7 @@ static int run_one_thread(struct placement *placement, const struct numalab_driv
         return numalab_job_fail(&placement->job, worker);
     }
     free_look(&placement->look);
-    return take_look(worker, &placement->look);
+    return take_look(worker, placement->node, &placement->look);
 }
 
 static int run(struct placement *placement, const struct numalab_run_options *options,
@@ -158,7 +192,7 @@ static int run(struct placement *placement, const struct numalab_run_options *op
     if (options->with_one_thread) numalab_one_thread_start(&placement->one_thread, options, n);
     /* The first compute starts the team, if initialise has not. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
-        take_look(worker, &placement->look) < 0)
+        take_look(worker, placement->node, &placement->look) < 0)
         return -1;
     driver->advance(oracle, driver->compute_phase);
     placement->share_count = placement->look.threads.count;
@@ -200,7 +234,7 @@ json_t *numalab_run_placement(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const size_t n =
         options->n ? options->n : numalab_traced_n(driver, options->node, &options->sampling);
-    struct placement placement = {0};
+    struct placement placement = {.node = options->node};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;

@@ -91,6 +91,7 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
     ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                          \
     ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")              \
     ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")           \
+    ROW(at_work, NUMALAB_NEEDS_ONE_ROLE, "which threads use the arrays at some moments")           \
     ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")                    \
     ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are")       \
     ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")            \

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import invented
 
-from numalab.evidence.kinds import LOOKS, MEMORY, RACE
+from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
 from numalab.judging import explain, needs
@@ -192,7 +192,7 @@ def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
         name: {kind.name for kind in (*LOOKS, RACE) if is_needed(kind, lab, name)}
         for name in ("one", "two")
     }
-    assert needed == {"one": {"placement", "race"}, "two": {"trace", "race"}}
+    assert needed == {"one": {"placement", "at_work", "race"}, "two": {"trace", "race"}}
 
 
 def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
@@ -329,8 +329,8 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
         ([SPINNING] * 3, False),
     ):
         evidence = parse(session(*runs, *looks))
-        assert needs.needs_another_look(lab, evidence, "one") == is_open
-        assert not needs.needs_another_look(lab, evidence, "two")
+        assert needs.needs_another_look(PLACEMENT, lab, evidence, "one") == is_open
+        assert not needs.needs_another_look(PLACEMENT, lab, evidence, "two")
 
 
 def test_what_is_open_says_what_is_missing(lab: Lab) -> None:

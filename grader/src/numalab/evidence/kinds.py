@@ -9,6 +9,7 @@ from typing import Any
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
+    AtWork,
     Binding,
     Check,
     Checked,
@@ -29,6 +30,7 @@ from numalab.evidence.record import (
     Race,
     Rank,
     RolePart,
+    RollEntry,
     Thread,
     ThreadLevel,
     Trace,
@@ -124,6 +126,7 @@ def _traced_array(entry: Json) -> TracedArray:
         first_writer=writers,
         users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
         sample=_sample(entry, len(writers)),
+        used_again={(writer, user): times for writer, user, times in entry.get("used_again", ())},
     )
 
 
@@ -140,6 +143,7 @@ def _trace(data: Json) -> Trace:
         sees_write_after_read=touch_map.get("sees_write_after_read", False),
         arrays=tuple(map(_traced_array, touch_map.get("arrays", ()))),
         team=data["team"],
+        closings=touch_map.get("closings"),
     )
 
 
@@ -168,6 +172,19 @@ def _placement(data: Json) -> Placement:
         ),
         team=data["team"],
         one_thread=_one_thread(data) if "one_thread" in data else None,
+    )
+
+
+def _at_work(data: Json) -> AtWork:
+    return AtWork(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        moments=data["moments"],
+        threads=tuple(
+            RollEntry(entry["works"], entry["busy_else"]) for entry in data.get("threads", ())
+        ),
+        team=data["team"],
     )
 
 
@@ -357,6 +374,12 @@ PLACEMENT = Kind(
     in_soundness=True, doing="looking how the work is shared",
     most_looks=8,  # until most of them agree how the work is shared
 )  # fmt: skip
+AT_WORK = Kind(
+    "at_work", _at_work, frozenset({"balanced"}), "kernel",
+    in_soundness=True, doing="looking who is at work",
+    most_looks=3,  # where the first speaks against the kernel
+    here_only=True,
+)  # fmt: skip
 MEMORY = Kind(
     "memory", _memory, frozenset({"huge_pages", "no_waste", "released"}), "kernel",
     in_soundness=True, doing="looking at its memory", beside=(HANDOUT, SOLUTION),
@@ -384,7 +407,7 @@ GENERATION = Kind(
 )
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, MEMORY, PAGE_TABLES, LOCATE,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, AT_WORK, MEMORY, PAGE_TABLES, LOCATE,
     THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, GENERATION,
 )  # fmt: skip
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

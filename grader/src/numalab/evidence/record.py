@@ -9,7 +9,7 @@ second process of the solution) and "handout".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
@@ -62,12 +62,15 @@ class Thread:
 
 @dataclass(frozen=True)
 class TracedArray:
-    """One entry a page that was traced: who wrote it first (-1: nobody), and who used it."""
+    """One entry a page that was traced: who wrote it first (-1: nobody), and who used it.
+    used_again: of pages that were closed in the middle of a phase and used again how often, by
+    first writer and user."""
 
     name: str
     first_writer: tuple[int, ...]
     users: tuple[frozenset[int], ...]
     sample: Sample
+    used_again: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -245,6 +248,9 @@ class Check(KernelRun):
 
 @dataclass(frozen=True)
 class Trace(ComparedRun):
+    """closings: moments at which the pages in use were closed while it computed; None: there were
+    to be none."""
+
     n: int
     threads: tuple[Thread, ...]
     method: str
@@ -252,13 +258,15 @@ class Trace(ComparedRun):
     sees_write_after_read: bool
     arrays: tuple[TracedArray, ...]
     team: int
+    closings: int | None = None
 
 
 @dataclass(frozen=True)
 class CpuTime:
     """Of one thread: time on a core, waiting for one, and taken from its core by the host of a
     virtual machine. longest_s: cpu_s of the calls in which no other thread had more. busy_s: all
-    three, of each call at most the cpu_s of its longest thread."""
+    three, without waiting for threads of its own team, of each call at most the cpu_s of its
+    longest thread."""
 
     cpu_s: float
     waiting_s: float
@@ -296,6 +304,25 @@ class Placement(ComparedRun):
 
 
 @dataclass(frozen=True)
+class RollEntry:
+    """Of one thread: at how many moments it worked on the arrays, and at how many it was busy and
+    did not; it slept, or had no core, at the others."""
+
+    works: int
+    busy_else: int
+
+
+@dataclass(frozen=True)
+class AtWork(ComparedRun):
+    """Who works on the arrays at some moments of the compute phase; of each thread. moments: 0
+    where nobody could look."""
+
+    moments: int
+    threads: tuple[RollEntry, ...]
+    team: int
+
+
+@dataclass(frozen=True)
 class RolePart:
     outcome: Outcome
     results: Results
@@ -321,7 +348,7 @@ class Generation:
 
 
 AnyRun = (
-    Check | Trace | Placement | Memory | PageTables | Locate | ThreadLevel | Race | Binding
+    Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Binding
     | Launched | Latency | Generation
 )  # fmt: skip
 

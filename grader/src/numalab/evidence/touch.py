@@ -50,6 +50,31 @@ def place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
     return lambda number: number
 
 
+# In the place of a NUMA node, where it is drawn: that of nobody, and of a thread that is bound to
+# no node.
+NOBODY, UNBOUND = -1, -2
+
+
+def drawn_place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
+    """As place_of, of a thread or of -1 for nobody; UNBOUND where it is somebody, and nowhere."""
+    place = place_of(trace, numa_nodes)
+
+    def drawn(number: int) -> int:
+        if number < 0:
+            return NOBODY
+        return place(number) if place(number) >= 0 else UNBOUND
+
+    return drawn
+
+
+def unbound_threads(trace: Trace, users: Users, numa_nodes: int) -> tuple[int, ...]:
+    """Those that wrote or used pages and are drawn as UNBOUND, in order."""
+    drawn = drawn_place_of(trace, numa_nodes)
+    seen = {writer for array in trace.arrays for writer in array.first_writer}
+    seen |= {user for pages in users.values() for page in pages for user in page}
+    return tuple(sorted(number for number in seen if drawn(number) == UNBOUND))
+
+
 @dataclass(frozen=True)
 class TouchShare:
     """share: pages first written where they are used, of all traced pages.
@@ -121,20 +146,25 @@ def unsteady_share(traces: Sequence[Trace], array: str) -> float:
     return sum(len(set(page)) > 1 for page in pages) / len(pages) if pages else 0.0
 
 
-def equal_share_ratios(users: Users, team: int) -> tuple[float, ...]:
-    """For each thread of the team its share of the used pages over an equal share.
+# A thread beyond the team counts as one of it where it uses such a part of an equal share.
+LEAST_USED = 0.05
+
+
+def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
+    """For each thread its share of the used pages over an equal share: of the team, and of those
+    beyond it that use more than a page here and there.
 
     A page with several users is divided among them.
     """
-    used = [0.0] * team
+    used: dict[int, float] = dict.fromkeys(range(team), 0.0)
     total = 0
     for pages in users.values():
         for using in pages:
             total += 1
             for user in using:
-                if user < team:
-                    used[user] += 1 / len(using)
-    return tuple(share * team / total for share in used) if total else (0.0,) * team
+                used[user] = used.get(user, 0.0) + 1 / len(using)
+    threads = [t for t in sorted(used) if t < team or used[t] >= LEAST_USED * total / team]
+    return {thread: used[thread] * len(threads) / total if total else 0.0 for thread in threads}
 
 
 def shown_trace(evidence: Evidence) -> tuple[Trace, Users] | None:

@@ -16,6 +16,11 @@ from numalab.evidence.record import CpuTime, Placement
 # comes so often.
 LEAST_AGAINST = 3
 LEAST_FOR = 2  # the median of three looks, whatever the third would say
+# Of the share that is asked for, what has to be left of a team's when what it takes beyond one
+# thread's CPU time is taken for waiting: a loop of 0.75 that spins until it has 0.9 keeps 0.75.
+LEAST_USEFUL = 0.92
+# So many times one thread's CPU time is more than two looks at the same differ by.
+LEAST_INFLATION = 1.1
 # How many times the CPU time of one thread a team may take, where the solution's takes as much as
 # one thread. In between: chunks of one row, which threads contend for (1.05 to 1.1 with two), and
 # a triangle in two static parts whose early thread spins until nine tenths are reached (1.35;
@@ -35,7 +40,8 @@ class WorkShare:
     """of_thread: of the time that the calls take, by the longest thread of each, the part in
     which a thread works; with the threads of the team that never started, and those that have
     ended as one behind all others. share: the team's
-    mean. most_share: what it would be, had every thread worked while it was kept from its core,
+    mean, or that of all that ran. ran: those that worked, where they are more than the team, else
+    the team. most_share: what it would be, had every thread worked while it was kept from its core,
     for as long as the longest worked. busiest: the thread that was the longest for most of the
     time. inflation: how many times the CPU time of one thread the team takes; None: nobody
     looked."""
@@ -45,6 +51,7 @@ class WorkShare:
     most_share: float
     busiest: int
     inflation: float | None = None
+    ran: int = 0
 
     def over(self, inflation_of_solution: float) -> float:
         """How many times the CPU time of one thread the team takes, beside the solution's."""
@@ -89,6 +96,7 @@ def work_share(run: Placement) -> WorkShare:
         most_share=of_longest(sum(thread.busy_s for thread in threads) / team),
         busiest=max(range(len(threads)), key=[thread.longest_s for thread in threads].__getitem__),
         inflation=inflation_of(run),
+        ran=team,
     )
 
 
@@ -126,6 +134,9 @@ def _says(
         return "uneven"
     if look.share < at_least or (asks_one_thread and look.inflation is None):
         return None
+    over = look.over(of_solution) if asks_one_thread else 1.0
+    if look.share / max(over, 1.0) < LEAST_USEFUL * at_least:
+        return "spins" if over > LEAST_INFLATION else None
     return "even"
 
 

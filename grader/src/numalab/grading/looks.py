@@ -123,6 +123,8 @@ def _check(session: Session, part: str | None, of_part: str) -> bool:
 def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
     """All kinds, until one does not come to its end."""
     for kind in kinds:
+        if not needs.needs_look(kind, session.lab, session.evidence, part):
+            continue
         for options in kind.looks:
             most = kind.most_looks if role == SUBMISSION else 1
             for _ in range(most):
@@ -131,8 +133,9 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
                     return
                 if most == 1:
                     break
-                _take_turn(session, kind, part)
-                if not needs.needs_another_look(session.lab, session.evidence, part):
+                if kind.name == PLACEMENT.name:
+                    _take_turn(session, kind, part)
+                if not needs.needs_another_look(kind, session.lab, session.evidence, part):
                     break
 
 

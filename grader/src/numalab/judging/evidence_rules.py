@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence import touch
-from numalab.evidence.kinds import ANOTHER_TEAM, BINDING, CHECK, LOCATE, PLACEMENT, RACE, TRACE
-from numalab.evidence.record import Binding, Evidence, Trace
+from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
+from numalab.evidence.record import Binding, Evidence
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
+from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
 from numalab.judging.soundness import (
     all_results,
     by_value,
@@ -98,234 +98,6 @@ def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionV
 
 
 # ---- evidence --------------------------------------------------------------
-
-
-def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    if evidence.node["cores"] >= 2:
-        return None
-    return verdict_on(
-        criterion,
-        "not_gradable",
-        "too_few_cores",
-        "This node offers one core, so there is one thread and nothing to share out.",
-    )
-
-
-def _shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Over the team that the kit asks for, of whatever size."""
-    verdict = _shared_by_team(criterion, evidence)
-    if verdict.status != "pass":
-        return verdict
-    return _missed_by_another_team(criterion, evidence) or verdict
-
-
-def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """The verdict on a kernel that shares its work out over another number of threads than it was
-    asked for; None where there is none such."""
-    for trace in evidence.of(ANOTHER_TEAM):
-        asked = words.count(trace.team, "thread")
-        if not trace.outcome.ok:
-            return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
-        users = touch.united_users([trace])
-        found = {user for pages in users.values() for using in pages for user in using}
-        off = max(abs(ratio - 1) for ratio in touch.equal_share_ratios(users, trace.team))
-        assert criterion.at_most is not None
-        if off > criterion.at_most or any(user >= trace.team for user in found):
-            why = (
-                f"Asked for {asked}, on one core less, it works with {len(found)}. Is a number of "
-                "threads written into the kernel (num_threads, omp_set_num_threads)? The kit asks "
-                f"for as many as there are cores (OMP_NUM_THREADS). {_traced(trace)}"
-            )
-            return verdict_on(criterion, "fail", "missed", why)
-    return None
-
-
-def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.of(TRACE)
-    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
-    if missing:
-        return missing
-    assert criterion.at_most is not None
-    ratios = touch.equal_share_ratios(touch.united_users(traces), traces[0].team)
-    off = max(range(len(ratios)), key=lambda thread: abs(ratios[thread] - 1))
-    started = max(len(trace.threads) for trace in traces)
-    value = abs(ratios[off] - 1)
-    idle = [thread for thread, ratio in enumerate(ratios) if ratio == 0]
-    if value <= criterion.at_most:
-        span = f"{min(ratios):.2f} to {max(ratios):.2f} times"
-        why = (
-            f"Each of the {len(ratios)} threads uses "
-            f"{'' if max(ratios) - min(ratios) < 0.01 else span + ' '}"
-            f"an equal share of the pages. {_traced(traces[0])}"
-        )
-    elif len(idle) == len(ratios) - 1:
-        why = (
-            f"One thread of {len(ratios)} does all the work of compute, with n = "
-            f"{traces[0].n:,}. Is there a parallel loop, is its if clause, should it have one, "
-            "true for this n, and does it take the threads that the kit asks for?"
-        )
-    else:
-        why = (
-            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
-            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
-        )
-        if started > traces[0].team:
-            why += f" The kit asks for {traces[0].team} threads, and {started} have run."
-        why += f" {_traced(traces[0])}"
-    return by_value(criterion, value, why, unit="off an equal share")
-
-
-def _traced(trace: Trace) -> str:
-    """With which n, and how much of the arrays."""
-    pages = sum(array.sample.pages for array in trace.arrays)
-    looked_at = sum(array.sample.looked_at for array in trace.arrays)
-    part = "all" if looked_at == pages else f"{looked_at:,} of the"
-    return f"Traced with n = {trace.n:,}, {part} {pages:,} pages."
-
-
-def _touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.of(TRACE)
-    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
-    if missing:
-        return missing
-    shown = touch.shown_trace(evidence)  # what is drawn is what counts
-    assert shown is not None
-    worst = touch.touch_share(*shown, evidence.numa_nodes)
-    assert criterion.at_least is not None
-    sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
-    ways = _ways_to_share(evidence)
-    why = sentence(worst, evidence.numa_nodes, ways)
-    unsteady = touch.unsteady_share(traces, worst.worst_array)
-    if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
-        why += (
-            f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
-            f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
-        )
-    if worst.share < criterion.at_least:
-        why += f" {_traced(traces[0])}"
-    if traces[0].method == "in_process":
-        why += " (Traced inside the process: this system refuses userfaultfd.)"
-    return by_value(criterion, worst.share, why, unit="share")
-
-
-def _ways_to_share(evidence: Evidence) -> str:
-    """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
-    one user of a page, so that they can't be told apart. If each thread ran all of it, they
-    would write the same elements, which a search for races finds."""
-    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
-    if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
-        return ways
-    clause = {"c": "for", "fortran": "do"}[evidence.language]
-    return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
-
-
-def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    if touched.share == 1:
-        return "Every page was first written by a thread that sits where it is used."
-    array = touched.worst_array
-    if touched.writer < 0:
-        share = "No page" if touched.writer_share == 1 else "Not every page"
-        return f"{share} of {array} was written in initialize, so its place was left to chance."
-    written = (
-        f"{_pages(touched.writer_share, array, 'was', 'were')} first written by thread "
-        f"{touched.writer}"
-    )
-    if touched.contested_share > 0.5:
-        too = f" {written}." if touched.writer_share == 1 else ""
-        return (
-            f"{_contested(touched, numa_nodes)}, so no first touch is right for them: the loop "
-            f"that uses them is dealt out {ways}.{too}"
-        )
-    if not touched.stray_users:
-        share = words.percent(1 - touched.array_share[array])
-        return f"{written}; {share} of {array} is used elsewhere than where it was written."
-    if touched.stray_users == (touched.writer,):
-        return (
-            f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
-            "threads of a parallel region. Is there one?"
-        )
-    if len(touched.stray_users) == 1:
-        whom = f"thread {touched.stray_users[0]}"
-    elif numa_nodes > 1:
-        whom = "threads on other NUMA nodes"
-    else:
-        whom = f"{len(touched.stray_users)} others"
-    if touched.writer_share == 1 or touched.stray_share == 1:
-        share = words.percent(touched.stray_share) if touched.stray_share < 1 else "all"
-        return f"{written}, and {share} of them are used by {whom}."
-    both = _pages(touched.writer_share * touched.stray_share, array, "was", "were")
-    return f"{both} first written by thread {touched.writer} and are used by {whom}."
-
-
-def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
-    if touched.share == 1:
-        return "Every page is used where the kit first wrote it."
-    kits = "The kit wrote the arrays before, in equal blocks, one a thread."
-    if touched.contested_share > 0.5:
-        return f"{_contested(touched, numa_nodes)}: the loop is dealt out {ways}. {kits}"
-    share = touched.array_share[touched.worst_array]
-    pages = f"Only {words.percent(share)} of the pages" if share > 0 else "None of the pages"
-    where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
-    return (
-        f"{pages} of {touched.worst_array} are used {where} they were first written: the loop "
-        f"deals them out otherwise. {kits}"
-    )
-
-
-def _contested(share: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
-    together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
-    return f"{_pages(share.contested_share, share.worst_array, 'is', 'are')} used by {together}"
-
-
-def _pages(share: float, array: str, one: str, many: str) -> str:
-    """The subject of a sentence about some pages of an array, with its verb."""
-    if share == 1:
-        return f"Every page of {array} {one}"
-    return f"{words.first_upper(words.percent(share))} of the pages of {array} {many}"
-
-
-def _local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
-    missing = missing_runs(criterion, evidence, traces) or missing_runs(
-        criterion, evidence, placements
-    )
-    if missing:
-        return missing
-    local_share = touch.local_share(placements[0], traces)
-    if local_share is None:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "not_visible_here",
-            "This system refuses move_pages, so nobody can see where pages live "
-            "(a container's seccomp profile, most often).",
-        )
-    local = words.first_upper(words.percent(local_share.share))
-    why = f"{local} of the pages live on the NUMA node of the thread that uses them"
-    if local_share.absent:
-        why += f"; {words.count(local_share.absent, 'page')} could not be found on any node"
-    elif local_share.contested_share > 0.5:
-        why += f". {_contested(local_share, evidence.numa_nodes)}, so no place is right for them"
-    elif local_share.share < 1:
-        share = words.percent(local_share.crowded_share)
-        why += f"; {share} of {local_share.worst_array} sits on node {local_share.crowded_node}"
-    if local_share.unbound_users:
-        why += (
-            f"; {words.threads(local_share.unbound_users)} may run on several NUMA nodes, so no "
-            "place is right"
-        )
-    if touch.is_written_unbound(traces[0], placements[0], local_share):
-        home = touch.numa_nodes_of(placements[0].threads)(0)
-        why += (
-            f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
-            "the first parallel region, and until then the system lets it run anywhere"
-        )
-    why += "."
-    assert criterion.at_least is not None
-    if local_share.share < criterion.at_least:
-        why += f" {_traced(traces[0])}"
-    return by_value(criterion, local_share.share, why, unit="share")
 
 
 def _no_numa_node(language: str) -> str:
@@ -417,9 +189,9 @@ CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerd
     "deadlock_free": mpi_rules.deadlock_free,
 }
 EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
-    "shared_out": _shared_out,
-    "touched_where_used": _touched_where_used,
-    "local_pages": _local_pages,
+    "shared_out": shared_out,
+    "touched_where_used": touched_where_used,
+    "local_pages": local_pages,
     "balanced": balanced,
     "huge_pages": huge_pages,
     "no_waste": no_waste,

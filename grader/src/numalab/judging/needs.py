@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import GENERATION, LATENCY
+from numalab.evidence.kinds import AT_WORK, GENERATION, LATENCY
+from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES
 from numalab.judging.judge import (
@@ -55,8 +56,19 @@ def is_right_so_far(evidence: Evidence, part: str | None) -> bool:
     return is_sound(evidence.of_parts(part))
 
 
-def needs_another_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether it is still open how the work is shared; a further placement run may tell."""
+def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether a kind of run may still change anything. Who is at work is asked only of a team that
+    is even by its CPU time."""
+    if kind.name != AT_WORK.name:
+        return True
+    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "pass")
+
+
+def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether it is still open how the work is shared, and a further run of a kind may tell."""
+    own = evidence.of_parts(part)
+    if kind.name == AT_WORK.name and not any(map(busy_waiter, own.of(AT_WORK))):
+        return False
     return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
 
 

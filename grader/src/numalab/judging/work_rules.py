@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab import words
-from numalab.evidence.kinds import PLACEMENT
+from numalab.evidence.kinds import AT_WORK, PLACEMENT
+from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, OneThread
-from numalab.evidence.work import Looks, judged_looks, speaks_against
+from numalab.evidence.work import Looks, WorkShare, judged_looks, speaks_against
 from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -61,8 +62,9 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
     can the others take the piece from it that it holds just then. Such a team is uneven by CPU
     time, and no thread of it works longer than another one works and is kept from its core
-    together. So a look speaks against a kernel only if one does, or if the team as a whole takes
-    far more CPU time than one thread: whoever spins while it waits looks busy."""
+    together; by others of its team it is not kept from it. So a look speaks against a kernel only
+    if one does, or if the team as a whole takes far more CPU time than one thread: whoever spins
+    while it waits looks busy. The share is over the threads that ran, however many they are."""
     if evidence.node["cores"] < 2:
         return verdict_on(
             criterion,
@@ -78,15 +80,20 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     looks = looks_at(criterion, evidence)
     look, value = looks.look, looks.look.share
     average = f"the average thread works {words.percent(value)} of its time"
-    why = f"Thread {look.busiest} works longest; {average}"
+    why = f"{_ran(look, evidence)}Thread {look.busiest} works longest; {average}"
     if looks.says == "even":
-        return by_value(criterion, value, f"{why}.", unit="share")
+        return _at_work(criterion, evidence, by_value(criterion, value, f"{why}.", unit="share"))
     if looks.says == "uneven":
         return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
     if looks.says == "spins":
-        useful = value / looks.over
-        return by_value(
-            criterion, useful, _spins(looks, useful), unit="share", missed="busy_waiting"
+        useful = min(value, 1.0) / looks.over
+        return verdict_on(
+            criterion,
+            "fail",
+            "busy_waiting",
+            f"{_ran(look, evidence)}{_spins(looks, useful)}",
+            value=useful,
+            unit="share",
         )
     if asks_one_thread(evidence) and look.inflation is None and value >= criterion.at_least:
         return not_looked_at(criterion, evidence)
@@ -100,6 +107,39 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"{why}, {open_why}. Grade again when the node is quiet.",
         value=value,
         unit="share",
+    )
+
+
+def _at_work(criterion: Criterion, evidence: Evidence, even: CriterionVerdict) -> CriterionVerdict:
+    """The verdict on a team that is even by CPU time: even, unless most looks at who uses the
+    arrays say that a thread does something else for much of its time, whatever that one thread's
+    CPU time was made to look like. One such look asks for others."""
+    runs = [run for run in evidence.of(AT_WORK) if run.outcome.ok and run.moments]
+    waiters = [waiter for waiter in map(busy_waiter, runs) if waiter is not None]
+    if 2 * len(waiters) <= len(runs):
+        return even
+    waiter = max(waiters, key=lambda waiter: waiter.of_expected)
+    why = (
+        f"{even.why} But of the moments at which thread {waiter.thread} was busy, whenever they "
+        f"came, it worked on the arrays at {words.percent(waiter.of_expected)}, and did something "
+        "else at the others: it is busy waiting."
+    )
+    if len(waiters) < 2:
+        return verdict_on(
+            criterion, "inconclusive", "too_noisy", why, value=even.value, unit="share"
+        )
+    useful = waiter.of_expected
+    return verdict_on(criterion, "fail", "busy_waiting", why, value=useful, unit="share")
+
+
+def _ran(look: WorkShare, evidence: Evidence) -> str:
+    """Of a kernel that ran more threads than the kit asks for, with a space behind it. Their share
+    is over all of them."""
+    team = evidence.of(PLACEMENT)[-1].team
+    if look.ran <= team:
+        return ""
+    return (
+        f"The kernel ran {look.ran} threads on {words.count(int(evidence.node['cores']), 'core')}. "
     )
 
 

@@ -81,6 +81,7 @@ class Criterion:
     kit_writes_first: first touch is the kit's, so that of a page only its use is the student's.
     plausible_up_to: of times, how many times as fast as the solution a kernel may be before its
     points wait until an instructor has looked.
+    whole_team: the pages have to be used by as many threads as the kit asks for.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Criterion:
     file: HandedFile | None
     slow: str | None
     kit_writes_first: bool
+    whole_team: bool
     plausible_up_to: float = PLAUSIBLE_UP_TO
 
 
@@ -175,7 +177,7 @@ class Lab:
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
-    "variables", "runtimes", "slow", "kit_writes_first", "plausible_up_to",
+    "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -229,6 +231,7 @@ def _criterion(table: Table) -> Criterion:
         slow=table.maybe("slow", table.text),
         kit_writes_first=table.truth("kit_writes_first", default=False),
         plausible_up_to=table.number("plausible_up_to", least=1.0, default=PLAUSIBLE_UP_TO),
+        whole_team=table.truth("whole_team", default=False),
     )
 
 

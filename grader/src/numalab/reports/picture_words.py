@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from numalab import words
 from numalab.evidence.record import Evidence, Thread
+from numalab.evidence.touch import UNBOUND
 from numalab.evidence.work import WorkShare
 from numalab.pu_lists import format_pus
 from numalab.reports.comparison import SeatView, TouchView, WorkView
@@ -28,7 +29,9 @@ def _by_whom(places: Places, noun: str) -> str:
     found: Counter[str] = Counter()
     for of_page in places:
         known = [place for place in of_page if place >= 0]
-        if not known:
+        if UNBOUND in of_page and not known:
+            found["a thread that is bound to none"] += 1
+        elif not known:
             found["nobody"] += 1
         else:
             found[f"{noun} {known[0]}" if len(of_page) == 1 else f"several {noun}s"] += 1

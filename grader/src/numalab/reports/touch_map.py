@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from numalab import words
 from numalab.evidence.kinds import PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
-from numalab.evidence.touch import place_of, shown_trace
+from numalab.evidence.touch import UNBOUND, drawn_place_of, shown_trace, unbound_threads
 from numalab.palette import THREAD_COLOURS
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-NOBODY, MIXED, SEVERAL = ".", "~", "*"
+NOBODY, MIXED, SEVERAL, ANYWHERE = ".", "~", "*", "?"
 WRITTEN, USED, HOMES = "first written by", "used by", "lives on"
 OWNERS = ("yours", "solution")
 MOST_NAMES = len("a, b, c")  # columns for names of arrays that look alike
@@ -23,6 +24,8 @@ Places = Sequence[frozenset[int]]  # of each page
 
 def symbol(place: int) -> tuple[str, str]:
     """The character and the colour of a thread, a rank or a NUMA node."""
+    if place == UNBOUND:
+        return ANYWHERE, "bold"
     if place < 0:
         return NOBODY, "dim"
     digit = DIGITS[place] if place < len(DIGITS) else "+"
@@ -40,7 +43,8 @@ def _strip(places: Places, columns: int) -> Text:
         found = frozenset().union(*places[first:last])
         if len(found) == 1:
             character, style = symbol(next(iter(found)))
-            text.append(character, style=f"{style} reverse" if character != NOBODY else style)
+            is_somewhere = character not in (NOBODY, ANYWHERE)
+            text.append(character, style=f"{style} reverse" if is_somewhere else style)
         elif not found:
             text.append(NOBODY, style="dim")
         else:
@@ -56,18 +60,28 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
     if seen is None:
         return {}
     worst, users = seen
-    show = place_of(worst, evidence.numa_nodes)
+    show = drawn_place_of(worst, evidence.numa_nodes)
     residency = evidence.of(PLACEMENT)[0].residency if evidence.of(PLACEMENT) else None
     found: dict[str, list[tuple[str, Places]]] = {}
     for array in worst.arrays:
         found[array.name] = [
-            (WRITTEN, [frozenset({show(w) if w >= 0 else -1}) for w in array.first_writer]),
+            (WRITTEN, [frozenset({show(writer)}) for writer in array.first_writer]),
             (USED, [frozenset(show(user) for user in using) for using in users[array.name]]),
         ]
         if with_homes and residency is not None and array.name in residency:
             homes = [frozenset({home}) for home in residency[array.name]]
             found[array.name].append((HOMES, homes))
     return found
+
+
+def unbound_words(evidence: Evidence) -> str:
+    """Who it is that wrote or used pages and sits on no NUMA node."""
+    seen = shown_trace(evidence)
+    threads = unbound_threads(*seen, evidence.numa_nodes) if seen is not None else ()
+    if not threads:
+        return "a thread that is bound to no NUMA node"
+    which = "which is" if len(threads) == 1 else "which are"
+    return f"{words.threads(threads)}, {which} bound to no NUMA node"
 
 
 def sampled(evidence: Evidence) -> list[str]:
@@ -145,6 +159,7 @@ def touch_map_picture(
         text
         for character, text in (
             (NOBODY, f"{NOBODY} nobody"),
+            (ANYWHERE, f"{ANYWHERE} {unbound_words(evidence)}"),
             (MIXED, f"{MIXED} pages of different {places}"),
             (SEVERAL, f"{SEVERAL} pages that several {places} use"),
         )

@@ -16,12 +16,13 @@ from matplotlib.patches import Patch
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import Evidence
-from numalab.evidence.touch import place_of, shown_trace
+from numalab.evidence.touch import NOBODY, UNBOUND, drawn_place_of, shown_trace
 from numalab.palette import (
     MIXED_COLOUR,
     NOBODY_COLOUR,
     SEVERAL_COLOUR,
     THREAD_COLOURS,
+    UNBOUND_COLOUR,
     ink_on,
     place_colour,
 )
@@ -40,7 +41,7 @@ from numalab.words import count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOBODY, SEVERAL, MIXED = -1, -2, -3  # in the place of a thread or a NUMA node
+SEVERAL, MIXED = -3, -4  # in the place of a thread or a NUMA node, as NOBODY and UNBOUND
 CELL_IN = 0.04  # finer stripes can't be told apart
 STRIP_IN, ARRAY_GAP_IN = 0.34, 0.16
 LABELS_IN = 2.1  # left of the strips
@@ -72,7 +73,7 @@ def strips(
     if found is None:
         return []
     trace, users = found
-    place = place_of(trace, evidence.numa_nodes)
+    place = drawn_place_of(trace, evidence.numa_nodes)
     residency = (
         evidence.of(PLACEMENT)[0].residency if with_homes and evidence.of(PLACEMENT) else None
     )
@@ -81,7 +82,7 @@ def strips(
     for array in trace.arrays:
         if arrays is not None and array.name not in arrays:
             continue
-        writers = tuple(place(w) if w >= 0 else NOBODY for w in array.first_writer)
+        writers = tuple(map(place, array.first_writer))
         using = tuple(_one(frozenset(map(place, page))) for page in users[array.name])
         rows += [Strip(array.name, STRIPS[0], writers), Strip(array.name, STRIPS[1], using)]
         if array.name in homes:
@@ -110,7 +111,12 @@ def _cells(strip: Strip, width: float) -> list[int]:
 
 
 def colour_of(place: int) -> str:
-    special = {NOBODY: NOBODY_COLOUR, SEVERAL: SEVERAL_COLOUR, MIXED: MIXED_COLOUR}
+    special = {
+        NOBODY: NOBODY_COLOUR,
+        UNBOUND: UNBOUND_COLOUR,
+        SEVERAL: SEVERAL_COLOUR,
+        MIXED: MIXED_COLOUR,
+    }
     return special.get(place) or place_colour(place)
 
 
@@ -217,7 +223,13 @@ def _add_legend(figure: Figure, by_node: Sequence[bool], places: set[int]) -> No
         for n in numbers
         if len(numbers) <= len(THREAD_COLOURS)
     ]
-    for place, word in ((NOBODY, "nobody"), (SEVERAL, "several"), (MIXED, "pages differ")):
+    special = (
+        (NOBODY, "nobody"),
+        (UNBOUND, "not bound"),
+        (SEVERAL, "several"),
+        (MIXED, "pages differ"),
+    )
+    for place, word in special:
         if place in places:
             handles.append(Patch(facecolor=colour_of(place), edgecolor="#333333", label=word))
     meaning = f"{noun} of the thread" if noun == "NUMA node" else noun

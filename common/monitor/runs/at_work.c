@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "monitor/job_results.h"
+#include "monitor/record.h"
+#include "runs.h"
+
+/* Enough moments that each thread of a large team is met by chance alone as often as it works. */
+enum { LEAST_MOMENTS = 40, LEAST_COMPUTES = 2, MOST_COMPUTES = 20 };
+
+/* Between two moments: a part of a call, so that all of it is seen; but so long that threads get on
+ * after all their pages were closed, and so short that there are many. */
+enum { MOMENTS_A_CALL = 24 };
+static const double least_interval_s = 4e-3, most_interval_s = 20e-3;
+
+struct at_work {
+    struct numalab_job job; /* of one rank */
+    struct numalab_results results;
+    struct numalab_touch_map *map;
+    struct numalab_threads threads; /* of the team, after its first call */
+    struct numalab_roll roll;       /* of these */
+    size_t computes;                /* calls that were watched */
+};
+
+/* No less than n, and arrays of whole pages, which is what can be closed. Element sizes are powers
+ * of two. */
+static size_t whole_pages_n(const struct numalab_driver *driver, size_t n)
+{
+    size_t smallest = NUMALAB_MAX_ELEMENT_BYTES;
+    for (size_t i = 0; i < driver->array_count; i++)
+        if (driver->arrays[i].element_bytes < smallest) smallest = driver->arrays[i].element_bytes;
+    const size_t unit = (size_t)sysconf(_SC_PAGESIZE) / smallest;
+    return (n + unit - 1) / unit * unit;
+}
+
+static double between(double least, double value, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static int run(struct at_work *at_work, const struct numalab_run_options *options,
+               struct numalab_oracle *oracle, size_t n)
+{
+    const struct numalab_driver *driver = options->driver;
+    struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    limits.huge_pages = false; /* pages are closed one by one */
+
+    if (numalab_role_start(&at_work->job, options, &options->role[0], 1, &limits) < 0 ||
+        numalab_job_allocate(&at_work->job, n, driver, NUMALAB_SHARED) < 0 ||
+        numalab_job_run(&at_work->job, driver->initialize_phase) < 0)
+        return -1;
+    struct numalab_worker *worker = &at_work->job.rank[0];
+    driver->advance(oracle, driver->initialize_phase);
+    /* The first call tells how long one takes, and starts the team. */
+    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
+    driver->advance(oracle, driver->compute_phase);
+    at_work->map = numalab_touch_map_open(worker, driver, &options->sampling, NUMALAB_ORDER_NATURAL,
+                                          NUMALAB_TOUCH_USERFAULTFD);
+    if (!at_work->map) return -1;
+    int error = numalab_threads_read(worker->pid, &at_work->threads);
+    if (error == 0) error = numalab_roll_make(&at_work->roll, worker->pid, &at_work->threads);
+    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    numalab_touch_map_call_roll(
+        at_work->map, &at_work->roll,
+        between(least_interval_s, worker->elapsed_s / MOMENTS_A_CALL, most_interval_s));
+    for (size_t moments = 1; /* none: nobody can look here */
+         at_work->computes < LEAST_COMPUTES ||
+         (moments > 0 && moments < LEAST_MOMENTS && at_work->computes < MOST_COMPUTES);
+         moments = numalab_touch_map_moments(at_work->map)) {
+        if (numalab_touch_map_run_compute(at_work->map, worker, driver->compute_phase) < 0)
+            return -1;
+        driver->advance(oracle, driver->compute_phase);
+        at_work->computes++;
+    }
+    if (numalab_worker_stop(worker) < 0) return -1;
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
+                                              at_work->computes};
+    return numalab_job_compare_all(&at_work->job, &expected, &at_work->results);
+}
+
+static json_t *describe_threads(const struct numalab_roll *roll)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < roll->count; i++)
+        json_array_append_new(list, json_pack("{si sI sI}", "thread", (int)i, "works",
+                                              (json_int_t)roll->entry[i].works, "busy_else",
+                                              (json_int_t)roll->entry[i].busy_else));
+    return list;
+}
+
+/* Who is at work at moments that nobody can foresee: a thread that works comes to a page that has
+ * been closed, and one that waits does not, however busy it is. */
+json_t *numalab_run_at_work(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const size_t n =
+        whole_pages_n(driver, numalab_traced_n(driver, options->node, &options->sampling));
+    struct at_work at_work = {0};
+
+    struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
+    if (!oracle) return NULL;
+    const int failed = run(&at_work, options, oracle, n);
+    json_t *record = json_pack(
+        "{sI so sI sI}", "n", (json_int_t)n, "results",
+        numalab_record_results(&at_work.results, driver), "computes", (json_int_t)at_work.computes,
+        "moments", (json_int_t)(at_work.map ? numalab_touch_map_moments(at_work.map) : 0));
+    if (!failed) json_object_set_new(record, "threads", describe_threads(&at_work.roll));
+    numalab_job_end(&at_work.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&at_work.job, driver));
+    numalab_job_free(&at_work.job);
+    numalab_touch_map_close(at_work.map);
+    numalab_roll_free(&at_work.roll);
+    numalab_threads_free(&at_work.threads);
+    driver->destroy(oracle);
+    return record;
+}

@@ -1,0 +1,126 @@
+"""Who works on pages, and not only touches them: by what is used again after it was closed in the
+middle of a phase (common/monitor/closings.h), and by the CPU time of those who use it. Pure
+functions."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.evidence.record import AtWork, Placement, Trace
+from numalab.evidence.touch import Users, place_of
+
+# A thread that works on its pages has at least such a part of what they make one expect, of uses in
+# mid-phase and of CPU time. Threads far from their memory, or on slower cores, take up to some
+# times the CPU time of others; who reads a byte of each page takes some hundredths.
+LEAST_WORK = 0.25
+# A thread of an even loop is busy with the arrays at nearly all moments, beside whatever load.
+# Where it is so at this part of the moments at which the best one is, it is at work; of fewer
+# moments nothing is told.
+LEAST_AT_WORK, LEAST_SEEN, MOST_BY_CHANCE = 0.85, 20, 4
+# Of so many uses that are expected of a thread less than a quarter comes by chance once in 10^6.
+LEAST_EXPECTED = 30
+# That uses are as far off as they are comes by chance once in so many gradings.
+MOST_CHANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class PagesInUse:
+    """Uses of pages that were seen in mid-phase. by_thread: whose; at_home: those by a thread that
+    sits where the page was first written; moments: at which pages were closed."""
+
+    by_thread: Mapping[int, int]
+    at_home: int
+    moments: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_thread.values())
+
+    def has_strayed(self, at_least: float) -> bool:
+        """Whether less than a share of the uses is at home, and that is no chance."""
+        return chance_of(self.total - self.at_home, self.total, 1 - at_least) < MOST_CHANCE
+
+
+def chance_of(found: int, drawn: int, share: float) -> float:
+    """That of so many independent draws at least `found` are of a kind that has such a share."""
+    if found <= drawn * share:
+        return 1.0
+    if share <= 0:
+        return 0.0
+    log_in, log_out = math.log(share), math.log1p(-share)
+    return sum(
+        math.exp(
+            math.lgamma(drawn + 1) - math.lgamma(k + 1) - math.lgamma(drawn - k + 1)
+            + k * log_in + (drawn - k) * log_out
+        )
+        for k in range(found, drawn + 1)
+    )  # fmt: skip
+
+
+def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
+    """Of all tracings together; nothing of those that did not look."""
+    by_thread: Counter[int] = Counter()
+    at_home = 0
+    for trace in traces:
+        place = place_of(trace, numa_nodes)
+        for array in trace.arrays:
+            for (writer, user), times in array.used_again.items():
+                by_thread[user] += times
+                if writer >= 0 and place(writer) >= 0 and place(writer) == place(user):
+                    at_home += times
+    return PagesInUse(by_thread, at_home, sum(trace.closings or 0 for trace in traces))
+
+
+def threads_that_use(users: Users) -> tuple[int, ...]:
+    """The numbers of all threads that were seen to use a page, in order."""
+    return tuple(sorted({user for pages in users.values() for page in pages for user in page}))
+
+
+@dataclass(frozen=True)
+class Idler:
+    """A thread that touches pages and does not work on them. of_expected: what it has of what its
+    pages make one expect, of uses in mid-phase or of CPU time (is_cpu_time)."""
+
+    thread: int
+    of_expected: float
+    is_cpu_time: bool
+
+
+def idlers(
+    page_shares: Mapping[int, float], in_use: PagesInUse, placement: Placement | None
+) -> list[Idler]:
+    """Those of the threads. page_shares: of the used pages; placement: None where its CPU time
+    says nothing of work."""
+    found = []
+    cpu_s = {} if placement is None else dict(enumerate(t.cpu_s for t in placement.cpu_time))
+    all_cpu_s = sum(cpu_s.get(thread, 0.0) for thread in page_shares)
+    for thread, share in page_shares.items():
+        expected = in_use.total * share
+        uses = in_use.by_thread.get(thread, 0)
+        if expected >= LEAST_EXPECTED and uses < LEAST_WORK * expected:
+            found.append(Idler(thread, uses / expected, False))
+        elif share > 0 and thread in cpu_s and cpu_s[thread] < LEAST_WORK * share * all_cpu_s:
+            found.append(Idler(thread, cpu_s[thread] / (share * all_cpu_s), True))
+    return sorted(found, key=lambda idler: idler.of_expected)
+
+
+def busy_waiter(run: AtWork) -> Idler | None:
+    """The thread that is most at moments busy with something else, beside one that is at work;
+    None: none is. Where none uses the arrays much, since they work on copies, nothing is told."""
+    at_work = {
+        number: thread.works / (thread.works + thread.busy_else)
+        for number, thread in enumerate(run.threads)
+        if thread.works + thread.busy_else >= LEAST_SEEN
+    }
+    best = max(at_work.values(), default=0.0)
+    found = [
+        Idler(number, share / best, False)
+        for number, share in at_work.items()
+        if best >= 0.5
+        and share < LEAST_AT_WORK * best
+        and run.threads[number].busy_else > MOST_BY_CHANCE
+    ]
+    return min(found, key=lambda idler: idler.of_expected, default=None)

@@ -1,0 +1,356 @@
+"""The rules for pages: who writes them first, who works on them, and where they live. Pure
+functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numalab import words
+from numalab.evidence import page_work, touch
+from numalab.evidence.kinds import ANOTHER_TEAM, PLACEMENT, RACE, TRACE
+from numalab.evidence.record import Evidence, Trace
+from numalab.judging.soundness import by_value, missing_runs, unusable
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion
+from numalab.pu_lists import format_pus
+
+
+def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    if evidence.node["cores"] >= 2:
+        return None
+    return verdict_on(
+        criterion,
+        "not_gradable",
+        "too_few_cores",
+        "This node offers one core, so there is one thread and nothing to share out.",
+    )
+
+
+def _ran(threads: int, evidence: Evidence, team: int) -> str:
+    """Of a kernel that ran more threads than it was asked for, with a space behind it."""
+    if threads <= team:
+        return ""
+    return (
+        f"The kernel ran {threads} threads on {words.count(int(evidence.node['cores']), 'core')}. "
+    )
+
+
+def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict where the threads that use pages do not have the places that the kit gave them,
+    or None: where pages are then tells nothing. They are more than the cores that they may run on,
+    and there are cores for all that were asked for."""
+    traces = evidence.of(TRACE)
+    using = page_work.threads_that_use(touch.united_users(traces))
+    threads = [thread for thread in traces[0].threads if thread.number in using]
+    pus = {pu for thread in threads for pu in thread.allowed_pus}
+    cores = {entry["core"] for entry in evidence.node["pu_list"] if entry["pu"] in pus}
+    needed = min(len(threads), traces[0].team)
+    if not pus or len(cores) >= needed:
+        return None
+    where = f"PUs {format_pus(sorted(pus))}" if len(pus) > 1 else f"PU {min(pus)}"
+    why = (
+        f"The {len(threads)} threads that use the pages are kept on "
+        f"{words.count(len(cores), 'core')} ({where}), where the kit gives each of "
+        f"{traces[0].team} a core of its own: the kernel changes where they run (proc_bind, "
+        "sched_setaffinity)."
+    )
+    # Of cores that it should have; a value, so that the solution is looked at, too.
+    share = len(cores) / needed
+    return verdict_on(criterion, "fail", "missed", why, value=share, unit="share")
+
+
+def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Over the team that the kit asks for, of whatever size."""
+    verdict = _shared_by_team(criterion, evidence)
+    if verdict.status != "pass":
+        return verdict
+    return _missed_by_another_team(criterion, evidence) or verdict
+
+
+def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """The verdict on a kernel that shares its work out over another number of threads than it was
+    asked for; None where there is none such."""
+    for trace in evidence.of(ANOTHER_TEAM):
+        asked = words.count(trace.team, "thread")
+        if not trace.outcome.ok:
+            return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
+        ratios = touch.equal_share_ratios(touch.united_users([trace]), trace.team)
+        working = [thread for thread, ratio in ratios.items() if ratio > 0]
+        off = max(abs(ratio - 1) for ratio in ratios.values())
+        assert criterion.at_most is not None
+        if off > criterion.at_most or any(thread >= trace.team for thread in working):
+            why = (
+                f"Asked for {asked}, on one core less, it works with {len(working)}. Is a number "
+                "of threads written into the kernel (num_threads, omp_set_num_threads)? The kit "
+                f"asks for as many as there are cores (OMP_NUM_THREADS). {_traced(trace)}"
+            )
+            return verdict_on(criterion, "fail", "missed", why)
+    return None
+
+
+def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.of(TRACE)
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    missing = missing or _has_no_place(criterion, evidence)
+    if missing:
+        return missing
+    assert criterion.at_most is not None
+    team = traces[0].team
+    ratios = touch.equal_share_ratios(touch.united_users(traces), team)
+    off = max(ratios, key=lambda thread: abs(ratios[thread] - 1))
+    value = abs(ratios[off] - 1)
+    idle = [thread for thread, ratio in ratios.items() if ratio == 0]
+    if value <= criterion.at_most:
+        idler = _idler(ratios, evidence)
+        if idler is not None:
+            return by_value(criterion, 1 - idler.of_expected, _idles(idler, evidence), unit=_OFF)
+        least, most = min(ratios.values()), max(ratios.values())
+        span = "" if most - least < 0.01 else f"{least:.2f} to {most:.2f} times "
+        why = (
+            f"{_ran(len(ratios), evidence, team)}Each of the {len(ratios)} threads uses {span}"
+            f"an equal share of the pages. {_traced(traces[0])}"
+        )
+    elif len(idle) == len(ratios) - 1:
+        why = (
+            f"One thread of {len(ratios)} does all the work of compute, with n = "
+            f"{traces[0].n:,}. Is there a parallel loop, is its if clause, should it have one, "
+            "true for this n, and does it take the threads that the kit asks for?"
+        )
+    else:
+        why = (
+            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
+            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
+        )
+        if len(ratios) > team:
+            why += f" The kit asks for {team} threads. {_ran(len(ratios), evidence, team).rstrip()}"
+        why += f" {_traced(traces[0])}"
+    return by_value(criterion, value, why, unit=_OFF)
+
+
+_OFF = "off an equal share"
+
+
+def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
+    """The thread that works least for the pages that it touches, if any does not."""
+    in_use = page_work.pages_in_use(evidence.of(TRACE), evidence.numa_nodes)
+    shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
+    # Threads of a virtual node share fewer cores, whose time they are not told.
+    looks = () if evidence.is_virtual else evidence.of(PLACEMENT)
+    placement = next((look for look in looks if look.cpu_time), None)
+    return next(iter(page_work.idlers(shares, in_use, placement)), None)
+
+
+def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
+    moments = page_work.pages_in_use(evidence.of(TRACE), evidence.numa_nodes).moments
+    has = (
+        f"it has {words.percent(idler.of_expected)} of the CPU time that goes with them"
+        if idler.is_cpu_time
+        else f"at {moments} moments of compute, whenever they came, it used "
+        f"{words.percent(idler.of_expected)} of what goes with them"
+    )
+    return (
+        f"Thread {idler.thread} touches its share of the pages, and others work on them: {has}. "
+        "What counts is who works."
+    )
+
+
+def _traced(trace: Trace) -> str:
+    """With which n, and how much of the arrays."""
+    pages = sum(array.sample.pages for array in trace.arrays)
+    looked_at = sum(array.sample.looked_at for array in trace.arrays)
+    part = "all" if looked_at == pages else f"{looked_at:,} of the"
+    return f"Traced with n = {trace.n:,}, {part} {pages:,} pages."
+
+
+def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces = evidence.of(TRACE)
+    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
+    if missing:
+        return missing
+    shown = touch.shown_trace(evidence)  # what is drawn is what counts
+    assert shown is not None
+    worst = touch.touch_share(*shown, evidence.numa_nodes)
+    assert criterion.at_least is not None
+    in_use = page_work.pages_in_use(traces, evidence.numa_nodes)
+    if worst.share >= criterion.at_least and in_use.has_strayed(criterion.at_least):
+        share = in_use.at_home / in_use.total
+        return by_value(criterion, share, _worked_elsewhere(in_use, evidence), unit="share")
+    sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
+    ways = _ways_to_share(evidence)
+    why = sentence(worst, evidence.numa_nodes, ways)
+    unsteady = touch.unsteady_share(traces, worst.worst_array)
+    if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
+        why += (
+            f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
+            f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
+        )
+    if worst.share < criterion.at_least:
+        why += f" {_traced(traces[0])}"
+    if traces[0].method == "in_process":
+        why += " (Traced inside the process: this system refuses userfaultfd.)"
+    return by_value(criterion, worst.share, why, unit="share")
+
+
+def _worked_elsewhere(in_use: page_work.PagesInUse, evidence: Evidence) -> str:
+    """Where pages are touched first by whom they are written by, and then used by others."""
+    strays = words.first_upper(words.percent(1 - in_use.at_home / in_use.total))
+    where = "on another NUMA node than where" if evidence.numa_nodes > 1 else "by another than that"
+    busiest, uses = max(in_use.by_thread.items(), key=lambda item: item[1])
+    return (
+        f"Each thread touches the pages that it wrote first, and others work on them. {strays} of "
+        f"the uses that were seen at {in_use.moments} moments of the phase, whenever they came, "
+        f"were {where} the page was first written; {words.percent(uses / in_use.total)} of all "
+        f"were those of thread {busiest}. What counts is who works."
+    )
+
+
+def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Where the whole team is asked for and was not there: one thread uses what it writes, and
+    shows nothing."""
+    traces = evidence.of(TRACE)
+    team = traces[0].team
+    if not criterion.whole_team:
+        return None
+    if criterion.kit_writes_first:
+        writers = {w for array in traces[0].arrays for w in array.first_writer if w >= 0}
+        if len(writers) < team:
+            why = (
+                f"The kit's own loop over the arrays, which is no part of the kernel, ran with "
+                f"{len(writers)} of {words.count(team, 'thread')}: something in the kernel's file "
+                "sets threads for the whole program, before its functions are called."
+            )
+            return by_value(criterion, len(writers) / team, why, unit="share")
+    ratios = touch.equal_share_ratios(touch.united_users(traces), team)
+    using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
+    if using == team:
+        return None
+    why = (
+        f"{using} of the {team} threads that the kit asks for {'uses' if using == 1 else 'use'} a "
+        f"quarter of an equal share of the pages, or more. Is there a parallel loop, and does it "
+        "take these threads?"
+    )
+    return by_value(criterion, using / team, why, unit="share")
+
+
+def _ways_to_share(evidence: Evidence) -> str:
+    """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
+    one user of a page, so that they can't be told apart. If each thread ran all of it, they
+    would write the same elements, which a search for races finds."""
+    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
+    if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
+        return ways
+    clause = {"c": "for", "fortran": "do"}[evidence.language]
+    return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
+
+
+def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+    if touched.share == 1:
+        return "Every page was first written by a thread that sits where it is used."
+    array = touched.worst_array
+    if touched.writer < 0:
+        share = "No page" if touched.writer_share == 1 else "Not every page"
+        return f"{share} of {array} was written in initialize, so its place was left to chance."
+    written = (
+        f"{_pages(touched.writer_share, array, 'was', 'were')} first written by thread "
+        f"{touched.writer}"
+    )
+    if touched.contested_share > 0.5:
+        too = f" {written}." if touched.writer_share == 1 else ""
+        return (
+            f"{_contested(touched, numa_nodes)}, so no first touch is right for them: the loop "
+            f"that uses them is dealt out {ways}.{too}"
+        )
+    if not touched.stray_users:
+        share = words.percent(1 - touched.array_share[array])
+        return f"{written}; {share} of {array} is used elsewhere than where it was written."
+    if touched.stray_users == (touched.writer,):
+        return (
+            f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
+            "threads of a parallel region. Is there one?"
+        )
+    if len(touched.stray_users) == 1:
+        whom = f"thread {touched.stray_users[0]}"
+    elif numa_nodes > 1:
+        whom = "threads on other NUMA nodes"
+    else:
+        whom = f"{len(touched.stray_users)} others"
+    if touched.writer_share == 1 or touched.stray_share == 1:
+        share = words.percent(touched.stray_share) if touched.stray_share < 1 else "all"
+        return f"{written}, and {share} of them are used by {whom}."
+    both = _pages(touched.writer_share * touched.stray_share, array, "was", "were")
+    return f"{both} first written by thread {touched.writer} and are used by {whom}."
+
+
+def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
+    """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
+    if touched.share == 1:
+        return "Every page is used where the kit first wrote it."
+    kits = "The kit wrote the arrays before, in equal blocks, one a thread."
+    if touched.contested_share > 0.5:
+        return f"{_contested(touched, numa_nodes)}: the loop is dealt out {ways}. {kits}"
+    share = touched.array_share[touched.worst_array]
+    pages = f"Only {words.percent(share)} of the pages" if share > 0 else "None of the pages"
+    where = "on the NUMA node where" if numa_nodes > 1 else "by the thread by which"
+    return (
+        f"{pages} of {touched.worst_array} are used {where} they were first written: the loop "
+        f"deals them out otherwise. {kits}"
+    )
+
+
+def _contested(share: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> str:
+    together = "threads on several NUMA nodes" if numa_nodes > 1 else "several threads"
+    return f"{_pages(share.contested_share, share.worst_array, 'is', 'are')} used by {together}"
+
+
+def _pages(share: float, array: str, one: str, many: str) -> str:
+    """The subject of a sentence about some pages of an array, with its verb."""
+    if share == 1:
+        return f"Every page of {array} {one}"
+    return f"{words.first_upper(words.percent(share))} of the pages of {array} {many}"
+
+
+def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
+    missing = missing_runs(criterion, evidence, traces) or missing_runs(
+        criterion, evidence, placements
+    )
+    if missing:
+        return missing
+    no_place = _has_no_place(criterion, evidence)
+    if no_place:
+        return no_place
+    local_share = touch.local_share(placements[0], traces)
+    if local_share is None:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "not_visible_here",
+            "This system refuses move_pages, so nobody can see where pages live "
+            "(a container's seccomp profile, most often).",
+        )
+    local = words.first_upper(words.percent(local_share.share))
+    why = f"{local} of the pages live on the NUMA node of the thread that uses them"
+    if local_share.absent:
+        why += f"; {words.count(local_share.absent, 'page')} could not be found on any node"
+    elif local_share.contested_share > 0.5:
+        why += f". {_contested(local_share, evidence.numa_nodes)}, so no place is right for them"
+    elif local_share.share < 1:
+        share = words.percent(local_share.crowded_share)
+        why += f"; {share} of {local_share.worst_array} sits on node {local_share.crowded_node}"
+    if local_share.unbound_users:
+        why += (
+            f"; {words.threads(local_share.unbound_users)} may run on several NUMA nodes, so no "
+            "place is right"
+        )
+    if touch.is_written_unbound(traces[0], placements[0], local_share):
+        home = touch.numa_nodes_of(placements[0].threads)(0)
+        why += (
+            f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
+            "the first parallel region, and until then the system lets it run anywhere"
+        )
+    why += "."
+    assert criterion.at_least is not None
+    if local_share.share < criterion.at_least:
+        why += f" {_traced(traces[0])}"
+    return by_value(criterion, local_share.share, why, unit="share")

@@ -1,0 +1,30 @@
+/* A constructor sets OMP_NUM_THREADS before the runtime reads it; pair_energy asks for its own
+ * team. */
+#include "scheduling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+__attribute__((constructor)) static void set_threads(void)
+{
+    setenv("OMP_NUM_THREADS", "1", 1);
+}
+
+void pair_energy(size_t n, const double *x, const double *y, const double *z, double *e)
+{
+#pragma omp parallel for schedule(dynamic, 16) num_threads(2)
+    for (size_t i = 0; i < n; i++) {
+        double energy = 0.0;
+        for (size_t j = 0; j < i; j++) {
+            double dx = x[i] - x[j], dy = y[i] - y[j], dz = z[i] - z[j];
+            energy += 1.0 / sqrt(dx * dx + dy * dy + dz * dz + 1e-6);
+        }
+        e[i] = energy;
+    }
+}
+
+void stream_update(size_t n, double *a, const double *b, const double *c)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];
+}

@@ -1,0 +1,239 @@
+"""Who works on pages and who only touches them, and teams that are none, on invented records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented
+
+from numalab.evidence.kinds import AT_WORK
+from numalab.evidence.page_work import busy_waiter, chance_of
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import AtWork
+from numalab.judging import needs
+from numalab.judging.judge import judge
+from numalab.judging.verdict import CriterionVerdict
+from numalab.labs.declaration import Lab
+from numalab.reports.touch_map import touch_map_picture
+
+Json = dict[str, Any]
+ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
+
+
+def verdicts(lab: Lab, record: Json) -> dict[str, CriterionVerdict]:
+    return {c.name: c for c in judge(lab, parse(record)).criteria}
+
+
+def whole_team(lab: Lab, *, kit_writes_first: bool) -> Lab:
+    changed = (
+        replace(c, whole_team=True, kit_writes_first=kit_writes_first)
+        if c.rule == "touched_where_used"
+        else c
+        for c in lab.criteria
+    )
+    return replace(lab, criteria=tuple(changed))
+
+
+def used_again(record: Json, *uses: tuple[int, int, int]) -> Json:
+    """uses: first writer, user and times, seen in a of the natural tracing."""
+    for run in record["runs"]:
+        if run["kind"] != "trace":
+            continue
+        is_natural = run["touch_map"]["order"] == "natural"
+        run["touch_map"]["closings"] = 130 if is_natural else 0
+        for array in run["touch_map"]["arrays"]:
+            is_seen = is_natural and array["array"] == "a"
+            array["used_again"] = [list(use) for use in uses] if is_seen else []
+    return record
+
+
+def with_cpu_s(record: Json, *cpu_s: float) -> Json:
+    placed = next(run for run in record["runs"] if run["kind"] == "placement")
+    for entry, seconds in zip(placed["cpu_time"], cpu_s, strict=True):
+        entry["cpu_s"] = seconds
+    return record
+
+
+@pytest.mark.parametrize(
+    ("found", "drawn", "share", "chance"),
+    [
+        (0, 0, 0.05, 1.0),
+        (2, 40, 0.05, 1.0),
+        (10, 10, 0.5, 1 / 1024),
+        (1, 2, 0.25, 0.4375),
+        (3, 3, 0.0, 0.0),
+    ],
+)
+def test_chance_of_so_many(found: int, drawn: int, share: float, chance: float) -> None:
+    assert chance_of(found, drawn, share) == pytest.approx(chance)
+
+
+def test_who_only_touches_pages_does_not_use_them(first_touch: Lab, schema: Path) -> None:
+    """Each page is first written and first used by its owner, and worked on by thread 0."""
+    record = used_again(invented.evidence(ONE), (0, 0, 130), (1, 0, 130))
+    validate(record, schema)
+    found = verdicts(first_touch, record)
+    assert found["touched_where_used"].status == found["shared_out"].status == "fail"
+    assert found["touched_where_used"].value == 0.5
+    why = found["touched_where_used"].why
+    assert "50 % of the uses that were seen at 130 moments" in why
+    assert why.endswith("100 % of all were those of thread 0. What counts is who works.")
+    assert found["shared_out"].why.startswith("Thread 1 touches its share of the pages, and others")
+
+
+@pytest.mark.parametrize(
+    ("uses", "touched", "shared"),
+    [
+        ([(0, 0, 130), (1, 1, 130)], "pass", "pass"),
+        ([(0, 0, 130), (1, 1, 120), (1, 0, 8), (0, 1, 4)], "pass", "pass"),  # borders of blocks
+        ([(0, 0, 130), (1, 1, 90), (1, 0, 40)], "fail", "pass"),  # handed over one by one
+        ([(0, 0, 5), (1, 0, 5)], "fail", "pass"),  # few, and half of them
+        ([(0, 0, 10), (1, 0, 1)], "pass", "pass"),  # one may be chance
+        ([(0, 0, 130), (1, 1, 15)], "pass", "fail"),
+        ([(0, 0, 130), (1, 1, 45)], "pass", "pass"),  # fewer, and not by far
+        ([], "pass", "pass"),
+    ],
+)
+def test_how_much_is_chance(
+    first_touch: Lab, uses: list[tuple[int, int, int]], touched: str, shared: str
+) -> None:
+    found = verdicts(first_touch, used_again(invented.evidence(ONE), *uses))
+    assert found["touched_where_used"].status == touched
+    assert found["shared_out"].status == shared
+
+
+def test_on_numa_nodes_neighbours_may_work_for_each_other(first_touch: Lab) -> None:
+    near = [(writer, writer // 4 * 4, 40) for writer in range(TWO.threads)]
+    found = verdicts(first_touch, used_again(invented.evidence(TWO), *near))
+    assert found["touched_where_used"].status == "pass"
+    far = [(writer, (writer + 4) % 8, 40) for writer in range(TWO.threads)]
+    found = verdicts(first_touch, used_again(invented.evidence(TWO), *far))
+    assert found["touched_where_used"].status == "fail"
+    assert "on another NUMA node than where the page was first" in found["touched_where_used"].why
+
+
+def test_who_uses_pages_has_cpu_time(first_touch: Lab) -> None:
+    found = verdicts(first_touch, with_cpu_s(invented.evidence(ONE), 0.2, 0.01))["shared_out"]
+    assert found.status == "fail" and "it has 10 % of the CPU time that goes with" in found.why
+    even = with_cpu_s(invented.evidence(ONE), 0.2, 0.08)  # a slower core, or memory that is far
+    assert verdicts(first_touch, even)["shared_out"].status == "pass"
+    there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": "hydra"}
+    assert verdicts(first_touch, there)["shared_out"].status == "pass"
+
+
+def test_a_team_of_one_shows_nothing(first_touch: Lab) -> None:
+    serial = {"writer": invented.master_writes, "users": lambda owner, page: [0]}
+    record = invented.evidence(ONE, **serial)
+    assert verdicts(first_touch, record)["touched_where_used"].status == "pass"  # shared_out fails
+    found = verdicts(whole_team(first_touch, kit_writes_first=False), record)["touched_where_used"]
+    assert (found.status, found.value) == ("fail", 0.5)
+    assert found.why.startswith("1 of the 2 threads that the kit asks for uses a quarter of")
+    found = verdicts(whole_team(first_touch, kit_writes_first=True), record)["touched_where_used"]
+    assert found.status == "fail" and "ran with 1 of 2 threads: something in the" in found.why
+    right = invented.evidence(ONE)
+    for is_kits in (False, True):
+        lab = whole_team(first_touch, kit_writes_first=is_kits)
+        assert verdicts(lab, right)["touched_where_used"].status == "pass"
+
+
+def test_a_team_that_is_moved_together_is_told(first_touch: Lab) -> None:
+    """All on one NUMA node whatever a thread writes is local."""
+    record = invented.evidence(TWO, writer=invented.master_writes)
+    for run in record["runs"]:
+        for thread in run.get("threads", []):
+            thread |= {"allowed_pus": [0, 2, 4, 6], "core": -1, "package": 0, "numa_node": 0}
+    found = verdicts(first_touch, record)
+    for name in ("shared_out", "touched_where_used", "local_pages"):
+        assert found[name].status == "fail"
+        assert "kept on 4 cores (PUs 0-6:2), where the kit gives each of 8" in found[name].why
+
+
+def test_the_share_is_over_the_threads_that_ran(first_touch: Lab) -> None:
+    quarters = {"users": lambda owner, page: [2 * owner + page // 20 % 2]}
+    record = invented.evidence(ONE, **quarters)
+    found = verdicts(first_touch, record)["shared_out"]
+    assert found.status == "pass"
+    assert found.why.startswith(
+        "The kernel ran 4 threads on 2 cores. Each of the 4 threads uses an equal share"
+    )
+
+
+# ---- at work -------------------------------------------------------------------------
+
+
+def at_work(*threads: tuple[int, int]) -> Json:
+    """threads: at how many moments each works, and is busy with something else."""
+    return {
+        "kind": "at_work", "lab": "x", "part": None, "team": 2, "role": "submission", "n": 16384,
+        "computes": 2, "moments": 64, "results": invented.RIGHT, "outcome": invented.OK,
+        "threads": [{"thread": t, "works": works, "busy_else": busy_else}
+                    for t, (works, busy_else) in enumerate(threads)],
+    }  # fmt: skip
+
+
+def seen(*threads: tuple[int, int]) -> AtWork:
+    run = AT_WORK.parse(at_work(*threads))
+    assert isinstance(run, AtWork)
+    return run
+
+
+def test_who_is_busy_and_uses_nothing_waits() -> None:
+    assert busy_waiter(seen((60, 0), (62, 0))) is None
+    assert busy_waiter(seen((30, 0), (62, 0))) is None  # it slept, or had no core
+    waiter = busy_waiter(seen((20, 40), (60, 0)))
+    assert waiter is not None and (waiter.thread, waiter.of_expected) == (0, 20 / 60)
+    assert busy_waiter(seen((45, 14), (60, 0))) is not None  # three quarters of its time
+    assert busy_waiter(seen((60, 4), (60, 0))) is None
+    assert busy_waiter(seen((5, 10), (60, 0))) is None  # too few to tell
+    assert busy_waiter(seen((2, 60), (20, 60))) is None  # they work on copies
+    assert busy_waiter(seen()) is None
+
+
+EVEN, WAITS = at_work((60, 0), (62, 0)), at_work((20, 40), (60, 0))
+
+
+@pytest.mark.parametrize(
+    ("looks", "status", "is_open"),
+    [
+        ([], "pass", False),
+        ([EVEN], "pass", False),
+        ([WAITS | {"moments": 0}], "pass", False),  # nobody could look
+        ([WAITS], "inconclusive", True),
+        ([WAITS, EVEN], "pass", False),
+        ([WAITS, WAITS], "fail", False),
+        ([WAITS, EVEN, WAITS], "fail", False),
+    ],
+)
+def test_most_looks_decide(
+    first_touch: Lab, schema: Path, looks: list[Json], status: str, is_open: bool
+) -> None:
+    judged = next(c for c in first_touch.criteria if c.rule == "touched_where_used")
+    balanced = replace(judged, name="balanced", rule="balanced", at_least=0.9)
+    lab = replace(first_touch, criteria=(balanced,))
+    record = invented.evidence(ONE)
+    placed = next(run for run in record["runs"] if run["kind"] == "placement")
+    placed |= {"computes": 1, "one_thread": invented.one_thread(0.2)}
+    placed["cpu_time"][1]["longest_s"] = 0.0
+    assert needs.needs_look(AT_WORK, lab, parse(record | {"runs": [*record["runs"], placed]}), None)
+    record = record | {"runs": [*record["runs"], placed, *looks]}
+    validate(record, schema)
+    found = verdicts(lab, record)["balanced"]
+    assert found.status == status
+    assert (found.cause == "busy_waiting") == (status == "fail")
+    assert needs.needs_another_look(AT_WORK, lab, parse(record), None) == is_open
+
+
+# ---- drawn ---------------------------------------------------------------------------
+
+
+def test_who_wrote_unbound_is_drawn_and_named() -> None:
+    record = invented.evidence(TWO, writer=invented.master_writes)
+    for run in record["runs"]:
+        if run["kind"] == "trace":
+            run["threads"][0] |= {"allowed_pus": list(range(8)), "core": -1, "numa_node": -1}
+    plain = [line.plain for line in touch_map_picture(parse(record), 65)]
+    assert "first written by ????" in plain[1] and "nobody" not in " ".join(plain)
+    assert "? thread 0, which is bound to no NUMA node" in " ".join(plain)
