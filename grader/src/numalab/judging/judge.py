@@ -118,7 +118,7 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """A file that can't be used fails on any node what is asked of the file itself, and the times
-    that the node can show."""
+    of its launch that the node can show."""
     file = criterion.file
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part)
@@ -139,8 +139,8 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     refused, ungradable = refused_file(lab, criterion, whole), gate(lab, criterion, whole)
-    # Of a time that this node can't show nobody loses a point, whatever the file is like.
-    if refused is not None and not (ungradable is not None and criterion.kind == "timing"):
+    # Of times of a launch that this node can't show nobody loses a point, whatever its file is like.
+    if refused is not None and not (ungradable is not None and criterion.slow is not None):
         return refused
     if ungradable is not None:
         return ungradable

@@ -15,8 +15,7 @@ static void add_one(void *buffer, size_t bytes)
     memcpy(buffer, &word, sizeof word);
 }
 
-void ping_pong(int rank, int partner, void *buffer, size_t bytes,
-               int repetitions)
+void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
 {
     MPI_Request send, receive;
     MPI_Send_init(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &send);

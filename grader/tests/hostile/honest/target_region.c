@@ -13,8 +13,7 @@ void initialize(size_t n, float *a, float *b, float *c)
 
 void compute(size_t n, float *a, const float *b, const float *c)
 {
-#pragma omp target teams distribute parallel for map(tofrom : a[ : n]) \
-    map(to : b[ : n], c[ : n]) schedule(static)
-    for (size_t i = 0; i < n; i++)
-        a[i] += b[i] * c[i];
+#pragma omp target teams distribute parallel for map(tofrom : a[ : n]) map(to : b[ : n], c[ : n])  \
+    schedule(static)
+    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
 }
