@@ -11,8 +11,8 @@
  * also makes threads, is looked at more closely in confine/main.c. */
 const struct numalab_refused_call numalab_refused_calls[] = {
 #ifdef SYS_fork
-    CALL(fork, WITH_SIGNAL),
-    CALL(vfork, WITH_SIGNAL),
+    CALL(fork, BUT_TO_LAUNCHERS),
+    CALL(vfork, BUT_TO_LAUNCHERS),
 #endif
     CALL(clone3, ENOSYS), /* its flags lie in memory, which a filter can't read; then clone is
                              called */
@@ -23,6 +23,10 @@ const struct numalab_refused_call numalab_refused_calls[] = {
     CALL(kcmp, EPERM),
     CALL(pidfd_open, EPERM),
     CALL(pidfd_send_signal, EPERM),
+    CALL(tkill, EPERM), /* names no process; everybody has tgkill */
+    /* What they signal, and with what, lies in memory, too. */
+    CALL(timer_create, EPERM),
+    CALL(mq_notify, EPERM),
 #ifdef SYS_pidfd_getfd
     CALL(pidfd_getfd, EPERM),
 #endif

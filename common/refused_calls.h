@@ -8,9 +8,11 @@ enum numalab_refusal {
     /* SIGSYS: what no library tries, so that the student learns which call it was, and where.
      * Without a handler it ends the process. */
     NUMALAB_REFUSED_WITH_SIGNAL,
-    /* As above, but ranks of one job may: they copy large messages out of each other's memory,
-     * and their sandbox holds nobody else. */
+    /* As above, but ranks of one job may: they copy large messages out of each other's memory.
+     * They may not reach into their launcher's (confine/main.c). */
     NUMALAB_REFUSED_TO_WORKERS,
+    /* As above, but for the launcher of ranks, which starts them. */
+    NUMALAB_REFUSED_BUT_TO_LAUNCHERS,
     /* An errno of EPERM, or of ENOSYS where a library then takes the older way. */
     NUMALAB_REFUSED_EPERM,
     NUMALAB_REFUSED_ENOSYS

@@ -133,6 +133,10 @@ function(numalab_add_worker lab language variant kernel)
     # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
     set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
     set_target_properties(${worker} PROPERTIES C_LINKER_LAUNCHER ${NUMALAB_COMPILE_APART})
+    # An object with code for the link to optimise names options of the compiler that does so, plugins
+    # and all.
+    target_link_options(${worker} PRIVATE
+      "$<$<C_COMPILER_ID:GNU>:-fno-lto;-fno-use-linker-plugin>")
   endif()
 endfunction()
 

@@ -1,14 +1,17 @@
-/* confine ROLE PROCESSES CPU_SECONDS PROGRAM: the last step into a sandbox. Limits what a
- * program can use up, refuses it some system calls, and becomes it.
+/* confine ROLE PROCESSES CPU_SECONDS PROGRAM [ARGUMENT...]: the last step into a sandbox. Limits
+ * what a program can use up, refuses it some system calls, and becomes it.
  *
  * That is done here and not in the worker, because a kernel's constructors run before the
  * worker's main. ROLE is "worker", which says hello on the channel before it becomes
- * the program, so that the monitor learns the process from somebody it can trust; or
- * "rank" of an MPI job, which connects by itself. */
+ * the program, so that the monitor learns the process from somebody it can trust; "launcher" of
+ * ranks, which sends with its hello the descriptor by which the monitor allows each process that it
+ * starts; or "rank" of an MPI job, which connects by itself. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +25,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "message.h"
 #include "protocol.h"
 #include "refused_calls.h"
 #include "traced_pages.h"
@@ -33,6 +37,11 @@ enum { EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
  * with all other ranks. */
 enum { WORKER_FILES = 64, RANK_FILES = 4096 };
 
+enum role { WORKER, LAUNCHER, RANK };
+static const char *const role_names[] = {
+    [WORKER] = "worker", [LAUNCHER] = "launcher", [RANK] = "rank"};
+enum { ROLES = sizeof role_names / sizeof role_names[0] };
+
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "in which of clone's arguments does this architecture have its flags?"
 #endif
@@ -42,6 +51,7 @@ static uint32_t action_of(enum numalab_refusal refusal)
     switch (refusal) {
     case NUMALAB_REFUSED_WITH_SIGNAL:
     case NUMALAB_REFUSED_TO_WORKERS:
+    case NUMALAB_REFUSED_BUT_TO_LAUNCHERS:
         return SCMP_ACT_TRAP;
     case NUMALAB_REFUSED_ENOSYS:
         return SCMP_ACT_ERRNO(ENOSYS);
@@ -59,12 +69,18 @@ static int refuse_value(scmp_filter_ctx filter, int error, long call, unsigned a
                             SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value));
 }
 
-static int refuse_listed(scmp_filter_ctx filter, bool is_rank)
+static bool is_refused(enum numalab_refusal refusal, enum role role)
+{
+    if (refusal == NUMALAB_REFUSED_TO_WORKERS) return role == WORKER;
+    return refusal != NUMALAB_REFUSED_BUT_TO_LAUNCHERS || role != LAUNCHER;
+}
+
+static int refuse_listed(scmp_filter_ctx filter, enum role role)
 {
     int error = 0;
     for (size_t i = 0; !error && i < numalab_refused_call_count; i++) {
         const struct numalab_refused_call *call = &numalab_refused_calls[i];
-        if (call->refusal == NUMALAB_REFUSED_TO_WORKERS && is_rank) continue;
+        if (!is_refused(call->refusal, role)) continue;
         error = seccomp_rule_add(filter, action_of(call->refusal), (int)call->number, 0);
     }
     return error;
@@ -86,12 +102,79 @@ static int refuse_sockets(scmp_filter_ctx filter)
     return error;
 }
 
+/* Signals go to nobody but oneself: by number, for which another may stand in the upper half, and
+ * by descriptors that tell of input. SIGCONT goes to nobody: the monitor stops workers, and a timer
+ * or a terminal's end would wake them (timer_create and mq_notify are in the list). */
+static int refuse_signals(scmp_filter_ctx filter)
+{
+    const unsigned long own = (unsigned long)getpid();
+    static const struct {
+        int call;
+        unsigned signal_argument;
+    } calls[] = {{SCMP_SYS(kill), 1},
+                 {SCMP_SYS(tgkill), 2},
+                 {SCMP_SYS(rt_sigqueueinfo), 1},
+                 {SCMP_SYS(rt_tgsigqueueinfo), 2}};
+    static const unsigned owners[] = {FIOSETOWN, SIOCSPGRP, TIOCSCTTY, TIOCSPTLCK, TIOCGPTPEER};
+    const uint32_t refused = SCMP_ACT_ERRNO(EPERM);
+    int error = 0;
+    for (size_t i = 0; !error && i < sizeof calls / sizeof calls[0]; i++) {
+        error = seccomp_rule_add(filter, refused, calls[i].call, 1, SCMP_A0(SCMP_CMP_NE, own));
+        if (!error)
+            error = refuse_value(filter, EPERM, calls[i].call, calls[i].signal_argument, SIGCONT);
+    }
+    for (size_t i = 0; !error && i < sizeof owners / sizeof owners[0]; i++)
+        error = refuse_value(filter, EPERM, SYS_ioctl, 1, owners[i]);
+    if (!error) error = refuse_value(filter, EPERM, SYS_fcntl, 1, F_SETOWN_EX);
+    if (!error)
+        error = seccomp_rule_add(filter, refused, SCMP_SYS(fcntl), 2,
+                                 SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETOWN),
+                                 SCMP_A2(SCMP_CMP_NE, own));
+    if (!error)
+        error = seccomp_rule_add(filter, refused, SCMP_SYS(fcntl), 2,
+                                 SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, F_SETSIG),
+                                 SCMP_A2(SCMP_CMP_MASKED_EQ, UINT32_MAX, SIGCONT));
+    return error;
+}
+
+/* Ranks reach into each other's memory, and not into that of what has started them: those processes
+ * came before them, and so did their numbers, which begin anew behind the first 300 only. */
+static int refuse_older_processes(scmp_filter_ctx filter)
+{
+    static const int calls[] = {SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)};
+    const uint32_t refused = SCMP_ACT_ERRNO(EPERM);
+    int error = 0;
+    for (size_t i = 0; !error && i < sizeof calls / sizeof calls[0]; i++) {
+        error = seccomp_rule_add(filter, refused, calls[i], 1,
+                                 SCMP_A0(SCMP_CMP_LE, (unsigned long)getppid()));
+        if (!error)
+            error = seccomp_rule_add(filter, refused, calls[i], 1, SCMP_A0(SCMP_CMP_GT, INT32_MAX));
+    }
+    return error;
+}
+
+/* A process; clone also makes threads. */
+static int refuse_processes(scmp_filter_ctx filter, uint32_t action)
+{
+    return seccomp_rule_add(filter, action, SCMP_SYS(clone), 1,
+                            SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+}
+
+/* The monitor is asked about each, and nobody allows it once the monitor does not listen any more.
+ */
+static int ask_for_processes(scmp_filter_ctx filter)
+{
+    int error = refuse_processes(filter, SCMP_ACT_NOTIFY);
+#ifdef SYS_fork
+    if (!error) error = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(fork), 0);
+    if (!error) error = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(vfork), 0);
+#endif
+    return error;
+}
+
 static int refuse_by_arguments(scmp_filter_ctx filter)
 {
-    /* A process; clone also makes threads. */
-    int error = seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
-                                 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-    if (!error) error = refuse_sockets(filter);
+    int error = refuse_sockets(filter);
     /* A process that is not dumpable hides from the monitor; huge pages are the kit's choice. */
     if (!error) error = refuse_value(filter, EPERM, SYS_prctl, 0, PR_SET_DUMPABLE);
     if (!error) error = refuse_value(filter, EPERM, SYS_prctl, 0, PR_SET_THP_DISABLE);
@@ -114,20 +197,40 @@ static scmp_filter_ctx open_filter(uint32_t action_of_others)
     return NULL;
 }
 
+static bool is_linux_from(unsigned least_major, unsigned least_minor)
+{
+    struct utsname name;
+    unsigned major = 0, minor = 0;
+    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
+    return major > least_major || (major == least_major && minor >= least_minor);
+}
+
+static int say_hello(int descriptor)
+{
+    const struct numalab_message hello = {.kind = NUMALAB_HELLO};
+    return numalab_send_message(NUMALAB_CHANNEL_FD, &hello, descriptor);
+}
+
 /* Two filters, of whose answers the harder one counts: calls in 32-bit mode end the process, those
  * of the x32 interface, whose numbers name the same calls otherwise, are not there. */
-static int install_filters(bool is_rank)
+static int install_filters(enum role role)
 {
     scmp_filter_ctx outer = open_filter(SCMP_ACT_KILL_PROCESS);
     scmp_filter_ctx inner = open_filter(SCMP_ACT_ERRNO(ENOSYS));
+    const bool asks = role == LAUNCHER && is_linux_from(5, 5) && seccomp_api_get() >= 5;
     int error = outer && inner ? 0 : -EINVAL;
 #ifdef __x86_64__
     if (!error) error = seccomp_arch_add(outer, SCMP_ARCH_X32);
 #endif
-    if (!error) error = refuse_listed(inner, is_rank);
+    if (!error) error = refuse_listed(inner, role);
     if (!error) error = refuse_by_arguments(inner);
+    if (!error && role != LAUNCHER) error = refuse_processes(inner, SCMP_ACT_TRAP);
+    if (!error && role != LAUNCHER) error = refuse_signals(inner);
+    if (!error && role == RANK) error = refuse_older_processes(inner);
+    if (!error && asks) error = ask_for_processes(inner);
     if (!error) error = seccomp_load(outer);
     if (!error) error = seccomp_load(inner);
+    if (!error && role == LAUNCHER) error = say_hello(asks ? seccomp_notify_fd(inner) : -1);
     if (outer) seccomp_release(outer);
     if (inner) seccomp_release(inner);
     return error;
@@ -141,33 +244,19 @@ static int limit(int resource, unsigned long value)
     return setrlimit(resource, &(struct rlimit){least, least}) < 0 ? -errno : 0;
 }
 
-/* Whether processes are counted by namespace; older kernels count all of the user. */
-static bool counts_by_namespace(void)
-{
-    struct utsname name;
-    unsigned major = 0, minor = 0;
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
-    return major > 5 || (major == 5 && minor >= 14);
-}
-
-static int limit_all(bool is_rank, unsigned long processes, unsigned long cpu_s)
+static int limit_all(enum role role, unsigned long processes, unsigned long cpu_s)
 {
     /* A trace has the largest. */
     const unsigned long file_bytes =
         (unsigned long)NUMALAB_MOST_TRACED_PAGES * 3 / 2 * (unsigned long)sysconf(_SC_PAGESIZE);
     int error = limit(RLIMIT_CORE, 0);
-    if (!error && counts_by_namespace()) error = limit(RLIMIT_NPROC, processes);
-    if (!error) error = limit(RLIMIT_NOFILE, is_rank ? RANK_FILES : WORKER_FILES);
+    /* Processes are counted by namespace; older kernels count all of the user. */
+    if (!error && is_linux_from(5, 14)) error = limit(RLIMIT_NPROC, processes);
+    if (!error) error = limit(RLIMIT_NOFILE, role == WORKER ? WORKER_FILES : RANK_FILES);
     if (!error) error = limit(RLIMIT_FSIZE, file_bytes);
     if (!error) error = limit(RLIMIT_MSGQUEUE, 0);
     if (!error) error = limit(RLIMIT_CPU, cpu_s);
     return error;
-}
-
-static int say_hello(void)
-{
-    const struct numalab_message hello = {.kind = NUMALAB_HELLO};
-    return send(NUMALAB_CHANNEL_FD, &hello, sizeof hello, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 static int complain(const char *what, int error)
@@ -178,16 +267,19 @@ static int complain(const char *what, int error)
 
 int main(int argc, char **argv)
 {
-    if (argc != 5 || (strcmp(argv[1], "worker") != 0 && strcmp(argv[1], "rank") != 0)) {
-        fprintf(stderr, "usage: confine worker|rank PROCESSES CPU_SECONDS PROGRAM\n");
+    unsigned role = 0;
+    while (argc > 4 && role < ROLES && strcmp(argv[1], role_names[role]) != 0) role++;
+    if (argc < 5 || role == ROLES) {
+        fprintf(stderr, "usage: confine worker|launcher|rank PROCESSES CPU_SECONDS PROGRAM "
+                        "[ARGUMENT...]\n");
         return EXIT_NOT_CONFINED;
     }
-    const bool is_rank = strcmp(argv[1], "rank") == 0;
-    int error = limit_all(is_rank, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
+    int error = limit_all(role, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     if (error < 0) return complain("limit a program", error);
-    if (!is_rank && (error = say_hello()) < 0) return complain("say hello", error);
-    if ((error = install_filters(is_rank)) < 0) return complain("filter system calls", error);
-    execl(argv[4], argv[4], (char *)NULL);
-    complain("start the worker", -errno);
+    if (role == WORKER && (error = say_hello(-1)) < 0) return complain("say hello", error);
+    if ((error = install_filters(role)) < 0) return complain("filter system calls", error);
+    if (role == LAUNCHER) close(NUMALAB_CHANNEL_FD);
+    execvp(argv[4], argv + 4);
+    complain(role == LAUNCHER ? "start the launcher of ranks" : "start the worker", -errno);
     return EXIT_NOT_FOUND;
 }

@@ -1,4 +1,9 @@
+#define _GNU_SOURCE
 #include "proc.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <time.h>
 
 enum { PATH_BYTES = 96 };
 
@@ -14,4 +19,46 @@ FILE *numalab_proc_open_thread(pid_t pid, pid_t thread, const char *name)
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)thread, name);
     return fopen(path, "re");
+}
+
+double numalab_proc_cpu_s(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) < 0) return 0.0;
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool is_among(pid_t pid, const pid_t *known, size_t known_count)
+{
+    for (size_t i = 0; i < known_count; i++)
+        if (known[i] == pid) return true;
+    return false;
+}
+
+static pid_t unknown_child_of_thread(pid_t pid, pid_t thread, const pid_t *known,
+                                     size_t known_count)
+{
+    FILE *file = numalab_proc_open_thread(pid, thread, "children");
+    pid_t found = 0;
+    int child;
+    while (file && !found && fscanf(file, "%d", &child) == 1)
+        if (!is_among((pid_t)child, known, known_count)) found = (pid_t)child;
+    if (file) fclose(file);
+    return found;
+}
+
+pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_count)
+{
+    char path[PATH_BYTES];
+    pid_t found = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder) return 0;
+    for (struct dirent *entry; !found && (entry = readdir(folder));) {
+        const pid_t thread = (pid_t)atoi(entry->d_name);
+        if (thread > 0) found = unknown_child_of_thread(pid, thread, known, known_count);
+    }
+    closedir(folder);
+    return found;
 }

@@ -2,6 +2,8 @@
 #ifndef NUMALAB_MONITOR_PROC_H
 #define NUMALAB_MONITOR_PROC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -9,5 +11,14 @@
  * with errno set where it can't; the caller closes it. */
 FILE *numalab_proc_open(pid_t pid, const char *name);
 FILE *numalab_proc_open_thread(pid_t pid, pid_t thread, const char *name);
+
+/* CPU time of a process so far in seconds, of threads that have ended, too; 0 where it has ended.
+ * What a thread takes shows once it leaves its core, or at the next tick. */
+double numalab_proc_cpu_s(pid_t pid);
+
+/* The first child of a process, of any of its threads, that is none of the known ones; 0 where
+ * there is none, or the kernel does not tell. Those that have ended and were not waited for count,
+ * too. */
+pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_count);
 
 #endif

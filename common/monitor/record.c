@@ -25,6 +25,11 @@ static const char *const outcome_names[] = {
     [NUMALAB_KIT_ERROR] = "kit_error",
 };
 
+static const char *const disturbance_names[] = {
+    [NUMALAB_RAN_WHILE_STOPPED] = "ran_while_stopped",
+    [NUMALAB_STARTED_PROCESS] = "started_process",
+};
+
 json_t *numalab_record_number(double value)
 {
     if (isnan(value)) return json_string("NaN");
@@ -172,8 +177,14 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
         json_object_set_new(object, "makes_arrays", json_boolean(worker->makes_arrays));
         json_object_set_new(object, "is_map_failed", json_boolean(outcome->is_map_failed));
         break;
-    case NUMALAB_OK:
     case NUMALAB_BAD_PROTOCOL:
+        if (outcome->disturbance == NUMALAB_DISTURBED_TALK) break;
+        json_object_set_new(object, "disturbance",
+                            json_string(disturbance_names[outcome->disturbance]));
+        if (outcome->disturbance == NUMALAB_RAN_WHILE_STOPPED)
+            json_object_set_new(object, "ran_s", json_real(outcome->ran_s));
+        break;
+    case NUMALAB_OK:
     case NUMALAB_CANCELLED:
         break;
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,10 +238,75 @@ static void sleep_for(const char *variable)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
+static volatile sig_atomic_t is_computing;
+static timer_t waking_timer;
+static const struct itimerspec waking_times = {.it_value = {.tv_nsec = 30000000}};
+
+/* Works while others are timed, and stands still again before anybody looks. */
+static void work_when_woken(int number)
+{
+    static const double piece_s = 0.01;
+    struct timespec begin, now;
+    (void)number;
+    timer_settime(waking_timer, 0, &waking_times, NULL);
+    if (is_computing) return;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec) <
+             piece_s);
+    timer_settime(waking_timer, 0, &waking_times, NULL); /* where nobody else has stopped it */
+    kill(getpid(), SIGSTOP);
+}
+
+static void wake_by_timer(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    signal(SIGCONT, work_when_woken);
+    if (timer_create(CLOCK_MONOTONIC, &event, &waking_timer) < 0 ||
+        timer_settime(waking_timer, 0, &waking_times, NULL) < 0)
+        abort();
+}
+
+/* is_orphan: its parent has ended. */
+static void leave_process(bool is_orphan)
+{
+    const pid_t worker = getpid(), child = fork();
+    if (child != 0) {
+        if (is_orphan) waitpid(child, NULL, 0);
+        return;
+    }
+    if (is_orphan && fork() != 0) _exit(0);
+    while (kill(worker, 0) == 0) usleep(10000);
+    _exit(0);
+}
+
+/* DISTURBS: in which way; see below. */
+static void disturb(void)
+{
+    const char *how = getenv("DISTURBS");
+    if (!how) return;
+    if (strcmp(how, "wakes") == 0) wake_by_timer();
+    if (strcmp(how, "child") == 0) leave_process(false);
+    if (strcmp(how, "orphan") == 0) leave_process(true);
+}
+
 static void initialize_as_told(size_t n, void **arrays)
 {
     sleep_for("INITIALIZE_MS");
     well_behaved_initialize(n, arrays);
+    disturb();
+}
+
+/* STOPS_MONITOR: in how many repetitions, behind one to warm up. */
+static void stop_as_told(void)
+{
+    static int calls;
+    const char *count = getenv("STOPS_MONITOR");
+    if (!count || calls++ == 0 || calls > 1 + atoi(count)) return;
+    kill(getppid(), SIGSTOP);
+    usleep(200000);
+    kill(getppid(), SIGCONT);
 }
 
 /* LEFT_OUT: an element that is not computed. */
@@ -248,8 +314,11 @@ static void compute_as_told(size_t n, void **arrays)
 {
     double *x = arrays[0];
     const char *left_out = getenv("LEFT_OUT");
+    is_computing = 1;
     sleep_for("COMPUTE_MS");
+    stop_as_told();
     well_behaved_compute(n, arrays);
+    is_computing = 0;
     if (left_out) x[strtoul(left_out, NULL, 10)] -= 1.0;
 }
 

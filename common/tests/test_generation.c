@@ -2,8 +2,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "expect.h"
+#include "monitor/processes/heartbeat.h"
 #include "monitor/runs/runs.h"
 #include "numalab/changed.h"
 
@@ -215,9 +218,69 @@ static void test_results(void)
     }
 }
 
+/* Who works while others are timed, or has a process that may, is found out, however it hides. */
+static void test_disturbances(void)
+{
+    static const struct {
+        const char *how, *disturbance;
+    } ways[] = {{"wakes", "ran_while_stopped"},
+                {"child", "started_process"},
+                {"orphan", "started_process"}};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct numalab_run_options options = options_with("DISTURBS", ways[i].how);
+        for (size_t role = 0; role < options.role_count; role++) {
+            options.role[role].is_kits_kernel = role != 2;
+            numalab_variables_set(&options.role[role].variables, "COMPUTE_MS", "40");
+        }
+        json_t *record = numalab_run_generation(&options);
+        const json_t *outcome =
+            json_object_get(json_array_get(json_object_get(record, "roles"), 2), "outcome");
+        EXPECT(strcmp(json_string_value(json_object_get(outcome, "status")), "bad_protocol") == 0);
+        const char *disturbance = json_string_value(json_object_get(outcome, "disturbance"));
+        EXPECT(disturbance && strcmp(disturbance, ways[i].disturbance) == 0);
+        json_decref(record);
+        while (waitpid(-1, NULL, 0) > 0) continue; /* an orphan ends with its worker */
+    }
+}
+
+static size_t count_paused(const json_t *record)
+{
+    size_t i, paused = 0;
+    const json_t *sample;
+    json_array_foreach(json_object_get(record, "samples"), i, sample) paused +=
+        json_is_true(json_object_get(sample, "paused"));
+    return paused;
+}
+
+/* A round in which the node paused is done again, a few times. */
+static void test_pauses(void)
+{
+    for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
+        struct numalab_run_options options = options_with("STOPS_MONITOR", "2");
+        options.limits.heartbeat = numalab_heartbeat_start();
+        options.one_at_a_time = one_at_a_time;
+        options.rounds.most = options.rounds.least;
+        json_t *record = numalab_run_generation(&options);
+        EXPECT(json_integer_value(json_object_get(record, "paused_rounds")) == 2);
+        EXPECT(json_is_false(json_object_get(record, "held_up")));
+        EXPECT(count_paused(record) == (one_at_a_time ? 2 : 2 * options.role_count));
+        EXPECT(repetitions_of(record, "submission") == options.rounds.least + 2);
+        json_decref(record);
+
+        numalab_variables_set(&options.role[2].variables, "STOPS_MONITOR", "9");
+        record = numalab_run_generation(&options);
+        EXPECT(json_is_true(json_object_get(record, "held_up")));
+        json_decref(record);
+        numalab_heartbeat_stop(options.limits.heartbeat);
+    }
+}
+
 int main(void)
 {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     test_repetitions();
     test_results();
+    test_disturbances();
+    test_pauses();
     return failures > 0;
 }

@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "heartbeat.h"
 #include "inside.h"
 #include "message.h"
+#include "monitor/proc.h"
 
 /* An empty message looks like the end of the channel. */
 static bool is_closed(int channel)
@@ -200,15 +200,6 @@ static int serve_watch(const struct talk *talk, bool is_anything_ready)
     return numalab_worker_kit_error(talk->list[0].worker, "trace page faults", error);
 }
 
-/* CPU time of a process so far, of threads that have ended, too; 0 where it has ended. */
-static double cpu_s_of(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec time;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) < 0) return 0.0;
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Cores that all teams together can use at once. */
 static size_t usable_cores(const struct numalab_limits *limits, size_t worker_count)
 {
@@ -238,7 +229,7 @@ static struct spent spent_so_far(struct talk *talk)
                               smaller(lived.starved_s - before->starved_s, talk->limits->phase_s)};
     for (size_t i = 0; i < talk->count; i++) {
         struct numalab_exchange *one = &talk->list[i];
-        const double cpu_s = cpu_s_of(one->worker->pid);
+        const double cpu_s = numalab_proc_cpu_s(one->worker->pid);
         if (cpu_s > one->cpu_s) one->cpu_s = cpu_s;
         spent.cpu_s += (one->cpu_s - one->first_cpu_s) / (double)talk->cores;
     }
@@ -350,7 +341,7 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
     talk.progress = (struct spent){0.0, 0.0};
     talk.messages = talk.limits->patience ? messages_so_far(list, count) : 0;
     for (size_t i = 0; i < count; i++)
-        list[i].first_cpu_s = list[i].cpu_s = cpu_s_of(list[i].worker->pid);
+        list[i].first_cpu_s = list[i].cpu_s = numalab_proc_cpu_s(list[i].worker->pid);
     talk.lived_before = numalab_heartbeat_read(talk.limits->heartbeat);
     talk.start_s = numalab_now_s();
     talk.next_look_s = talk.start_s + 1e-3 * NUMALAB_LOOK_MS;

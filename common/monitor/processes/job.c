@@ -17,10 +17,12 @@
 #include "environment.h"
 #include "exchange.h"
 #include "heartbeat.h"
+#include "family.h"
 #include "inside.h"
 #include "message.h"
 #include "requests.h"
 #include "sandbox.h"
+#include "usher.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
@@ -98,6 +100,14 @@ static struct numalab_heartbeat *heartbeat_of(const struct numalab_job *job)
     return job->launcher.limits.heartbeat;
 }
 
+/* Of one process there is one rank, whatever it says. */
+static bool has_rank(const struct numalab_job *job, pid_t pid)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (job->rank[i].pid == pid) return true;
+    return false;
+}
+
 /* Takes one connection: of a process of our own user that says which rank it is, and is told
  * where to print. */
 static int accept_rank(struct numalab_job *job, int output, size_t *connected)
@@ -114,7 +124,7 @@ static int accept_rank(struct numalab_job *job, int output, size_t *connected)
                             hello.kind == NUMALAB_HELLO;
     if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
         getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) < 0 ||
-        peer.uid != getuid()) {
+        peer.uid != getuid() || has_rank(job, peer.pid)) {
         close(channel); /* nobody we wait for */
         return 0;
     }
@@ -220,7 +230,10 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
     const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);
     free(words);
-    return started;
+    if (started < 0) return -1;
+    job->usher = numalab_usher_start(job->launcher.channel);
+    if (job->usher) return 0;
+    return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
 }
 
 int numalab_job_launch(struct numalab_job *job, const char *const *command, size_t rank_count,
@@ -243,6 +256,12 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
     return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
 }
 
+static void dismiss_usher(struct numalab_job *job)
+{
+    numalab_usher_stop(job->usher);
+    job->usher = NULL;
+}
+
 static void remove_socket(struct numalab_job *job)
 {
     if (job->socket_path[0]) unlink(job->socket_path);
@@ -254,7 +273,11 @@ int numalab_job_meet(struct numalab_job *job)
     if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
     const bool have_come = connect_ranks(job) == 0;
     remove_socket(job);
+    dismiss_usher(job);
     if (!have_come) return -1;
+    job->has_only_ranks = numalab_job_waits_for_ranks_only(job);
+    if (job->launcher.limits.sandbox && !job->has_only_ranks)
+        return numalab_job_fail_as_forking(job, &job->rank[0]);
 
     /* It is looked at while the ranks work. */
     struct numalab_worker *first = &job->rank[0], *launcher = &job->launcher;
@@ -331,6 +354,30 @@ int numalab_job_continue(struct numalab_job *job)
     return 0;
 }
 
+int numalab_job_stop_again(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_stop_again(&job->rank[i]) < 0)
+            return numalab_job_fail(job, &job->rank[i]);
+    return 0;
+}
+
+int numalab_job_begin_still(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_begin_still(&job->rank[i]) < 0)
+            return numalab_job_fail(job, &job->rank[i]);
+    return 0;
+}
+
+int numalab_job_check_still(struct numalab_job *job)
+{
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_check_still(&job->rank[i]) < 0)
+            return numalab_job_fail(job, &job->rank[i]);
+    return 0;
+}
+
 /* What the ranks printed ends when they and the launcher do. */
 static void take_last_words(struct numalab_job *job)
 {
@@ -362,6 +409,7 @@ void numalab_job_kill(struct numalab_job *job)
 void numalab_job_end(struct numalab_job *job)
 {
     const bool is_launched = job->rank_count && job->launcher.pid > 0;
+    dismiss_usher(job);
     numalab_job_kill(job);
     if (is_launched) {
         const struct numalab_outcome kept = job->rank[0].outcome;

@@ -10,13 +10,17 @@
 
 #include "worker_process.h"
 
+struct numalab_usher;
+
 struct numalab_job {
     struct numalab_worker launcher; /* its pid is -1 where there is none */
+    struct numalab_usher *usher;    /* of its sandbox, until all ranks have come; or NULL */
     struct numalab_worker *rank;    /* the first has what any of them prints */
     size_t rank_count;
     int listener;                  /* -1 once all ranks have come */
     char socket_path[64];          /* to remove once they have; mostly empty */
     double elapsed_s;              /* of the last phase: until the last rank was done */
+    bool has_only_ranks;           /* when all had come, their launcher had started nothing else */
     struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */
 };
 
@@ -47,6 +51,18 @@ int numalab_job_run(struct numalab_job *job, const char *phase);
 /* Stops all threads of all ranks, and lets them go on. */
 int numalab_job_stop(struct numalab_job *job);
 int numalab_job_continue(struct numalab_job *job);
+
+/* As numalab_worker_stop_again, numalab_worker_begin_still and numalab_worker_check_still. */
+int numalab_job_stop_again(struct numalab_job *job);
+int numalab_job_begin_still(struct numalab_job *job);
+int numalab_job_check_still(struct numalab_job *job);
+
+/* Looks for processes that a worker, a rank or the launcher of ranks has started beside those that
+ * it should have. */
+int numalab_job_check_processes(struct numalab_job *job);
+
+/* Notes that a worker of the job has started a process; returns -1. */
+int numalab_job_fail_as_forking(struct numalab_job *job, struct numalab_worker *worker);
 
 /* Notes that a worker of the job has failed, as its outcome says; returns -1. */
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker);

@@ -12,7 +12,7 @@ enum { OWN_THREADS = 8, OWN_PROCESSES = 64 };
 enum { PHASES = 100 };
 
 /* What bubblewrap and confine are told beside the sandbox's own words and the command. */
-enum { OWN_WORDS = 16 };
+enum { OWN_WORDS = 24 };
 
 size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t rank_count)
 {
@@ -23,6 +23,15 @@ size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t 
 static size_t most_cpu_s(const struct numalab_limits *limits)
 {
     return (size_t)(PHASES * (limits->phase_s + 1.0)) * (limits->thread_count + OWN_THREADS);
+}
+
+/* The beginning of confine's command line; returns how many words there are now. */
+static size_t add_confine(const char **words, size_t count, const struct numalab_sandbox *sandbox,
+                          const char *role, const char *processes, const char *cpu_s)
+{
+    const char *const own[] = {sandbox->confine, role, processes, cpu_s};
+    memcpy(words + count, own, sizeof own);
+    return count + sizeof own / sizeof own[0];
 }
 
 const char **numalab_sandbox_command(const struct numalab_limits *limits,
@@ -57,12 +66,10 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
     words[count++] = "--remount-ro";
     words[count++] = "/";
     words[count++] = "--";
+    if (rank_count) count = add_confine(words, count, sandbox, "launcher", processes, cpu_s);
     memcpy(words + count, command, (given - 1) * sizeof *words);
     count += given - 1;
-    words[count++] = sandbox->confine;
-    words[count++] = rank_count ? "rank" : "worker";
-    words[count++] = processes;
-    words[count++] = cpu_s;
+    count = add_confine(words, count, sandbox, rank_count ? "rank" : "worker", processes, cpu_s);
     words[count++] = program;
     return words;
 }

@@ -62,10 +62,11 @@ static void become_worker(const char *const *command, char *const *environment, 
     _exit(127);
 }
 
-/* Starts command as a child; with a channel or, for a launcher, without. */
-static int spawn(struct numalab_worker *worker, const char *const *command, bool has_channel,
+/* Starts command as a child. A launcher has a channel in a sandbox only, where it says hello. */
+static int spawn(struct numalab_worker *worker, const char *const *command, bool is_launcher,
                  const struct numalab_limits *limits, int cancel_fd)
 {
+    const bool has_channel = !is_launcher || limits->sandbox;
     *worker = numalab_no_worker;
     worker->kind = NUMALAB_CHILD;
     worker->limits = *limits;
@@ -77,7 +78,7 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
         return numalab_worker_kit_error(worker, "open the channel", -errno);
     worker->channel = channel[0];
     const int on = 1; /* who says hello */
-    if (has_channel && limits->sandbox &&
+    if (!is_launcher && limits->sandbox &&
         setsockopt(channel[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) {
         int error = -errno;
         close(channel[1]);
@@ -178,7 +179,7 @@ static int spawn_in_sandbox(struct numalab_worker *worker, const char *const *co
         *worker = numalab_no_worker;
         return numalab_worker_kit_error(worker, "start the sandbox", -ENOMEM);
     }
-    int started = spawn(worker, words, true, limits, cancel_fd);
+    int started = spawn(worker, words, false, limits, cancel_fd);
     free(words);
     if (started < 0) return -1;
     return wait_for_hello(worker);
@@ -194,11 +195,11 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
         return numalab_worker_kit_error(worker, "find the worker", error);
     }
     return limits->sandbox ? spawn_in_sandbox(worker, command, limits, cancel_fd)
-                           : spawn(worker, command, true, limits, cancel_fd);
+                           : spawn(worker, command, false, limits, cancel_fd);
 }
 
 int numalab_worker_launch(struct numalab_worker *worker, const char *const *command,
                           const struct numalab_limits *limits, int cancel_fd)
 {
-    return spawn(worker, command, false, limits, cancel_fd);
+    return spawn(worker, command, true, limits, cancel_fd);
 }

@@ -17,13 +17,7 @@
 #include "heartbeat.h"
 #include "inside.h"
 #include "monitor/proc.h"
-#include "monitor/threads.h"
 #include "sandbox.h"
-
-/* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
- * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
- * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
-enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
 
 /* How long a sandbox may take to be gone on a busy node. */
 static const double sandbox_end_s = 10.0;
@@ -193,78 +187,12 @@ int numalab_worker_note_death(struct numalab_worker *worker)
     return numalab_worker_fail(worker, NUMALAB_CRASHED);
 }
 
-/* ---- stop, continue, memory ---------------------------------------------- */
-
-/* Whether every thread of a process stands still; of one that has ended, too. */
-static bool all_threads_stopped(pid_t pid)
-{
-    struct numalab_threads threads;
-    bool stopped = true;
-    if (numalab_threads_read(pid, &threads) < 0) return true;
-    for (size_t i = 0; i < threads.count && stopped; i++)
-        stopped = numalab_threads_is_stopped(pid, threads.list[i].id);
-    numalab_threads_free(&threads);
-    return stopped;
-}
-
-/* Whether a worker stands still by now: 1, 0, or -1 with the outcome set. Of a child the system
- * tells, which looks at no thread. */
-static int has_stopped(struct numalab_worker *worker)
-{
-    siginfo_t info = {0};
-    if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
-    if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
-        return numalab_worker_kit_error(worker, "stop the worker", -errno);
-    if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
-    if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
-    waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
-    return 1;
-}
-
-int numalab_worker_stop(struct numalab_worker *worker)
-{
-    if (worker->is_stopped) return 0;
-    worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
-    for (int look = 0;; look++) {
-        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
-            return numalab_worker_kit_error(worker, "stop the worker", -errno);
-        const int stopped = has_stopped(worker);
-        if (stopped < 0) return -1;
-        if (stopped) break;
-        /* Somebody in the worker may wake it again and again. */
-        if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-        if (numalab_worker_is_cancelled(worker))
-            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
-    }
-    worker->is_stopped = true;
-    return 0;
-}
+/* ---- memory ---------------------------------------------------------------- */
 
 bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
 {
     struct pollfd cancel = {.fd = worker->cancel_fd, .events = POLLIN};
     return poll(&cancel, 1, 0) > 0;
-}
-
-/* Whether a worker that was stopped has been woken by somebody else: it may have seen its inputs
- * change. Who continues a whole job that has paused wakes it, too; what was measured meanwhile does
- * not count anyway. */
-static bool was_woken(const struct numalab_worker *worker)
-{
-    if (numalab_threads_is_stopped(worker->pid, worker->pid)) return false;
-    const double paused_s = numalab_heartbeat_paused_s(worker->limits.heartbeat);
-    return paused_s <= worker->paused_before_stop_s;
-}
-
-int numalab_worker_continue(struct numalab_worker *worker)
-{
-    if (!worker->is_stopped) return 0;
-    if (was_woken(worker)) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
-    if (kill(worker->pid, SIGCONT) < 0)
-        return numalab_worker_kit_error(worker, "continue the worker", -errno);
-    worker->is_stopped = false;
-    return 0;
 }
 
 /* Why the worker's memory can't be reached: it was ended from outside (memory ran out,

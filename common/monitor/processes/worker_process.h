@@ -27,10 +27,20 @@ enum numalab_outcome_kind {
     NUMALAB_KIT_ERROR         /* the kit could not do its part */
 };
 
+/* How a worker disturbed the monitor (NUMALAB_BAD_PROTOCOL). */
+enum numalab_disturbance {
+    NUMALAB_DISTURBED_TALK =
+        0,                     /* something else wrote on its channel, or it could not be stopped */
+    NUMALAB_RAN_WHILE_STOPPED, /* it was to stand still, and somebody had woken it */
+    NUMALAB_STARTED_PROCESS    /* where that is not refused, but times are taken */
+};
+
 /* Why a worker can't go on, and where it was. */
 struct numalab_outcome {
     enum numalab_outcome_kind kind;
-    const char *doing; /* phase, or the kit's own step */
+    enum numalab_disturbance disturbance; /* NUMALAB_BAD_PROTOCOL ... */
+    double ran_s;                         /* ... and the CPU time that it took then */
+    const char *doing;                    /* phase, or the kit's own step */
     size_t n;
     int signal_number;            /* NUMALAB_CRASHED */
     int exit_code;                /* NUMALAB_EXITED */
@@ -100,6 +110,8 @@ struct numalab_worker {
     int keeper_fd; /* its process descriptor */
     bool is_stopped;
     double paused_before_stop_s; /* by the node, when it was stopped last */
+    double still_cpu_s;     /* CPU time that it had taken when it was stopped, or looked at then */
+    unsigned late_accounts; /* how often more showed afterwards, and was let pass */
     bool is_reaped;
     uint32_t ticket;
     struct numalab_limits limits;
@@ -161,6 +173,17 @@ int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind 
 /* Stops every thread of the worker; returns once they all stand still. */
 int numalab_worker_stop(struct numalab_worker *worker);
 int numalab_worker_continue(struct numalab_worker *worker);
+
+/* Stops a worker that was stopped and that somebody may have continued since, as who continues a
+ * whole job does. */
+int numalab_worker_stop_again(struct numalab_worker *worker);
+
+/* Of a worker that is stopped: notes how much CPU time it has taken, once it had time to come to
+ * rest, and looks afterwards, as often as wanted, whether it has taken more. A system call each.
+ * For where cores are the kernel's own to account for: on a virtual node whose cores are taken away
+ * what was done before a stop may show any time after it. */
+int numalab_worker_begin_still(struct numalab_worker *worker);
+int numalab_worker_check_still(struct numalab_worker *worker);
 
 /* Whether the monitor was told to stop. */
 bool numalab_worker_is_cancelled(const struct numalab_worker *worker);

@@ -2,9 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "monitor/job_results.h"
 #include "monitor/messages.h"
+#include "monitor/proc.h"
+#include "monitor/processes/heartbeat.h"
 #include "monitor/record.h"
 #include "runs.h"
 
@@ -39,7 +42,14 @@ struct generation {
     size_t n;
     size_t order; /* compute phases so far, over all roles */
     double origin_s;
+    double begun_s;  /* as origin_s, by the clock that stands still while the node pauses */
+    double paused_s; /* of the node's pauses, those after which all workers were stopped again */
+    size_t spoilt_count; /* rounds, or repetitions of one role, in which the node paused */
+    bool is_held_up;     /* too many of them */
 };
+
+/* Where a node pauses more often within a second or two, there is nothing to be had from it. */
+enum { MOST_SPOILT = 4 };
 
 /* Of arrays that are initialised; NULL without memory. */
 static struct truth *find_truth(struct generation *generation, const struct numalab_role *role,
@@ -108,6 +118,8 @@ static int start(struct generation *generation, const size_t *order, size_t coun
         if (allocate(generation, &runner[order[i]]) < 0) return -1;
     for (size_t i = 0; i < count; i++)
         if (initialize(generation, &runner[order[i]]) < 0) return -1;
+    for (size_t i = 0; i < count; i++)
+        if (numalab_job_begin_still(&runner[order[i]].job) < 0) return -1;
     return 0;
 }
 
@@ -151,6 +163,41 @@ static int renew(struct generation *generation, struct runner *runner)
     return 0;
 }
 
+/* Whether it is to stand still but for its own turns. */
+static bool stands_still(const struct runner *runner)
+{
+    return runner->truth && !runner->is_cut && runner->job.rank_count &&
+           runner->job.rank[0].pid > 0;
+}
+
+/* A process that nobody here has started, and whose parent has ended; 0: there is none. */
+static pid_t find_orphan(const struct generation *generation)
+{
+    pid_t known[3 * NUMALAB_MAX_ROLES];
+    size_t count = 0;
+    for (size_t i = 0; i < generation->options->role_count; i++) {
+        const struct numalab_job *job = &generation->runner[i].job;
+        known[count++] = job->launcher.pid;
+        known[count++] = job->rank_count ? job->rank[0].pid : 0;
+        known[count++] = job->rank_count ? job->rank[0].keeper : 0;
+    }
+    return numalab_proc_unknown_child(getpid(), known, count);
+}
+
+/* Whether the others have done so, and have no processes beside those that stand still. */
+static int check_others(struct generation *generation, const struct runner *timed)
+{
+    for (size_t i = 0; i < generation->options->role_count; i++) {
+        struct runner *other = &generation->runner[i];
+        if (!stands_still(other) || other->role->is_kits_kernel) continue;
+        if (other != timed && numalab_job_check_still(&other->job) < 0) return -1;
+        if (numalab_job_check_processes(&other->job) < 0) return -1;
+        if (!generation->options->limits.sandbox && find_orphan(generation))
+            return numalab_job_fail_as_forking(&other->job, &other->job.rank[0]);
+    }
+    return 0;
+}
+
 /* One timed compute phase, number 0 to warm up; the workers stand still before and after it, and
  * the inputs that it finds are new. */
 static int repeat(struct generation *generation, struct runner *runner, size_t repetition)
@@ -159,7 +206,8 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     struct numalab_job *job = &runner->job;
 
     if (runner->is_cut) return 0;
-    if (numalab_job_write_changes(job, driver, runner->truth->oracle, &runner->truth->changes) <
+    if ((!runner->role->is_kits_kernel && numalab_job_check_still(job) < 0) ||
+        numalab_job_write_changes(job, driver, runner->truth->oracle, &runner->truth->changes) <
             0 ||
         numalab_job_continue(job) < 0)
         return -1;
@@ -169,7 +217,7 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
         add_sample(generation, runner, repetition, before_s, runner->role->cut_s);
         return 0;
     }
-    if (numalab_job_stop(job) < 0) return -1;
+    if (numalab_job_stop(job) < 0 || check_others(generation, runner) < 0) return -1;
     add_sample(generation, runner, repetition, job->rank[0].started_at_s, job->elapsed_s);
     const struct numalab_expected expected = {driver, runner->truth->oracle, driver->compute_phase,
                                               repetition};
@@ -177,9 +225,11 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
         numalab_messages_check(job, driver->repetitions(generation->n, false), generation->n,
                                &runner->messages, &runner->results) < 0)
         return -1;
-    if (numalab_job_check_mappings(job, &runner->results) < 0) return -1;
-    return numalab_job_spot_check(job, &expected, &generation->random, &runner->truth->changes,
-                                  &runner->results);
+    if (numalab_job_check_mappings(job, &runner->results) < 0 ||
+        numalab_job_spot_check(job, &expected, &generation->random, &runner->truth->changes,
+                               &runner->results) < 0)
+        return -1;
+    return runner->role->is_kits_kernel ? 0 : numalab_job_begin_still(job);
 }
 
 /* All elements, after so many timed repetitions. Of the kit's own kernels the pages that are looked
@@ -214,6 +264,45 @@ static int run_round(struct generation *generation, size_t repetition)
     return 0;
 }
 
+/* Seconds in which the node did not pause. */
+static double unpaused_s(const struct generation *generation)
+{
+    const struct numalab_lived lived =
+        numalab_heartbeat_read(generation->options->limits.heartbeat);
+    return lived.elapsed_s - lived.paused_s;
+}
+
+/* Looks whether the node has paused since this was asked last: 1, 0, or -1. Who then continues all
+ * processes of a job wakes workers that are to stand still. */
+static int settle(struct generation *generation)
+{
+    struct numalab_heartbeat *const heartbeat = generation->options->limits.heartbeat;
+    if (numalab_heartbeat_read(heartbeat).paused_s <= generation->paused_s) return 0;
+    const double paused_s = numalab_heartbeat_paused_s(heartbeat);
+    if (paused_s <= generation->paused_s) return 0;
+    generation->paused_s = paused_s;
+    for (size_t i = 0; i < generation->options->role_count; i++) {
+        struct runner *runner = &generation->runner[i];
+        if (stands_still(runner) && numalab_job_stop_again(&runner->job) < 0) return -1;
+    }
+    return 1;
+}
+
+/* Whether times that were just taken, from the first of these samples on, were spoilt by a pause:
+ * 1, 0, or -1. One that was cut has used up what it may take, pauses left out. */
+static int settle_samples(struct generation *generation, size_t first)
+{
+    const int has_paused = settle(generation);
+    if (has_paused <= 0) return has_paused;
+    for (size_t i = first; i < json_array_size(generation->samples); i++) {
+        json_t *sample = json_array_get(generation->samples, i);
+        if (!json_is_true(json_object_get(sample, "cut")))
+            json_object_set_new(sample, "paused", json_true());
+    }
+    generation->is_held_up = ++generation->spoilt_count > MOST_SPOILT;
+    return 1;
+}
+
 /* All roles at once, round by round, until there have been as many as are due. */
 static int run_interleaved(struct generation *generation)
 {
@@ -221,12 +310,20 @@ static int run_interleaved(struct generation *generation)
     size_t order[NUMALAB_MAX_ROLES];
 
     numalab_random_order(&generation->random, order, options->role_count);
-    if (start(generation, order, options->role_count) < 0) return -1;
-    if (run_round(generation, 0) < 0) return -1; /* to warm up */
-    const double start_s = numalab_now_s(), preparing_s = start_s - generation->origin_s;
-    size_t rounds = 0;
-    while (numalab_round_is_due(&options->rounds, rounds, preparing_s, numalab_now_s() - start_s))
+    if (start(generation, order, options->role_count) < 0 || settle(generation) < 0 ||
+        run_round(generation, 0) < 0 || /* to warm up */
+        settle(generation) < 0)
+        return -1;
+    const double start_s = unpaused_s(generation), preparing_s = start_s - generation->begun_s;
+    size_t rounds = 0, whole = 0;
+    while (!generation->is_held_up && numalab_round_is_due(&options->rounds, whole, preparing_s,
+                                                           unpaused_s(generation) - start_s)) {
+        const size_t first = json_array_size(generation->samples);
         if (run_round(generation, ++rounds) < 0) return -1;
+        const int is_spoilt = settle_samples(generation, first);
+        if (is_spoilt < 0) return -1;
+        whole += !is_spoilt;
+    }
     for (size_t i = 0; i < options->role_count; i++)
         if (finish(generation, &generation->runner[i], rounds) < 0) return -1;
     return 0;
@@ -242,12 +339,18 @@ static int run_one_at_a_time(struct generation *generation)
     numalab_random_order(&generation->random, order, options->role_count);
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation->runner[order[i]];
-        if (start(generation, &order[i], 1) < 0) return -1;
-        for (size_t repetition = 0; repetition <= options->rounds.least; repetition++)
+        size_t repetitions = 0;
+        if (start(generation, &order[i], 1) < 0 || settle(generation) < 0) return -1;
+        for (size_t whole = 0; whole <= options->rounds.least && !generation->is_held_up;) {
+            const size_t first = json_array_size(generation->samples);
             if ((!runner->is_cut && renew(generation, runner) < 0) ||
-                repeat(generation, runner, repetition) < 0)
+                repeat(generation, runner, repetitions++) < 0)
                 return -1;
-        if (finish(generation, runner, options->rounds.least) < 0) return -1;
+            const int is_spoilt = settle_samples(generation, first);
+            if (is_spoilt < 0) return -1;
+            whole += !is_spoilt;
+        }
+        if (finish(generation, runner, repetitions - 1) < 0) return -1;
         numalab_job_end(&runner->job);
     }
     return 0;
@@ -268,6 +371,7 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     struct generation generation = {
         .options = options, .samples = json_array(), .origin_s = numalab_now_s()};
+    generation.begun_s = unpaused_s(&generation);
     generation.n = numalab_timed_n(driver, options->node, options->size, options->thread_count);
     for (size_t i = 0; i < options->role_count; i++) generation.runner[i].role = &options->role[i];
     struct numalab_job *first = &generation.runner[0].job;
@@ -298,9 +402,11 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
         driver->destroy(generation.truth[i].oracle);
         numalab_job_changes_free(&generation.truth[i].changes);
     }
-    return json_pack("{so sI sI sb so so}", "seed",
+    return json_pack("{so sI sI sb sI sb so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",
                      (json_int_t)driver->bytes_moved(generation.n), "one_at_a_time",
-                     (int)options->one_at_a_time, "roles", roles, "samples", generation.samples);
+                     (int)options->one_at_a_time, "paused_rounds",
+                     (json_int_t)generation.spoilt_count, "held_up", (int)generation.is_held_up,
+                     "roles", roles, "samples", generation.samples);
 }

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -437,50 +434,6 @@ def test_a_grading_is_asked_for_what_was_handed_in(tmp_path: Path) -> None:
     both = replace(task, languages=("c", "fortran"), item=item("ada", effort="default"))
     asked = work.grade_arguments(both, Grading("default"), tmp_path, tmp_path)
     assert asked[1:3] == ["--lang", "all"] and "--quick" not in asked
-
-
-def test_the_next_job_removes_what_a_killed_one_has_left_on_its_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / f"{work.FOLDER}just-made").mkdir()
-    (tmp_path / "another's").mkdir()
-    program = "import os; from numalab.course.jobs.work import *\nwith node_folder(): os.kill(0, 9)"
-    subprocess.run(
-        [sys.executable, "-c", program], check=False, start_new_session=True,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-    )  # fmt: skip
-    assert len(list(tmp_path.iterdir())) == 3
-    with work.node_folder() as living:
-        (living / "build").mkdir()
-        assert len(list(tmp_path.iterdir())) == 3
-        with work.node_folder():
-            assert (living / "build").is_dir()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "another's", f"{work.FOLDER}just-made",
-    ]  # fmt: skip
-
-
-def test_what_is_written_while_a_jobs_folder_is_removed_the_next_one_removes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A grading that outlives its job for a moment."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    remove = shutil.rmtree
-    with work.node_folder() as folder:
-        (folder / "build").mkdir()
-
-        def rmtree(path: Path, **more: bool) -> None:
-            remove(path, **more)
-            if path.name == "build":
-                path.mkdir()
-
-        monkeypatch.setattr(shutil, "rmtree", rmtree)
-    assert (folder / "build").is_dir()
-    monkeypatch.setattr(shutil, "rmtree", remove)
-    with work.node_folder():
-        assert not folder.is_dir()
-    assert list(tmp_path.iterdir()) == []
 
 
 class Stopped(Exception):

@@ -17,6 +17,9 @@ ONE = invented.ONE_NODE
 TIMES = {"solution": 0.2, "submission": 0.2}
 GENERATION_RUN = invented.generation(ONE, TIMES)
 
+# It tells in which of its rounds the node paused, and did them again.
+IN_ROUNDS = GENERATION_RUN | {"paused_rounds": 1, "held_up": False}
+
 
 def ended(run: Json, **outcome: Any) -> Json:
     """As it is, but for how its last worker ended."""
@@ -41,6 +44,9 @@ LATENCIES = invented.latency("x")
     [
         (GENERATION, GENERATION_RUN, None),
         (GENERATION, ended(GENERATION_RUN, paused_s=0.4), "paused"),
+        (GENERATION, ended(IN_ROUNDS, paused_s=0.4), None),
+        (GENERATION, ended(IN_ROUNDS | {"held_up": True}, paused_s=0.4), "paused"),
+        (GENERATION, ended(IN_ROUNDS, status="exited", paused_s=0.4), "paused"),
         (GENERATION, ended(GENERATION_RUN, status="timed_out"), "timed_out"),
         (GENERATION, ended(GENERATION_RUN, status="timed_out", paused_s=0.4), "paused"),
         (GENERATION, ended(GENERATION_RUN, status="crashed"), None),
@@ -94,3 +100,18 @@ def test_what_is_left_out_stays_in_the_record_and_is_not_judged(schema: Any) -> 
     record["runs"].append(GENERATION_RUN)
     assert not parse(record).is_held_up
     assert len(parse(record).left_out) == 3
+
+
+def test_rounds_in_which_the_node_paused_are_no_times(schema: Any) -> None:
+    record = invented.evidence(ONE, times=invented.steady(1, **TIMES))
+    run = ended(IN_ROUNDS, paused_s=0.4)
+    samples = [
+        sample | ({"paused": True} if sample["repetition"] == 2 else {})
+        for sample in run["samples"]
+    ]
+    record["runs"][-1] = run | {"samples": samples}
+    validate(record, schema)
+    (generation,) = parse(record).of(GENERATION)
+    assert {role: len(times) for role, times in generation.elapsed_s.items()} == {
+        "solution": 2, "submission": 2,
+    }  # fmt: skip

@@ -144,6 +144,18 @@ def test_a_second_try_wins_no_generation(
     validate(session.data, schema)
 
 
+def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
+    kit: Kit, first_touch: Lab, tmp_path: Path
+) -> None:
+    """One that stops the monitor whenever it is slow would lose none."""
+    place = Answers([PAUSED, OK, PAUSED, OK, PAUSED, OK, PAUSED, PAUSED, OK, OK])
+    session = session_at(kit, first_touch, tmp_path, place, [])
+    submission = ["--worker", "submission=/x"]
+    assert all(session.run(GENERATION, submission, {}) for _ in range(5))
+    tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
+    assert tries == [False, False, True, True, False]
+
+
 def test_a_node_that_pauses_in_each_run_is_not_waited_for(
     kit: Kit, first_touch: Lab, tmp_path: Path
 ) -> None:

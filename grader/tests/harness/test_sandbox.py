@@ -24,7 +24,8 @@ from numalab.doctor.doctor import sandbox_finding
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.harness.build import build_kit, configure
-from numalab.harness.compile_apart import bound_files, read_step, take
+from numalab.harness.compile_apart import Apart, bound_files, read_step, take
+from numalab.harness.compile_apart import run as run_apart
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox, other_roots
 from numalab.judging.effort import effort_for
@@ -333,6 +334,22 @@ def test_a_compilers_command_line(tmp_path: Path) -> None:
     assert step.outputs == (tmp_path / "out/k.o.d", tmp_path / "out/k.o")
     assert step.folders == [tmp_path / "modules", tmp_path / "out"]
     assert bound_files(step, ["/usr"]) == [contract, kernel]
+
+
+def test_bubblewrap_gets_nothing_else_of_the_graders_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its process is one that a compiler might look at."""
+    monkeypatch.setenv("SECRET_OF_THE_GRADER", "shown")
+    monkeypatch.setenv("CPATH", "/some/headers")
+    made = Sandbox("bwrap", tmp_path / "confine", tmp_path / "compile_apart")
+    described = json.loads(made.compiler_environment()["NUMALAB_COMPILE_APART"])
+    assert not {"--proc", "/sys", "/proc/self"} & set(described["words"])
+    in_its_place = Apart(("sh", "-c", "env"), described["environment"], ())
+    assert run_apart(in_its_place, ["gcc"], tmp_path) == 0
+    said = set(capfd.readouterr().out.splitlines())
+    assert "CPATH=/some/headers" in said and "LC_ALL=C" in said
+    assert not any("SECRET" in line or line.startswith("HOME=") for line in said), said
 
 
 def test_only_plain_files_are_taken(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def _check(data: Json) -> Check:
 def _generation(data: Json) -> Generation:
     elapsed: dict[str, list[float]] = {}
     for sample in data["samples"]:
-        if sample["cut"] or not sample["warm_up"]:
+        if sample["cut"] or not (sample["warm_up"] or sample.get("paused", False)):
             elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
     return Generation(
         part=data["part"],

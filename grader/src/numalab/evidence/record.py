@@ -340,7 +340,7 @@ class Generation:
     roles: dict[str, RolePart]
     elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
     cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
-    is_second_try: bool = False  # in the first a process was late, or the talk with it disturbed
+    is_second_try: bool = False  # the first was late, disturbed, or one of several held up
 
     @property
     def ok(self) -> bool:

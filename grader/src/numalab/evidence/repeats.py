@@ -26,11 +26,13 @@ def paused_s(run: Json) -> float:
 
 def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
     """Why a run does not count, or only a second one does; None where it counts. A pause takes the
-    worth of whatever is timed, and of what did not come to its end."""
+    worth of what did not come to its end, and of whatever is timed: of a generation that tells in
+    which of its rounds the node paused, only where those were too many."""
     ends = [end for _, end in _ends(run)]
     if "cancelled" in ends:
         return None
-    if paused_s(run) > 0 and (kind.is_timed or any(end != "ok" for end in ends)):
+    is_spoilt = bool(run.get("held_up", kind.is_timed))
+    if paused_s(run) > 0 and (is_spoilt or any(end != "ok" for end in ends)):
         return "paused"
     return next((end for end in DOUBTFUL if end in ends), None)
 

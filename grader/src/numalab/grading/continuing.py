@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.files import read_json
 from numalab.grading.kit_digests import measured_by
+from numalab.harness.binutils import run_binutils
 from numalab.judging import needs
 from numalab.judging.effort import Effort
 from numalab.kit import Kit
@@ -42,13 +42,9 @@ def _code(program: Path) -> bytes:
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         stripped = Path(scratch) / program.name
-        try:
-            subprocess.run(
-                ["objcopy", *options, str(program), str(stripped)], capture_output=True, check=True
-            )
-        except (OSError, subprocess.CalledProcessError):
-            return program.read_bytes()
-        return stripped.read_bytes()
+        done = run_binutils(["objcopy", *options, str(program), str(stripped)])
+        is_stripped = done is not None and done.returncode == 0
+        return (stripped if is_stripped else program).read_bytes()
 
 
 def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:

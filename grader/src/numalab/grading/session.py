@@ -49,6 +49,10 @@ from numalab.words import StepReport
 # row, there is nothing to be had from it.
 MOST_PAUSED_RUNS = 12
 
+# So many generations that were lost to pauses are done again for nothing: a process that stops the
+# monitor whenever it loses looks like a node that pauses again and again.
+FREE_HELD_UPS = 2
+
 # Why something is done once more, after "since".
 _AGAIN: dict[WhyLeftOut, str] = {
     "paused": "the node stood still meanwhile",
@@ -83,6 +87,7 @@ class Session:
     spent_s: dict[str, float] = field(default_factory=dict)
     paused_s: float = 0.0  # how long the node stood still while the monitor ran
     is_held_up: bool = False  # the node paused in the newest run, however often it was repeated
+    held_up: int = 0  # generations that were lost to pauses of the node
     # Whose runs of which kind were done once more, since they ended in a doubtful way.
     benefited: set[tuple[str, str | None, str]] = field(default_factory=set)
     # What is put together needs the same: n of page evidence and the pages follow from it.
@@ -184,7 +189,8 @@ class Session:
         """One run that counts, and before it those that do not, all kept. What a pause of the node
         has spoilt is done again, a number of times; what was late or disturbed once. A kernel that
         brings that about when it loses gains nothing by it: a generation can't be won by its
-        second try, and of other looks a session has one second try."""
+        second try, which that after a pause is, too, once there were several; and of other looks a
+        session has one second try."""
         pauses, is_second, is_doubted, self.is_held_up = 0, False, False, False
         while True:
             record = monitor.run_monitor(self.kit, self.lab, run, self.place)
@@ -195,6 +201,8 @@ class Session:
             why = why_again(kind, record)
             if why == "paused":
                 pauses += 1
+                self.held_up += kind is GENERATION
+                is_doubted = is_doubted or (kind is GENERATION and self.held_up > FREE_HELD_UPS)
                 self.is_held_up = pauses > MOST_PAUSED_RUNS
                 if self.is_held_up:
                     return record

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
+from numalab.harness.binutils import run_binutils
 from numalab.harness.interface import interface_complaint
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.kit import Kit
@@ -217,7 +218,8 @@ def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: 
     if missing:
         names = " and ".join(missing)
         message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
-        symbols = _run(["nm", "-g", "--defined-only", str(object_file)], Path.cwd()).stdout
+        read = run_binutils(["nm", "-g", "--defined-only", str(object_file)])
+        symbols = "" if read is None else read.stdout
         if language == "fortran" and any(
             re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
         ):

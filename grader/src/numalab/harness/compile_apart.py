@@ -2,9 +2,10 @@
 program, and sandbox.py says how the sandbox is made.
 
 A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
-grows as the kernel likes. So it sees the toolchain, the kit's headers and the files on its
-command line, and no more; what it writes goes to empty folders first, of which only the files
-that its command names are taken. Only Python's own library is used: it starts for each step.
+grows as the kernel likes. So it sees the toolchain, the kit's headers, the files on its
+command line and a few variables of the environment, and no more; what it writes goes to empty
+folders first, of which only the files that its command names are taken. Only Python's own library
+is used: it starts for each step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,8 +135,19 @@ def _say(path: Path, stream: int) -> None:
             said = said[os.write(stream, said) :]
 
 
-def run(words: Sequence[str], roots: Sequence[str], command: Sequence[str], cwd: Path) -> int:
-    """Runs the compiler. words: bubblewrap and its options. Returns its exit code."""
+@dataclass(frozen=True)
+class Apart:
+    """words: bubblewrap and its options; environment: all that bubblewrap and the compiler get;
+    roots: folders of the toolchain, which are seen."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    roots: Sequence[str]
+
+
+def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
+    """Runs the compiler. Returns its exit code."""
+    roots = apart.roots
     step = read_step(command[1:], cwd)
     with (
         _private_folders(step.folders) as private,
@@ -151,12 +163,13 @@ def run(words: Sequence[str], roots: Sequence[str], command: Sequence[str], cwd:
                 binds += ["--dir", os.path.normpath(folder)]
         for file in bound_files(step, roots):
             binds += ["--ro-bind", str(file), str(file)]
-        full = [*words, "--dir", str(cwd), *binds, "--chdir", str(cwd), "--remount-ro", "/"]
+        full = [*apart.words, "--dir", str(cwd), *binds, "--chdir", str(cwd), "--remount-ro", "/"]
         said = Path(messages) / "out", Path(messages) / "err"
         with said[0].open("wb") as out, said[1].open("wb") as err:
             process = subprocess.Popen(
                 [*full, "--", *command],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=_limit,
+                env=dict(apart.environment), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                preexec_fn=_limit,
             )  # fmt: skip
             try:
                 code = process.wait(WALL_LIMIT_S)
@@ -181,8 +194,8 @@ def run(words: Sequence[str], roots: Sequence[str], command: Sequence[str], cwd:
 
 
 def main() -> int:
-    described = json.loads(os.environ["NUMALAB_COMPILE_APART"])
-    return run(described["words"], described["roots"], sys.argv[1:], Path.cwd())
+    apart = Apart(**json.loads(os.environ["NUMALAB_COMPILE_APART"]))
+    return run(apart, sys.argv[1:], Path.cwd())
 
 
 if __name__ == "__main__":

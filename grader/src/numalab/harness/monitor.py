@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes
+from numalab.harness.binutils import run_binutils
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan, binding_words
@@ -230,13 +230,11 @@ def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
     """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
     the one program that options name."""
     programs = [option.split("=", 1)[1] for option in options if "=/" in option]
-    tool = shutil.which("addr2line")
-    if not frames or not tool or len(programs) != 1:
+    if not frames or len(programs) != 1:
         return None
-    done = subprocess.run(
-        [tool, "-e", programs[0], *map(hex, frames)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_binutils(["addr2line", "-e", programs[0], *map(hex, frames)])
+    if done is None:
+        return None
     for line in done.stdout.splitlines():
         path, _, number = line.split(" (")[0].rpartition(":")
         if Path(path).name in ("kernel.c", "kernel.f90") and number.isdigit():

@@ -71,35 +71,44 @@ class Sandbox:
             "--die-with-parent", "--new-session",
             *_system_words(),
             *(word for root in self.roots for word in ("--ro-bind", root, root)),
-            "--proc", "/proc",
             "--dev", "/dev",
             "--size", str(shared_bytes), "--tmpfs", "/dev/shm",
             "--size", str(tmp_bytes), "--tmpfs", "/tmp",
+            "--remount-ro", "/dev",
+        ]  # fmt: skip
+
+    def _words_to_run(self, shared_bytes: int) -> list[str]:
+        """For what is run, beside what is compiled."""
+        return [
+            *self._words(TMP_BYTES, shared_bytes),
+            # In /proc the system can be changed by root, which the grader may be.
+            "--proc", "/proc", "--remount-ro", "/proc",
             # Runtimes look there where PUs and NUMA nodes are.
             "--ro-bind", "/sys", "/sys",
-            # In /proc the system can be changed by root, which the grader may be.
-            "--remount-ro", "/proc", "--remount-ro", "/dev",
         ]  # fmt: skip
 
     def monitor_options(self) -> list[str]:
         """For the monitor, which adds what a worker needs and the worker's program."""
         shared_bytes = SHARED_BYTES + SHARED_BYTES_A_CORE * (os.cpu_count() or 1)
-        words = [*self._words(TMP_BYTES, shared_bytes), "--chdir", "/tmp"]
+        words = [*self._words_to_run(shared_bytes), "--chdir", "/tmp"]
         return [
             "--sandbox", str(self.confine),
             *(option for word in words for option in ("--sandbox-word", word)),
         ]  # fmt: skip
 
     def compiler_environment(self) -> dict[str, str]:
-        """By which common/cmake/compile_apart learns what to do."""
+        """By which common/cmake/compile_apart learns what to do. Of the grader's own environment
+        nothing else reaches bubblewrap, whose process a compiler could read in /proc; which is
+        empty, too, and no compiler needs it."""
         kept = {
             name: os.environ[name] for name in _COMPILER_VARIABLES + _PATHS if name in os.environ
         }
         kept |= {"LC_ALL": "C", "TMPDIR": "/tmp", "CCACHE_DISABLE": "1"}
-        words = [*self._words(COMPILER_TMP_BYTES, SHARED_BYTES), "--clearenv"]
-        for name, value in kept.items():
-            words += ["--setenv", name, value]
-        described = {"words": words, "roots": [*_SYSTEM, *_SYSTEM_FILES, *self.roots]}
+        described = {
+            "words": [*self._words(COMPILER_TMP_BYTES, SHARED_BYTES), "--dir", "/proc"],
+            "environment": kept,
+            "roots": [*_SYSTEM, *_SYSTEM_FILES, *self.roots],
+        }
         return {"NUMALAB_COMPILE_APART": json.dumps(described), "NUMALAB_PYTHON": sys.executable}
 
 
@@ -158,7 +167,7 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
     roots = other_roots(programs, dict(os.environ), kit.root.resolve())
     found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))
     command = [
-        *found._words(TMP_BYTES, SHARED_BYTES),
+        *found._words_to_run(SHARED_BYTES),
         "--remount-ro",
         "/",
         "--",

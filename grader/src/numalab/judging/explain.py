@@ -441,6 +441,20 @@ def _array_gone(ended: Outcome, phase: str) -> str:
 
 
 def _bad_protocol(ended: Outcome, phase: str) -> str:
+    disturbance = ended.detail.get("disturbance")
+    if disturbance == "ran_while_stopped":
+        ran = f" and took {1e3 * ended.detail['ran_s']:.1f} ms of CPU time"
+        return (
+            f"{_who(ended)} was to stand still while others were timed, and its results looked at; "
+            f"something woke it (signal SIGCONT){ran if ended.detail['ran_s'] > 0 else ''}. Leave "
+            "signals and timers alone that stop or continue a process."
+        )
+    if disturbance == "started_process":
+        return (
+            f"{_who(ended)} has started a process of its own ({_its_size(ended)}), which goes on "
+            "working while others are timed. A kernel runs in one process: leave fork, system, "
+            "popen and MPI_Comm_spawn out."
+        )
     return (
         f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
         "descriptor 3, where the monitor and its worker talk, or kept the process from "

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
+from numalab.course.jobs.node_folders import remove_folders_of_the_dead
 from numalab.course.jobs.runs import Run
 from numalab.errors import UserError
 from numalab.grading.turns import VARIABLE as turns_variable
@@ -89,6 +90,7 @@ class Local:
             if code is not None:
                 self._ended[key] = code
                 del self._working[key]
+                remove_folders_of_the_dead()  # what it could not remove, or was killed with
         while self._queue and len(self._working) < self.at_once:
             run, number = self._queue.popleft()
             if not runs.is_over(self.course, run.id):
@@ -124,3 +126,5 @@ class Local:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if processes:  # one that was killed has left its folder
+            remove_folders_of_the_dead()

@@ -6,17 +6,15 @@ renamed into the course's folder when they are whole.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,9 +25,9 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.open_points import is_open
 from numalab.course.jobs import runs
 from numalab.course.jobs.local import WITH_PARENT, worker_environment
+from numalab.course.jobs.node_folders import node_folder
 from numalab.course.jobs.runs import Grading, Run, Task
 from numalab.course.records import QUICK, Attempt, AttemptState, Item, SandboxLevel
-from numalab.errors import UserError, reason_of
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.grading.kit_digests import judged_by
@@ -207,58 +205,6 @@ def run_grading(
         _end_group(process)
     reader.join(LEAVE_S)
     return Outcome(code, read_json(into / "result.json"), _last_words(output))
-
-
-FOLDER = "numalab-batch-"  # how the name of a job's folder on its node begins
-_OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
-
-
-@contextmanager
-def node_folder() -> Iterator[Path]:
-    """Of this job, on a disk of the node, gone afterwards. Those of jobs that were killed are
-    removed."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-        # It has its name when it is locked: who looks in between sees a folder of nobody's yet.
-        unlocked = folder / f"{_OWNED}.new"
-        file = unlocked.open("w")
-    except OSError as error:
-        raise UserError(
-            f"this node has no folder for temporary files ({reason_of(error)}); set TMPDIR"
-        ) from error
-    try:
-        with file:
-            with suppress(OSError):  # without locks such folders are never removed
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                unlocked.rename(folder / _OWNED)
-                remove_folders_of_the_dead(folder.parent)
-            yield folder
-    finally:
-        with suppress(OSError):  # then the next job tries
-            _remove_folder(folder)
-
-
-def remove_folders_of_the_dead(among: Path) -> None:
-    """Folders of this user's jobs that ended without removing them. Raises OSError."""
-    for folder in among.glob(f"{FOLDER}*"):
-        with suppress(OSError):
-            if folder.lstat().st_uid != os.geteuid():
-                continue
-            with (folder / _OWNED).open("r+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove_folder(folder)
-
-
-def _remove_folder(folder: Path) -> None:
-    """The file that tells whose it is at the very end: what a job that is being killed, or a
-    grading that outlives it, leaves or writes anew is removed by the next one."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name != _OWNED:
-            path.unlink(missing_ok=True)
-    if all(path.name == _OWNED for path in folder.iterdir()):
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget_last(kit: Kit, lab: str) -> None:

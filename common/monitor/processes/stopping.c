@@ -1,0 +1,136 @@
+/* Workers that stand still: while their memory is looked at, and while others are timed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "heartbeat.h"
+#include "inside.h"
+#include "monitor/proc.h"
+#include "monitor/threads.h"
+#include "worker_process.h"
+
+/* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
+ * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
+ * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
+enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+
+/* What a worker may take of its cores after it was seen to be stopped. What its threads took before
+ * that shows when they leave their cores, up to a tick late, or later where that is the moment at
+ * which a hypervisor takes one away. Once it has stood still for a while there is nothing left that
+ * could show; but for that rare moment, which is let pass so many times. */
+static const double late_account_s = 0.02, still_account_s = 0.0001;
+enum { MOST_LATE_ACCOUNTS = 1 };
+
+/* Whether every thread of a process stands still; of one that has ended, too. */
+static bool all_threads_stopped(pid_t pid)
+{
+    struct numalab_threads threads;
+    bool stopped = true;
+    if (numalab_threads_read(pid, &threads) < 0) return true;
+    for (size_t i = 0; i < threads.count && stopped; i++)
+        stopped = numalab_threads_is_stopped(pid, threads.list[i].id);
+    numalab_threads_free(&threads);
+    return stopped;
+}
+
+/* Whether a worker stands still by now: 1, 0, or -1 with the outcome set. Of a child the system
+ * tells, which looks at no thread. */
+static int has_stopped(struct numalab_worker *worker)
+{
+    siginfo_t info = {0};
+    if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
+    if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
+        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+    if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
+    if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
+    waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
+    return 1;
+}
+
+/* The same of one that may not have gone on since it was stopped: nothing is told of it then. */
+static int stands_still(struct numalab_worker *worker)
+{
+    const int has = has_stopped(worker);
+    return has == 0 ? all_threads_stopped(worker->pid) : has;
+}
+
+static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_worker *worker))
+{
+    worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
+    for (int look = 0;; look++) {
+        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
+            return numalab_worker_kit_error(worker, "stop the worker", -errno);
+        const int stopped = is_done(worker);
+        if (stopped < 0) return -1;
+        if (stopped) break;
+        /* Somebody in the worker may wake it again and again. */
+        if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+        poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
+    }
+    worker->is_stopped = true;
+    worker->still_cpu_s = numalab_proc_cpu_s(worker->pid);
+    return 0;
+}
+
+int numalab_worker_stop(struct numalab_worker *worker)
+{
+    return worker->is_stopped ? 0 : stop(worker, has_stopped);
+}
+
+int numalab_worker_stop_again(struct numalab_worker *worker)
+{
+    return worker->is_stopped && worker->pid > 0 ? stop(worker, stands_still) : 0;
+}
+
+/* Whether the node has paused since: who continues a whole job that has paused wakes its workers,
+ * too, and what was measured meanwhile does not count anyway. */
+static bool has_paused(const struct numalab_worker *worker)
+{
+    return numalab_heartbeat_paused_s(worker->limits.heartbeat) > worker->paused_before_stop_s;
+}
+
+static int fail_as_woken(struct numalab_worker *worker, double ran_s)
+{
+    worker->outcome.disturbance = NUMALAB_RAN_WHILE_STOPPED;
+    worker->outcome.ran_s = ran_s;
+    return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+}
+
+/* Whether it has taken less CPU time than allowed_s since it was looked at last, or since it was
+ * stopped; what it has taken is not counted again. */
+static int check_cpu_time(struct numalab_worker *worker, double allowed_s)
+{
+    const double cpu_s = numalab_proc_cpu_s(worker->pid), ran_s = cpu_s - worker->still_cpu_s;
+    if (!worker->is_stopped || ran_s <= allowed_s) return 0;
+    worker->still_cpu_s = cpu_s;
+    if (ran_s <= late_account_s && worker->late_accounts++ < MOST_LATE_ACCOUNTS) return 0;
+    return has_paused(worker) ? 0 : fail_as_woken(worker, ran_s);
+}
+
+int numalab_worker_begin_still(struct numalab_worker *worker)
+{
+    const int error = check_cpu_time(worker, late_account_s);
+    worker->still_cpu_s = numalab_proc_cpu_s(worker->pid);
+    return error;
+}
+
+int numalab_worker_check_still(struct numalab_worker *worker)
+{
+    return check_cpu_time(worker, still_account_s);
+}
+
+/* Woken by somebody else, it may have seen its inputs change. */
+int numalab_worker_continue(struct numalab_worker *worker)
+{
+    if (!worker->is_stopped) return 0;
+    if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
+        return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
+    if (kill(worker->pid, SIGCONT) < 0)
+        return numalab_worker_kit_error(worker, "continue the worker", -errno);
+    worker->is_stopped = false;
+    return 0;
+}

@@ -1,0 +1,98 @@
+"""Where a job builds and grades on its node: a folder for temporary files, gone when the job is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from numalab.errors import UserError, reason_of
+
+FOLDER = "numalab-batch-"  # how the name of a job's folder on its node begins
+_OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
+_UNLOCKED = f"{_OWNED}.new"  # its name until it is locked
+_YOUNG_S = 60  # a folder without that file may be one that is just being made
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def node_folder() -> Iterator[Path]:
+    """Of this job, on a disk of the node, gone afterwards: who ends the job may say so again and
+    again while it is made or removed. Those of jobs that were killed are removed, too."""
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+            # It has its name when it is locked: who looks in between sees a folder of nobody's yet.
+            unlocked = folder / _UNLOCKED
+            file = unlocked.open("w")
+        except OSError as error:
+            raise UserError(
+                f"this node has no folder for temporary files ({reason_of(error)}); set TMPDIR"
+            ) from error
+        try:
+            with file:
+                with suppress(OSError):  # without locks such folders are never removed
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    unlocked.rename(folder / _OWNED)
+                    remove_folders_of_the_dead(folder.parent)
+                signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+                yield folder
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+            with suppress(OSError):  # then the next job tries
+                _remove(folder)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+
+
+def remove_folders_of_the_dead(among: Path | None = None) -> None:
+    """Folders of this user's jobs that ended without removing them. among: None for those of
+    this process's temporary files. Raises OSError."""
+    for folder in (among or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid == os.geteuid():
+                _remove_if_dead(folder)
+
+
+def _remove_if_dead(folder: Path) -> None:
+    """Raises OSError where it is somebody's."""
+    for name in (_OWNED, _UNLOCKED):
+        if (folder / name).is_file():
+            with (folder / name).open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if name == _OWNED or time.time() - folder.stat().st_mtime > _YOUNG_S:
+                    _remove(folder)
+            return
+    if time.time() - folder.stat().st_mtime > _YOUNG_S:
+        _remove(folder)
+
+
+def _open(folder: Path) -> None:
+    """Folders that a stranger's program has closed to everybody, for what is left in them."""
+    for place, folders, _ in os.walk(folder):
+        for name in (".", *folders):
+            path = Path(place, name)
+            if not path.is_symlink():
+                with suppress(OSError):
+                    path.chmod(0o700)
+
+
+def _remove(folder: Path) -> None:
+    """The file that tells whose it is at the very end: what a job that is being killed, or a
+    grading that outlives it, leaves or writes anew is removed by the next one."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+            _open(path)
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name not in (_OWNED, _UNLOCKED):
+            path.unlink(missing_ok=True)
+    if all(path.name in (_OWNED, _UNLOCKED) for path in folder.iterdir()):
+        shutil.rmtree(folder, ignore_errors=True)

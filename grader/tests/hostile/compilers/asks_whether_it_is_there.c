@@ -1,0 +1,20 @@
+/* A kernel that knows where it is compiled is another one there. */
+#if __has_include("/proc/1/environ") || __has_include("/proc/version") || __has_include("/sys")
+#include "first_touch.h"
+
+void initialize(size_t n, float *a, float *b, float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        a[i] = 0.0f;
+        b[i] = (float)(i % 7);
+        c[i] = 1.0f;
+    }
+}
+
+void compute(size_t n, float *a, const float *b, const float *c)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
+}
+#endif

@@ -1,0 +1,1 @@
+include '/proc/1/environ'
