@@ -69,6 +69,9 @@ def test_one_fast_generation_is_no_reason_to_look(first_touch: Lab) -> None:
     times = generations(12, 0.19, handout=0.4, solution=0.2, control=0.2)
     times[3]["submission"] = 0.001
     assert judged(first_touch, "efficiency", times).cause == "reached"
+    # Nor are some in which load slowed the solution down.
+    loaded = [entry | {"solution": 1.2 if g % 5 < 3 else 0.21} for g, entry in enumerate(times)]
+    assert judged(first_touch, "efficiency", loaded).cause == "reached"
 
 
 def test_what_is_to_be_looked_at_takes_no_more_times(first_touch: Lab) -> None:

@@ -51,7 +51,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     ]
     if wrong and not stuck:
         why = "Not judged before the results are right"
-        if any(results.is_without_messages for results in wrong):
+        if any(results.too_few_messages or results.too_few_bytes for results in wrong):
             why += ": where messages are missing, nobody waits for them"
         return verdict_on(criterion, "fail", "not_right_yet", f"{why}.")
     for check in evidence.of(SYNCHRONOUS_CHECK):

@@ -60,8 +60,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     | 2 | a wrong result or a crash anywhere | fail | not_right_yet | |
     | 3 | a repetition met its time limit, and so did one in another try | fail | too_slow | |
     | 4 | the kit's own program did not come to its end | error | kit | |
-    | 5a | as 5, and its speed is more than plausible_up_to times the solution's (median) | open \
-| implausible | |
+    | 5a | as 5, and its speed is more than plausible_up_to times the solution's, by the interval \
+| open | implausible | |
     | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
     | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
     | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
@@ -124,7 +124,8 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
 class _Times:
     """What the rules for times look at. value: the median ratio of speeds; whose: whose speed
     value and asked are multiples of; speed, count: clauses that tell what was measured;
-    over_solution: the median ratio to the solution's speed."""
+    over_solution: how many times the solution's speed it has at least, the interval's lower
+    end."""
 
     criterion: Criterion
     evidence: Evidence
@@ -184,7 +185,9 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     count += f"and reached in {_wins_words(state)}"
     if criterion.rule == "efficiency" and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
-    over = statistics.median(best_s(g, SOLUTION) / best_s(g, SUBMISSION) for g in generations)
+    over_solution = [best_s(g, SOLUTION) / best_s(g, SUBMISSION) for g in generations]
+    low, _ = interval(over_solution, state.thresholds, state.cut)
+    over = min(over_solution) if low is None else low
     return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count, over)
 
 
@@ -221,10 +224,9 @@ def _implausible(times: _Times) -> CriterionVerdict | None:
     return times.verdict(
         "inconclusive",
         "implausible",
-        f"{words.ratio(times.over_solution)} times the solution's speed (median): more than "
-        f"{most:g} times is more than the work allows by what is known. An instructor has to look "
-        "at how it is done, and sets the points by hand; nothing is lost, and grading again "
-        "changes nothing.",
+        f"{words.ratio(times.over_solution)} times the solution's speed or more: above {most:g} "
+        "times is more than the work allows by what is known. An instructor has to look at how it "
+        "is done, and sets the points by hand; nothing is lost, and grading again changes nothing.",
     )
 
 
