@@ -32,13 +32,12 @@ from numalab.evidence.record import (
     Rank,
     RankLevel,
     RolePart,
-    RollEntry,
     Thread,
     ThreadLevel,
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import Mismatch, Outcome, Results, TooFewMessages
+from numalab.evidence.results import Mismatch, Outcome, Results, RollEntry, TooFewMessages
 from numalab.evidence.sample import Sample
 
 

@@ -52,3 +52,12 @@ class Results:
     wrote_before_array: str | None
     too_few_messages: TooFewMessages | None = None
     n_unit: str = ""  # what n counts; empty: elements
+
+
+@dataclass(frozen=True)
+class RollEntry:
+    """Of one thread: at how many moments it worked on the arrays, and at how many it was busy and
+    did not; it slept, or had no core, at the others."""
+
+    works: int
+    busy_else: int
