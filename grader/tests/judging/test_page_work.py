@@ -105,6 +105,14 @@ def test_how_much_is_chance(
     assert found["shared_out"].status == shared
 
 
+def test_who_is_ahead_opens_pages_for_all(first_touch: Lab) -> None:
+    """Neighbouring elements in turn: thread 1 works as much, and meets few closed pages."""
+    record = invented.evidence(ONE, users=lambda owner, page: [0, 1])
+    found = verdicts(first_touch, used_again(record, (0, 0, 260), (1, 0, 260), (1, 1, 8)))
+    assert found["shared_out"].status == "pass"
+    assert found["touched_where_used"].status == "fail"
+
+
 def test_on_numa_nodes_neighbours_may_work_for_each_other(first_touch: Lab) -> None:
     near = [(writer, writer // 4 * 4, 40) for writer in range(TWO.threads)]
     found = verdicts(first_touch, used_again(invented.evidence(TWO), *near))

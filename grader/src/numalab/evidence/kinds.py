@@ -30,13 +30,19 @@ from numalab.evidence.record import (
     Race,
     Rank,
     RolePart,
-    RollEntry,
     Thread,
     ThreadLevel,
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import Mismatch, OpenRequests, Outcome, Results, TooFew
+from numalab.evidence.results import (
+    Mismatch,
+    OpenRequests,
+    Outcome,
+    Results,
+    RollEntry,
+    TooFew,
+)
 from numalab.evidence.sample import Sample
 from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
 

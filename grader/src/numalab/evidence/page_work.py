@@ -79,6 +79,12 @@ def threads_that_use(users: Users) -> tuple[int, ...]:
     return tuple(sorted({user for pages in users.values() for page in pages for user in page}))
 
 
+def contested_share(users: Users) -> float:
+    """Of pages that several threads use."""
+    pages = [page for of_array in users.values() for page in of_array]
+    return sum(len(page) > 1 for page in pages) / len(pages) if pages else 0.0
+
+
 @dataclass(frozen=True)
 class Idler:
     """A thread that touches pages and does not work on them. of_expected: what it has of what its

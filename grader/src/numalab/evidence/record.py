@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.results import Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
 from numalab.evidence.thread_levels import OtherLevel, RankLevel
 
@@ -301,15 +301,6 @@ class Placement(ComparedRun):
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
     one_thread: OneThread | None = None
-
-
-@dataclass(frozen=True)
-class RollEntry:
-    """Of one thread: at how many moments it worked on the arrays, and at how many it was busy and
-    did not; it slept, or had no core, at the others."""
-
-    works: int
-    busy_else: int
 
 
 @dataclass(frozen=True)

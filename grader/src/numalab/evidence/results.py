@@ -78,3 +78,12 @@ class Results:
     def is_without_messages(self) -> bool:
         """Whether a rank's round trips lack some, or did not wait for each other."""
         return bool(self.too_few_messages or self.too_few_bytes or self.messages_ahead)
+
+
+@dataclass(frozen=True)
+class RollEntry:
+    """Of one thread: at how many moments it worked on the arrays, and at how many it was busy and
+    did not; it slept, or had no core, at the others."""
+
+    works: int
+    busy_else: int

@@ -131,8 +131,14 @@ _OFF = "off an equal share"
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
-    """The thread that works least for the pages that it touches, if any does not."""
-    in_use = page_work.pages_in_use(evidence.of(TRACE), evidence.numa_nodes)
+    """The thread that works least for the pages that it touches, if any does not. Of pages that
+    several threads share, each in each tracing, whoever is ahead has opened them for all."""
+    traces = evidence.of(TRACE)
+    watched = [trace for trace in traces if trace.closings]
+    unwatched = touch.united_users([trace for trace in traces if not trace.closings])
+    if page_work.contested_share(unwatched) > 0.5:
+        watched = []
+    in_use = page_work.pages_in_use(watched, evidence.numa_nodes)
     shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
     # Threads of a virtual node share fewer cores, whose time they are not told.
     looks = () if evidence.is_virtual else evidence.of(PLACEMENT)
