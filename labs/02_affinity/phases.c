@@ -55,52 +55,70 @@ struct answer {
     int pu, numa_node, seen_pu;
 };
 
-/* Asks for a while, so that threads ask at once, and at least once. An answer for which the thread
- * has moved does not count. Returns the first wrong one, else the last one. A thread that may move
- * can leave and come back within a call: of such the third wrong one in a row. */
-static struct answer ask(void)
+/* What a thread was told so far. wrong: how often in a row; told: what counts, the first answer
+ * that is wrong often enough, else the last right one. */
+struct asked {
+    struct answer told;
+    int wrong;
+    bool is_wrong;
+};
+
+/* An answer for which the thread has moved does not count. A thread that may move can leave and
+ * come back within a call: of such it takes the third wrong one in a row. */
+static void ask(struct asked *asked)
 {
-    enum { MOST = 10000, OF_MOVABLE = 3 };
-    const double at_least_s = 0.002;
-    const int wrong_enough = may_move() ? OF_MOVABLE : 1;
-    const double start_s = now_s();
-    struct answer right = {-1, -1, -1};
-    int wrong = 0;
-    for (int calls = 0; calls < MOST; calls++) {
-        struct answer told = {-1, -1, own_pu()};
-        locate(&told.pu, &told.numa_node);
-        const bool is_late = now_s() - start_s > at_least_s;
-        if (own_pu() != told.seen_pu) {
-            if (is_late) break; /* where calls take long it may move in each */
-            continue;
-        }
-        /* The same PU can't be on two NUMA nodes. */
-        const bool is_contradicted =
-            told.pu == right.pu && right.seen_pu >= 0 && told.numa_node != right.numa_node;
-        if (told.pu == told.seen_pu && !is_contradicted) {
-            right = told;
-            wrong = 0;
-        } else if (++wrong == wrong_enough) {
-            return told;
-        }
-        if (is_late && wrong == 0) break;
+    enum { OF_MOVABLE = 3 };
+    struct answer told = {-1, -1, own_pu()};
+    locate(&told.pu, &told.numa_node);
+    if (asked->is_wrong || own_pu() != told.seen_pu) return;
+    /* The same PU can't be on two NUMA nodes. */
+    const bool is_contradicted = asked->told.seen_pu >= 0 && told.pu == asked->told.pu &&
+                                 told.numa_node != asked->told.numa_node;
+    if (told.pu == told.seen_pu && !is_contradicted) {
+        asked->told = told;
+        asked->wrong = 0;
+    } else if (++asked->wrong == (may_move() ? OF_MOVABLE : 1)) {
+        asked->told = told;
+        asked->is_wrong = true;
     }
-    return right;
 }
 
+/* All ask at once, and as often, since a kernel may have them wait for each other: in rounds, for 4
+ * ms or three of them, unless calls take long. A round is as many calls as take a millisecond, so
+ * that threads which a barrier wakes one after another are in it together. */
 static void run_locate(size_t n, void **arrays)
 {
     int32_t *thread_id = arrays[0], *pu = arrays[1], *numa_node = arrays[2], *seen_pu = arrays[3];
-#pragma omp parallel
+    enum { FEWEST = 3, MOST_CALLS = 1000 };
+    const double at_least_s = 0.004, long_s = 0.05, round_s = 0.001, start_s = now_s();
+    double before_s = start_s;
+    int calls = 1; /* in this round; 0: no more */
+#pragma omp parallel shared(calls, before_s)
     {
         const size_t i = (size_t)omp_get_thread_num();
+        struct asked asked = {.told = {-1, -1, -1}};
+        for (int round = 1; calls > 0; round++) {
 #pragma omp barrier
-        const struct answer told = ask();
+            for (int call = 0; call < calls; call++) ask(&asked);
+#pragma omp barrier
+            if (i == 0) {
+                const double taken_s = now_s() - start_s;
+                const double of_call_s = (now_s() - before_s) / calls;
+                const bool goes_on = taken_s < at_least_s || (round < FEWEST && taken_s < long_s);
+                const double fitting = round_s / of_call_s;
+                before_s = now_s();
+                calls = !goes_on               ? 0
+                        : fitting < 1          ? 1
+                        : fitting > MOST_CALLS ? MOST_CALLS
+                                               : (int)fitting;
+            }
+#pragma omp barrier
+        }
         if (i < n) {
             thread_id[i] = (int32_t)syscall(SYS_gettid);
-            pu[i] = told.pu;
-            numa_node[i] = told.numa_node;
-            seen_pu[i] = told.seen_pu;
+            pu[i] = asked.told.pu;
+            numa_node[i] = asked.told.numa_node;
+            seen_pu[i] = asked.told.seen_pu;
         }
     }
 }

@@ -139,7 +139,7 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     refused, ungradable = refused_file(lab, criterion, whole), gate(lab, criterion, whole)
-    # Of times of a launch that this node can't show nobody loses a point, whatever its file is like.
+    # Of times of a launch that this node can't show nobody loses a point, whatever its file says.
     if refused is not None and not (ungradable is not None and criterion.slow is not None):
         return refused
     if ungradable is not None:
