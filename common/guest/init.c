@@ -1,12 +1,12 @@
 /* The first process of a virtual node: loads modules, brings the processors up, then does
  * what the host asks for. Linked statically, since at first it is alone in its file
- * system. */
+ * system. Called as a command there it keeps another one apart (apart.h). */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
+#include <linux/random.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -19,13 +19,14 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "protocol.h"
 
 enum {
@@ -87,11 +88,31 @@ static void mount_own(void)
     }
     /* In a guest with little memory Linux switches them off, whatever it is told at boot. */
     write_text("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
+    /* Ranks copy messages out of each other's memory, and need not be root for it. */
+    write_text("/proc/sys/kernel/yama/ptrace_scope", "0");
     /* For programs that look for these beside /dev/pts and /proc. */
     symlink("/proc/self/fd", "/dev/fd");
     symlink("/proc/self/fd/0", "/dev/stdin");
     symlink("/proc/self/fd/1", "/dev/stdout");
     symlink("/proc/self/fd/2", "/dev/stderr");
+}
+
+/* A share of memory for what is kept apart, so that Linux ends it, and not the node: short of
+ * memory the node would drop the pages of every program, and stand still for seconds. Linux may
+ * lack control groups. */
+static void make_group(void)
+{
+    static const char processes[] = "2000";
+    struct sysinfo node;
+    char bytes[32];
+    mkdir(NUMALAB_GUEST_GROUPS, 0700);
+    if (mount("cgroup2", NUMALAB_GUEST_GROUPS, "cgroup2", 0, "") < 0 || sysinfo(&node) < 0) return;
+    snprintf(bytes, sizeof bytes, "%llu",
+             (unsigned long long)node.totalram * node.mem_unit / 4 * 3);
+    write_text(NUMALAB_GUEST_GROUPS "/cgroup.subtree_control", "+memory +pids");
+    mkdir(NUMALAB_GUEST_GROUP, 0700);
+    write_text(NUMALAB_GUEST_GROUP "/memory.max", bytes);
+    write_text(NUMALAB_GUEST_GROUP "/pids.max", processes);
 }
 
 /* /modules/order lists files of that folder in the order in which they need each other. */
@@ -109,15 +130,6 @@ static void load_modules(void)
         close(file);
     }
     fclose(list);
-}
-
-static void raise_loopback(void)
-{
-    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-    if (any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0)
-        fprintf(stderr, "numalab: lo stays down: %s\n", strerror(errno));
-    if (any >= 0) close(any);
 }
 
 /* An emulated machine starts with one processor. The others wait until the clock source
@@ -269,12 +281,13 @@ static int make_folders(char *path)
     return 0;
 }
 
-static int write_file(const struct frame *frame)
+/* flags: for open, beside those of every file that is written. */
+static int write_file(const struct frame *frame, int flags, mode_t mode)
 {
     char *path = frame->payload, *content = next_string(frame, path);
     int error = make_folders(path);
     if (error < 0) return error;
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
     if (file < 0) return -errno;
     size_t bytes = (size_t)(frame->payload + frame->bytes - content);
     while (bytes > 0) {
@@ -286,6 +299,22 @@ static int write_file(const struct frame *frame)
         content += written;
         bytes -= (size_t)written;
     }
+    close(file);
+    return error;
+}
+
+static int drop_file(const struct frame *frame)
+{
+    return unlink(frame->payload) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* A machine that is woken from its stored state would else draw what it drew the last time. */
+static int take_noise(const struct frame *frame)
+{
+    const int file = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return -errno;
+    int error = write(file, frame->payload, frame->bytes) == (ssize_t)frame->bytes ? 0 : -EIO;
+    if (error == 0 && ioctl(file, RNDRESEEDCRNG) < 0 && errno != ENODATA) error = -errno;
     close(file);
     return error;
 }
@@ -534,8 +563,10 @@ static void note(char *trouble, size_t trouble_bytes, const struct frame *frame,
 {
     if (error == 0 || trouble[0]) return;
     const char *about = frame->payload;
-    if (frame->type != NUMALAB_GUEST_WRITE) about = next_string(frame, frame->payload);
+    if (frame->type == NUMALAB_GUEST_LINK || frame->type == NUMALAB_GUEST_MOUNT)
+        about = next_string(frame, frame->payload);
     if (frame->type == NUMALAB_GUEST_CLOCK) about = "the clock";
+    if (frame->type == NUMALAB_GUEST_NOISE) about = "random numbers";
     snprintf(trouble, trouble_bytes, "%c %.400s: %s", frame->type, about, strerror(-error));
 }
 
@@ -545,7 +576,16 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
     int error = 0;
     switch (frame->type) {
     case NUMALAB_GUEST_WRITE:
-        error = write_file(frame);
+        error = write_file(frame, O_TRUNC, 0644);
+        break;
+    case NUMALAB_GUEST_PROGRAM:
+        error = write_file(frame, O_APPEND, 0755);
+        break;
+    case NUMALAB_GUEST_DROP:
+        error = drop_file(frame);
+        break;
+    case NUMALAB_GUEST_NOISE:
+        error = take_noise(frame);
         break;
     case NUMALAB_GUEST_LINK:
         error = make_link(frame);
@@ -585,12 +625,14 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
     note(trouble, trouble_bytes, frame, error);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (getpid() != 1) return numalab_apart(argc, argv);
     umask(022);
     mount_own();
+    make_group();
     load_modules();
-    raise_loopback();
+    numalab_raise_loopback();
     raise_processors();
     int port = open_port();
     signal(SIGPIPE, SIG_IGN);

@@ -10,6 +10,10 @@
 
 /* From the host. Strings end with a zero byte. */
 #define NUMALAB_GUEST_WRITE 'W' /* path, then the content of the file */
+/* The same of a program, or its next piece: it goes behind what the file has. */
+#define NUMALAB_GUEST_PROGRAM 'B'
+#define NUMALAB_GUEST_DROP 'D'  /* path of a file that is to go, if it is there */
+#define NUMALAB_GUEST_NOISE 'N' /* bytes that nobody can guess, for its random numbers */
 #define NUMALAB_GUEST_LINK 'L'  /* target, path of the symbolic link */
 #define NUMALAB_GUEST_MOUNT 'M' /* 9p tag, path, options; "ro," first for read-only */
 #define NUMALAB_GUEST_CLOCK 'T' /* seconds, nanoseconds since 1970: two 64-bit numbers */

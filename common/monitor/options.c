@@ -194,6 +194,14 @@ static int add_sandbox_word(struct numalab_run_options *options, char *word)
     return 0;
 }
 
+static int set_sandbox_user(struct numalab_run_options *options, char *number)
+{
+    char *end;
+    options->sandbox.user = (uid_t)strtoul(number, &end, 10);
+    options->sandbox.has_user = true;
+    return end == number || *end ? -EINVAL : 0;
+}
+
 static int set_soft_ends(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -253,6 +261,7 @@ static const struct option_row {
      "start workers in a sandbox: by bubblewrap, whose command is given"},
     {"sandbox-word", "WORD", add_sandbox_word,
      "word by word, and the kit's own program CONFINE inside it"},
+    {"sandbox-user", "UID", set_sandbox_user, "who runs inside it (who runs the monitor)"},
     {"soft-ends", NULL, set_soft_ends,
      "let kernels read a page beyond each array: QEMU's emulation of\n"
      "scalar instructions loads whole vectors"},

@@ -92,6 +92,9 @@ static int open_listener(struct numalab_job *job, bool is_path, char name[NAME_B
     if (bind(job->listener, (const struct sockaddr *)&address, bytes) < 0 ||
         listen(job->listener, NUMALAB_MAX_RANKS) < 0)
         return -errno;
+    /* Who is another user may not connect to it otherwise. */
+    const uid_t user = numalab_sandbox_user(job->rank[0].limits.sandbox);
+    if (is_path && user != getuid() && chown(name, user, (gid_t)-1) < 0) return -errno;
     return 0;
 }
 
@@ -108,7 +111,7 @@ static bool has_rank(const struct numalab_job *job, pid_t pid)
     return false;
 }
 
-/* Takes one connection: of a process of our own user that says which rank it is, and is told
+/* Takes one connection: of a process of the ranks' user that says which rank it is, and is told
  * where to print. */
 static int accept_rank(struct numalab_job *job, int output, size_t *connected)
 {
@@ -124,7 +127,7 @@ static int accept_rank(struct numalab_job *job, int output, size_t *connected)
                             hello.kind == NUMALAB_HELLO;
     if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
         getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) < 0 ||
-        peer.uid != getuid() || has_rank(job, peer.pid)) {
+        peer.uid != numalab_sandbox_user(job->rank[0].limits.sandbox) || has_rank(job, peer.pid)) {
         close(channel); /* nobody we wait for */
         return 0;
     }

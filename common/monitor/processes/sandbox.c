@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Runtimes start a few threads of their own beside a team. */
 enum { OWN_THREADS = 8, OWN_PROCESSES = 64 };
@@ -72,6 +73,11 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
     count = add_confine(words, count, sandbox, rank_count ? "rank" : "worker", processes, cpu_s);
     words[count++] = program;
     return words;
+}
+
+uid_t numalab_sandbox_user(const struct numalab_sandbox *sandbox)
+{
+    return sandbox && sandbox->has_user ? sandbox->user : getuid();
 }
 
 bool numalab_sandbox_needs(const char *variable)

@@ -91,6 +91,14 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
     }
     worker->output = output[0];
     fcntl(output[0], F_SETFL, O_NONBLOCK);
+    /* Another user could not open it by name (/dev/stdout). */
+    const uid_t user = numalab_sandbox_user(limits->sandbox);
+    if (user != getuid() && fchown(output[1], user, (gid_t)-1) < 0) {
+        int error = -errno;
+        if (has_channel) close(channel[1]);
+        close(output[1]);
+        return numalab_worker_kit_error(worker, "open the output", error);
+    }
 
     pid_t parent = getpid();
     char **environment =

@@ -102,6 +102,11 @@ class Kit:
         return self.build / "common" / "guest_init"
 
     @property
+    def guest_confine(self) -> Path:
+        """Becomes a worker in a virtual node."""
+        return self.build / "common" / "guest_confine"
+
+    @property
     def probe_host(self) -> Path:
         return self.build / "common" / "probe_host"
 

@@ -115,13 +115,28 @@ def test_of_several_machines_each_is_judged_by_what_it_has_left(labs: dict[str, 
     assert nebula.status == "fail" and "64 cores" in nebula.why
 
 
+def test_a_kernel_that_ends_a_node_fails_what_it_would_show(labs: dict[str, Lab]) -> None:
+    """It is taken to no other, and what they would show is neither open nor passed."""
+    hybrid = labs["07_hybrid"]
+    record = here() | {"lab": hybrid.name, "runs": [invented.checked(part="code")]}
+    ended = Elsewhere(ended={"hydra": "It ended."})
+    found = verdict_over(hybrid, parse(record), {}, ended)
+    (placed,) = [c for c in found.criteria if c.name == "ranks_placed"]
+    assert (placed.where, placed.status, placed.cause) == ("hydra", "fail", "ended_node")
+    assert placed.why == "It ended."
+    assert not any(c.where in ("nebula", "westmere-ex") for c in found.criteria)
+
+
 def test_what_is_kept_of_places_is_read_as_it_was_written(schema: Path) -> None:
     for elsewhere in (
         Elsewhere(), Elsewhere(("hydra",), {"hydra": "gone"}), Elsewhere(interrupted_at="here"),
+        Elsewhere(ended={"hydra": "It ended."}),
     ):  # fmt: skip
         told = json.loads(json.dumps(elsewhere.to_json()))
         assert read_elsewhere(told) == elsewhere
         validate(here() | {"elsewhere": told}, schema)
+    earlier = {key: told[key] for key in ("named", "not_booted", "interrupted_at")}
+    assert read_elsewhere(earlier) == Elsewhere()
     validate(here() | {"elsewhere": None}, schema)
 
 

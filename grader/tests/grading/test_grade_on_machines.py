@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,7 +36,7 @@ from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import criterion_rows
 from numalab.virtual import place
-from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.place import VirtualPlace, VirtualPlaces
 from numalab.virtual.plan import GuestOptions
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
@@ -196,6 +197,16 @@ def test_without_qemu_the_rest_is_graded(
     assert "apt-get install qemu-system-x86" in found["local_pages", place].why
 
 
+def assert_holds_little(there: VirtualPlace, kit: Kit) -> None:
+    """Neither the kit nor a program of the run before, and nothing of this process's."""
+    folders = (kit.root, kit.build, "/numalab", "/root")
+    script = " ".join([*(f"ls -A {folder};" for folder in folders), "echo told; env"])
+    listed, told = there.execute(["/bin/sh", "-c", script], os.environ).output.split("told\n")
+    assert listed == ""
+    names = {line.split("=")[0] for line in told.splitlines()} - {"PWD", "_", "SHLVL"}
+    assert names <= {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL"}
+
+
 def test_a_guest_that_is_lost_is_booted_once_more(
     kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +230,9 @@ def test_a_guest_that_is_lost_is_booted_once_more(
             there = [c for c in verdict.criteria if c.where == "hydra"]
             assert there and {c.status for c in there} == {"pass"}
             assert places.numa_nodes() == {"hydra": 2}
-            guests.append(places.get(machine, [program], lambda step: None)._guest)
+            there = places.get(machine, [program], lambda step: None)
+            assert_holds_little(there, kit)
+            guests.append(there._guest)
             guests[-1].process.kill()
         places.drop("hydra")
         assert "scaled down" in places.note("hydra")

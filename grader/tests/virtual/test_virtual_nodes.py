@@ -20,6 +20,7 @@ from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine  # fmt: skip
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
+from numalab.virtual.apart import system_links
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
@@ -354,6 +355,82 @@ def test_the_clock_is_right(laptop: tuple[Guest, Path]) -> None:
     before_s = time.time()
     found_s = int(text(node, "date", "+%s"))
     assert before_s - 5 < found_s < time.time() + 5
+
+
+# ---- apart from the node itself ------------------------------------------------------------------
+
+APART = [
+    "/init", "--user", "4321:4321", "--ro-bind", "/usr", "/usr",
+    *(word for target, path in system_links() for word in ("--symlink", target, path)),
+    "--tmpfs", "65536", "/tmp", "--cover", "/usr/include", "--cover", "/none",
+]  # fmt: skip
+
+
+TRIED = {
+    "another_user": ("id -u; id -g; id -G", "4321\n4321\n4321\n"),
+    "few_devices_and_a_cover": (
+        "echo /usr/include/* /dev/*",
+        "/usr/include/* /dev/fd /dev/full /dev/null /dev/random /dev/stderr /dev/stdin "
+        "/dev/stdout /dev/urandom /dev/zero\n",
+    ),
+    "no_other_process": (
+        "test $(ls -d /proc/[0-9]* | wc -l) -le 5 && echo few; kill -0 1 || echo no; "
+        "cat /proc/1/environ; ls /proc/1/root",
+        "few\nno\n",
+    ),
+    "only_memory_is_written": (
+        "for at in / /usr /usr/include /dev /proc/self/comm /sys/kernel/profiling; do "
+        "echo x > $at/new; echo x > $at; done; touch /tmp/x && ls /tmp",
+        "x\n",
+    ),
+    "no_privilege": (
+        "exec </dev/null; mount -t tmpfs none /tmp; unshare -Ur id -u; mknod /tmp/p c 1 1; "
+        "chroot /usr true; echo o > /proc/sysrq-trigger; reboot -f; su -c id; "
+        "nsenter -t 1 -a true; echo still here",
+        "still here\n",
+    ),
+    "little_memory": ("head -c 100000 /dev/zero > /tmp/x; wc -c < /tmp/x", "65536\n"),
+}
+
+
+@pytest.mark.parametrize(("tried", "said"), TRIED.values(), ids=TRIED)
+def test_who_is_kept_apart_has_little(laptop: tuple[Guest, Path], tried: str, said: str) -> None:
+    node, _ = laptop
+    done = run(node, *APART, "--", "sh", "-c", tried)
+    assert done.out == said, done.err
+
+
+def test_who_is_kept_apart_has_a_root_folder_of_its_own(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    *names, folder = text(node, *APART, "--", "sh", "-c", "ls -A /; pwd").split()
+    links = {path[1:] for _, path in system_links()}
+    assert set(names) == links | {"dev", "proc", "sys", "tmp", "usr"} and folder == "/tmp"
+
+
+def test_how_who_is_kept_apart_ends_is_told(laptop: tuple[Guest, Path]) -> None:
+    node, _ = laptop
+    assert run(node, *APART, "--", "sh", "-c", "exit 7").code == 7
+    assert run(node, *APART, "--", "sh", "-c", "kill -9 $$").code == 137
+    assert run(node, *APART, "--", "/no/such").code == 127
+    assert run(node, *APART, "--", "sh", "-c", "sleep 1000 & exec true").code in (0, 128)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--unknown", "x", "--", "true"], "understanding --unknown"),
+        (["--ro-bind", "/none", "/none", "--", "true"], "showing /none: No such file"),
+        (["--ro-bind", "/usr"], "understanding --ro-bind"),
+        (["--symlink", "usr", "relative", "--", "true"], "understanding relative"),
+        ([], "understanding a command"),
+    ],
+)
+def test_a_sandbox_that_can_t_be_made_runs_nothing(
+    laptop: tuple[Guest, Path], words: list[str], said: str
+) -> None:
+    done = run(laptop[0], *APART, *words)
+    assert done.code == 125 and said in done.err, done
+    assert run(laptop[0], "/init", "--user", "0:0", *APART[3:], "--", "true").code == 125
 
 
 # ---- coming up, or not -----------------------------------------------------------------------

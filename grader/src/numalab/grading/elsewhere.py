@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError
+from numalab.evidence.record import SUBMISSION
 from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
@@ -16,8 +17,18 @@ from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
-from numalab.virtual.place import PlaceLost, VirtualPlace, VirtualPlaces
+from numalab.virtual.place import NodeEnded, PlaceLost, VirtualPlace, VirtualPlaces
 from numalab.words import listed
+
+_ENDED = (
+    "The virtual node {name} ended while the kernel ran on it, and again after it was booted anew. "
+    "Look for what reaches beyond the kernel's own arrays and threads, or for a program of a "
+    "hundred megabytes and more."
+)
+
+
+class KernelEndsNode(Exception):
+    """The student's kernel ends each guest that it runs in; the message says so to its author."""
 
 
 def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ...]) -> Session:
@@ -30,7 +41,7 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         machine=place.machine,
         parts=parts,
         controls=place.controls,
-        sandbox=None,  # the virtual machine is one, and sees this grading's files only
+        sandbox=None,  # the place has its own
         timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
         data={},
         spent_s={},
@@ -53,13 +64,27 @@ def _gather(
     programs: Sequence[Path],
     places: VirtualPlaces,
 ) -> Session:
-    """As gather_on, with a second boot where the first guest is lost on the way."""
-    try:
-        return gather_on(session, places.get(machine, programs, session.progress), parts)
-    except PlaceLost:
-        session.progress(f"{machine.name} is lost, once more")
-        places.drop(machine.name)
-        return gather_on(session, places.get(machine, programs, session.progress), parts)
+    """As gather_on, with a second boot where the first guest is lost on the way. Raises
+    KernelEndsNode where both end while the kernel runs: it gets no third, and the next one a guest
+    of its own."""
+    is_by_kernel = True
+    for is_last in (False, True):
+        try:
+            return gather_on(session, places.get(machine, programs, session.progress), parts)
+        except PlaceLost as error:
+            places.drop(machine.name)
+            is_by_kernel &= isinstance(error, NodeEnded) and _runs_kernel(error.command)
+            if is_last:
+                if is_by_kernel:
+                    raise KernelEndsNode(_ENDED.format(name=machine.name)) from error
+                raise
+            session.progress(f"{machine.name} is lost, once more")
+    raise AssertionError("the last one returns or raises")
+
+
+def _runs_kernel(command: Sequence[str]) -> bool:
+    """Whether what a place ran was the student's kernel."""
+    return any(word.startswith(f"{SUBMISSION}=") for word in command)
 
 
 def grade_elsewhere(
@@ -84,6 +109,9 @@ def grade_elsewhere(
         except (KeyboardInterrupt, Interrupted) as error:
             elsewhere = replace(elsewhere, interrupted_at=look.machine)
             raise Interrupted(_over_all(session, sessions, elsewhere), sessions) from error
+        except KernelEndsNode as error:
+            elsewhere = replace(elsewhere, ended={**elsewhere.ended, look.machine: str(error)})
+            break  # as it would the others
         except (UserError, KitError) as error:
             not_booted = {**elsewhere.not_booted, look.machine: str(error)}
             elsewhere = replace(elsewhere, not_booted=not_booted)

@@ -52,6 +52,10 @@ class Place(Protocol):
     def slowness(self) -> float:
         """How many times longer than on this node things may take."""
 
+    @property
+    def monitor_options(self) -> Sequence[str]:
+        """By which monitors keep workers apart there, whatever else is asked for."""
+
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Runs a program to its end. Raises Interrupted after Ctrl-C, once the program has
         ended its own processes, and KitError where it can't be run."""
@@ -62,6 +66,7 @@ class Here:
 
     name = "here"
     slowness = 1.0
+    monitor_options = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         process = None
@@ -137,7 +142,8 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     """One run and its whole record. Raises KitError when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
     confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
-    command = [*confined, str(kit.monitor(lab.name)), asked.run, *asked.options]
+    command = [*confined, str(kit.monitor(lab.name)), asked.run]
+    command += [*place.monitor_options, *asked.options]
     done = place.execute(command, asked.environment)
     try:
         record: Json = json.loads(done.output)

@@ -31,19 +31,26 @@ class Elsewhere:
     """What a grading did beyond this node, as far as records of evidence don't tell. named: the
     machines that were asked for; none: the lab's own, as far as they are needed; not_booted: by
     machine why there is none; interrupted_at: "here" or the machine at which it was stopped, so
-    that nobody waited for the rest."""
+    that nobody waited for the rest; ended: by machine that the kernel has ended it."""
 
     named: tuple[str, ...] = ()
     not_booted: Mapping[str, str] = field(default_factory=dict)
     interrupted_at: str | None = None
+    ended: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def read_elsewhere(data: Mapping[str, Any]) -> Elsewhere:
-    """From what to_json gave. Raises KeyError where it lacks a key."""
-    return Elsewhere(tuple(data["named"]), dict(data["not_booted"]), data["interrupted_at"])
+    """From what to_json gave, in earlier versions without `ended`. Raises KeyError where it lacks
+    another key."""
+    return Elsewhere(
+        tuple(data["named"]),
+        dict(data["not_booted"]),
+        data["interrupted_at"],
+        dict(data.get("ended", {})),
+    )
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ def verdict_over(
     this node was meant to be asked.
 
     A kernel that is not right here is not run elsewhere, and what that would show is not
-    gradable. Where a machine could not be booted, its criteria are errors if it was named, and
+    gradable. Where it ends a machine it fails what that would show, and gets no other. Where one
+    could not be booted, its criteria are errors if it was named, and
     else stay not gradable, with the reason. What nobody waited for is open, and so is what was
     not asked for when the kernel was graded.
     """
@@ -120,7 +128,10 @@ def verdict_over(
         ours = "error" in {c.status for c in verdict.criteria}
         status: Status = "error" if ours else "not_gradable"
         why = f"Not run there, until the kernel {ended}."
-        if look.machine in there:
+        if look.machine in elsewhere.ended:
+            told = elsewhere.ended[look.machine]
+            shown = judge.without_looking(lab, here, "fail", "ended_node", told)
+        elif look.machine in there:
             shown = judge.judge(lab, there[look.machine])
             shown = judge.of_sound_parts(lab, shown, look.parts, status, "not_run_there", why)
         elif look.machine in not_booted:
@@ -128,6 +139,8 @@ def verdict_over(
             if not named:
                 return _with_reason(verdict, missing, f"No virtual node could show it: {told}")
             shown = judge.without_looking(lab, here, "error", "not_booted", told)
+        elif elsewhere.ended:
+            continue  # one that it has ended is enough
         elif not is_run:
             shown = judge.without_looking(lab, here, status, "not_run_there", why)
         else:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WRITE, LINK, MOUNT, CLOCK, PING, RUN, INPUT, SIGNAL, WINDOW = b"WLMTPRISV"
+WRITE, PROGRAM, DROP, NOISE, LINK, MOUNT, CLOCK, PING = b"WBDNLMTP"
+RUN, INPUT, SIGNAL, WINDOW = b"RISV"
 READY, PONG, OUTPUT, ERRORS, CONSUMED, REFUSED, ENDED = b"HPOECFX"
 RECEIVE_BYTES = 1 << 18
 SEND_LIMIT_S = 60.0  # a guest that hangs takes nothing

@@ -9,14 +9,16 @@ however that ends.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import selectors
 import shutil
 import signal
 import socket
 import struct
+import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,10 @@ from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.guest_plan import GuestPlan
 from numalab.virtual.qemu_process import (
     STEP_LIMIT_S,
+    GuestEnded,
     GuestFailed,
     QemuMonitor,
+    is_own_end,
     memory_file,
     start_qemu,
 )
@@ -39,7 +43,11 @@ from numalab.words import StepReport
 RESTORE_LIMIT_S = 20.0
 HEARTBEAT_S = 5.0
 SILENCE_LIMIT_S = 90.0
+END_LIMIT_S = 10.0  # of QEMU, once its line is closed
 CONSOLE_LINES = 12
+NOISE_BYTES = 64
+PIECE_BYTES = 1 << 20
+PROGRAMS_SHARE = 0.125  # of the guest's memory, which holds them
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         own, theirs = socket.socketpair()
         own_control, their_control = socket.socketpair()
         self.channel = Channel(own)
+        self._held: dict[str, str] = {}  # programs in the guest, and of each its digest
         self._control = own_control
         self._console = memory_file("console")
         shares = [(str(share.path), share.writable) for share in plan.shares]
@@ -141,7 +150,10 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return GuestFailed(f"{what}{tail}")
 
     def _lost(self) -> GuestFailed:
-        return self.failure(f"QEMU ended, and {self.name} with it.")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_LIMIT_S)
+        failed = self.failure(f"QEMU ended, and {self.name} with it.")
+        return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
 
     def _is_up_within(self, limit_s: float) -> bool:
         try:
@@ -220,6 +232,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     def _send_set_up(self) -> None:
         now = time.time_ns()
         self.channel.send(line.CLOCK, struct.pack("<qq", *divmod(now, 10**9)))
+        self.channel.send(line.NOISE, os.urandom(NOISE_BYTES))
         for target, path in _host_links():
             self.channel.send_strings(line.LINK, target, path)
         for path, content in _host_files():
@@ -232,6 +245,39 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send_strings(
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
+
+    def hold(self, programs: Mapping[str, Path]) -> None:
+        """Keeps these programs of the host's, by their paths in the guest, and none that it held
+        before; what is there already stays. Raises GuestFailed, and GuestEnded where they are too
+        large for it."""
+        contents = {path: file.read_bytes() for path, file in programs.items()}
+        size, most = sum(map(len, contents.values())), PROGRAMS_SHARE * self.plan.memory_bytes
+        if size > most:
+            raise GuestEnded(
+                f"{', '.join(programs)}: {size >> 20} MiB of programs, more than {self.name} can "
+                f"hold ({int(most) >> 20} MiB)."
+            )
+        digests = {path: hashlib.sha256(data).hexdigest() for path, data in contents.items()}
+        if digests == self._held:
+            return
+        try:
+            for path in self._held:
+                if digests.get(path) != self._held[path]:
+                    self.channel.send_strings(line.DROP, path)
+            for path, data in contents.items():
+                if digests[path] != self._held.get(path):
+                    self._send_program(path, data)
+        except ChannelClosed as error:
+            raise self._lost() from error
+        self._held = digests
+        trouble = self._ping(STEP_LIMIT_S)
+        if trouble:
+            raise self.failure(f"{self.name} can't hold the programs of a run: {trouble}.")
+
+    def _send_program(self, path: str, data: bytes) -> None:
+        for start in range(0, len(data), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            self.channel.send(line.PROGRAM, path.encode() + b"\0" + piece)
 
     # ---- commands --------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class GuestPlan:
     boot_limit_s: float
 
     @property
+    def memory_bytes(self) -> int:
+        """Of all NUMA nodes together."""
+        return self.node_memory_mib * len(self.machine.numa_nodes) << 20
+
+    @property
     def kernel_words(self) -> str:
         return qemu.kernel_command_line(self.accelerator, self.tsc_khz)
 

@@ -13,19 +13,10 @@ from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
+from numalab.virtual import apart
 from numalab.virtual.guest import Guest, boot, find_qemu
-from numalab.virtual.guest_plan import Share
-from numalab.virtual.plan import (
-    GuestOptions,
-    build_programs,
-    is_under,
-    library_folders,
-    make_plan,
-    scaling_note,
-    toolchain_folders,
-)
-from numalab.virtual.qemu_process import GuestFailed
-from numalab.virtual.session import guest_environment
+from numalab.virtual.plan import GuestOptions, build_programs, make_plan, scaling_note
+from numalab.virtual.qemu_process import GuestEnded, GuestFailed
 from numalab.words import StepReport
 
 # Emulation, times the threads that share a core of the host.
@@ -37,8 +28,22 @@ class PlaceLost(KitError):
     """The guest has gone or hangs; another boot may help."""
 
 
+class NodeEnded(PlaceLost):
+    """The guest has gone by its own doing. command: what ran there."""
+
+    def __init__(self, message: str, command: Sequence[str]) -> None:
+        super().__init__(message)
+        self.command = tuple(command)
+
+
+def _hidden(kit: Kit) -> list[Path]:
+    """Folders of which no guest sees anything."""
+    return [kit.root.resolve(), kit.build_root.resolve()]
+
+
 class VirtualPlace:
-    """A running guest; node: what it says of itself."""
+    """A running guest; node: what it says of itself; monitor_options: by which monitors keep
+    workers apart there."""
 
     slowness = SLOWNESS
 
@@ -46,6 +51,11 @@ class VirtualPlace:
         self.name = machine.name
         self._guest = guest
         plan = guest.plan
+        self._visible = [share.path for share in plan.shares]
+        self._hidden = _hidden(kit)
+        self.monitor_options = apart.monitor_options(
+            kit.guest_confine, self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
+        )
         self.machine: Json = {
             "name": machine.name,
             "source": machine.source,
@@ -68,18 +78,22 @@ class VirtualPlace:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         output, errors = bytearray(), bytearray()
+        there = apart.command_for(command, self._visible, self._hidden)
         self._guest.resume()
         try:
+            self._guest.hold(there.programs)
             ended = self._guest.run(
-                command,
+                there.arguments,
                 "/",
-                guest_environment(environment, self.name, None),
+                apart.environment_for(environment, self._visible),
                 output.extend,
                 errors.extend,
                 limit_s=PROGRAM_LIMIT_S,
             )
         except KeyboardInterrupt as error:
             raise Interrupted from error
+        except GuestEnded as error:
+            raise NodeEnded(str(error), command) from error
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
         # Idle processors tick, and this node may be timing something next.
@@ -154,15 +168,9 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         self, machine: Machine, programs: Sequence[Path], progress: StepReport
     ) -> VirtualPlace:
         find_qemu()  # before anything that takes time
-        # Submissions are built while the guest runs, so it must look again each time.
-        shares = [Share(self._kit.build, cached=False)]
-        toolchain = toolchain_folders()
-        for program in programs:
-            for folder in sorted(library_folders(program)):
-                if not is_under(folder, [*toolchain, *(share.path for share in shares)]):
-                    shares.append(Share(folder))
         build_programs(self._kit)
-        plan, store = make_plan(self._kit, machine, shares, self._options, progress)
+        system = apart.folders_for(programs, _hidden(self._kit))
+        plan, store = make_plan(self._kit, machine, [], self._options, progress, system)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:
             return VirtualPlace(self._kit, machine, guest)

@@ -4,7 +4,6 @@ carry, how much memory, which folders the guest sees."""
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,17 +100,28 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
 
 
 def programs_are_built(kit: Kit) -> bool:
-    """Whether the guest's first process and the probe are there and up to date."""
-    programs = (kit.guest_init, kit.probe_host)
-    newest = max(path.stat().st_mtime for path in (kit.root / "common" / "guest").iterdir())
-    return all(path.is_file() and path.stat().st_mtime >= newest for path in programs)
+    """Whether the guest's first process, the probe and what becomes a worker are there and up to
+    date."""
+    common = kit.root / "common"
+    sources = [
+        *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
+    ]  # fmt: skip
+    newest = max(path.stat().st_mtime for path in sources)
+    return all(
+        path.is_file() and path.stat().st_mtime >= newest for path in _programs_for_guests(kit)
+    )
+
+
+def _programs_for_guests(kit: Kit) -> tuple[Path, ...]:
+    return (kit.guest_init, kit.guest_confine, kit.probe_host)
 
 
 def build_programs(kit: Kit) -> None:
     """Builds them; the caller holds the build folder's lock. Raises KitError."""
     configure(kit)
-    build_kit(kit, [kit.guest_init.name, kit.probe_host.name])
-    for program in (kit.guest_init, kit.probe_host):
+    programs = _programs_for_guests(kit)
+    build_kit(kit, [program.name for program in programs])
+    for program in programs:
         program.touch()  # one may be older than a source of the other
 
 
@@ -127,18 +137,6 @@ def toolchain_folders() -> list[Path]:
         for path in folders
         if path.is_dir() and not path.is_symlink() and not is_home_or_above(path)
     ]
-
-
-def library_folders(program: Path) -> set[Path]:
-    """Folders of the libraries that a program is linked to."""
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    folders = set()
-    for text in done.stdout.splitlines():
-        _, _, after = text.partition("=> /")
-        if after:
-            path = Path("/" + after.split(" (")[0])
-            folders |= {path.parent, path.resolve().parent}
-    return folders
 
 
 def is_home_or_above(path: Path) -> bool:
@@ -179,12 +177,18 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def make_plan(
-    kit: Kit, machine: Machine, shares: Sequence[Share], options: GuestOptions, progress: StepReport
+    kit: Kit,
+    machine: Machine,
+    shares: Sequence[Share],
+    options: GuestOptions,
+    progress: StepReport,
+    system: Sequence[Path] | None = None,
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
-    programs for it are built. Raises UserError and KitError with what to do, before
-    anything is started."""
+    programs for it are built. system: the host's programs and libraries; None: all folders that
+    may have some. Raises UserError and KitError with what to do, before anything is started."""
     find_qemu()
+    system = toolchain_folders() if system is None else system
     cache = host.cache_folder()
     kernel = find_kernel(cache / "kernels", options.guest_kernel, progress)
     abilities = host.examine(kit.probe_host, cache)
@@ -198,7 +202,7 @@ def make_plan(
         kernel=kernel,
         init=kit.guest_init.read_bytes(),
         tsc_khz=abilities.tsc_khz,
-        shares=combine([*(Share(path) for path in toolchain_folders()), *shares]),
+        shares=combine([*(Share(path) for path in system), *shares]),
         boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus,
     )
     # Under KVM a boot takes about as long as reading a snapshot.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +17,20 @@ STEP_LIMIT_S = 60.0
 
 class GuestFailed(Exception):
     """The guest did not come up or has gone; the message has what is known."""
+
+
+class GuestEnded(GuestFailed):
+    """It has gone by its own doing: it switched itself off or began to boot again, or what it did
+    ended QEMU."""
+
+
+# With which QEMU ends by a fault of its own; any other one comes from outside.
+_FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
+
+def is_own_end(code: int | None) -> bool:
+    """Whether QEMU's exit code, or None where it runs, says that the guest brought it about."""
+    return code is not None and (code == 0 or -code in _FAULTS)
 
 
 def memory_file(name: str, content: bytes = b"") -> BinaryIO:

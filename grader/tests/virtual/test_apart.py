@@ -1,0 +1,135 @@
+"""What a grading lets into a virtual node, and what a kernel sees of it there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from numalab.virtual import apart
+from numalab.virtual.qemu_process import is_own_end
+
+USR = Path("/usr")
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """A build folder with a monitor, two workers and what becomes one."""
+    for name in ("monitor", "submission", "solution", "guest_confine"):
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+def test_only_the_programs_of_a_command_come_along(build: Path) -> None:
+    command = [
+        str(build / "monitor"), "trace", "--sandbox", str(build / "guest_confine"),
+        "--worker", f"submission={build}/submission", "--n", "7",
+    ]  # fmt: skip
+    there = apart.command_for(command, [USR], [build])
+    assert there.arguments == (
+        "/numalab/monitor", "trace", "--sandbox", "/numalab/guest_confine",
+        "--worker", "submission=/numalab/submission", "--n", "7",
+    )  # fmt: skip
+    assert set(there.programs) == {
+        "/numalab/monitor", "/numalab/guest_confine", "/numalab/submission"
+    }  # fmt: skip
+    assert there.programs["/numalab/submission"] == build / "submission"
+
+
+def test_what_a_student_writes_names_no_program(build: Path) -> None:
+    """A variable of a placement file is the student's, as words for mpiexec may be."""
+    solution = str(build / "solution")
+    command = [
+        str(build / "monitor"), "--set", f"submission:OMP_PLACES={solution}",
+        "--launch", f"submission:{solution}", solution,
+    ]  # fmt: skip
+    there = apart.command_for(command, [USR], [build])
+    assert list(there.programs) == ["/numalab/monitor"]
+    assert there.arguments[1:] == tuple(command[1:])
+
+
+def test_programs_of_the_system_stay_where_they_are_and_the_kits_do_not(build: Path) -> None:
+    assert apart.command_for(["/usr/bin/env", "x"], [USR], [build]).programs == {}
+    assert apart.command_for(["env", "x"], [USR], [build]).arguments == ("env", "x")
+    beside = apart.command_for([str(build / "monitor")], [build.parent], [build])
+    assert list(beside.programs) == ["/numalab/monitor"], "its folder may lie in a visible one"
+
+
+def test_two_programs_of_one_name_are_not_mixed_up(build: Path) -> None:
+    other = build / "other"
+    other.mkdir()
+    (other / "monitor").write_text("")
+    command = [str(build / "monitor"), "--worker", f"solution={other}/monitor"]
+    with pytest.raises(ValueError, match="two programs"):
+        apart.command_for(command, [USR], [build])
+
+
+def test_of_the_environment_only_what_is_needed_comes_along() -> None:
+    given = {
+        "OMP_PLACES": "cores", "LANG": "C", "HOME": "/home/u", "TOKEN": "secret", "USER": "u",
+        "NUMALAB_STARTED": "1", "SLURM_JOB_ID": "1", "PYTHONPATH": "/home/u", "OMPX": "no",
+        "PATH": "/home/u/bin:/usr/bin:relative::/usr/local/bin", "LD_LIBRARY_PATH": "/home/u/lib",
+    }  # fmt: skip
+    assert apart.environment_for(given, [USR]) == {
+        "OMP_PLACES": "cores", "LANG": "C", "PATH": "/usr/bin:/usr/local/bin", "TMPDIR": "/tmp"
+    }  # fmt: skip
+    assert apart.environment_for({}, [USR])["PATH"]
+
+
+def test_no_folder_of_the_kits_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, site = tmp_path / "kit", tmp_path / "site" / "lib"
+    libraries = {site, kit / "lib", tmp_path, USR / "lib"}
+    for folder in libraries:
+        folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(apart, "library_folders", lambda program: libraries)
+    found = apart.folders_for([Path("monitor")], [kit])
+    assert USR in found and site in found
+    assert not any(kit == folder or kit in folder.parents for folder in found)
+    assert tmp_path not in found, "it holds the kit"
+    assert found.count(USR) == 1 and USR / "lib" not in found, "it is seen already"
+
+
+def words(options: list[str]) -> list[str]:
+    return [word for option, word in pairwise(options) if option == "--sandbox-word"]
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_a_worker_is_never_root(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setattr(os, "getgid", lambda: uid)
+    monkeypatch.setattr(os, "getgroups", lambda: [0, uid, 27])
+    user, groups = apart.worker_user()
+    assert user == (uid or apart.STRANGER)
+    assert groups == ([1000, 27] if uid else [apart.STRANGER]), "nor of root's group"
+
+
+def test_a_kit_within_the_system_is_covered() -> None:
+    kit, elsewhere = Path("/usr/local/numalab"), Path("/srv/numalab")
+    options = apart.monitor_options(Path("/c"), [USR], [kit, elsewhere], 4, 1 << 30)
+    told = words(options)
+    assert told[:2] == ["/init", "--user"]
+    assert [told[i + 1] for i, word in enumerate(told) if word == "--cover"] == [str(kit)]
+    assert told.index("--cover") > told.index("/usr")
+    assert options[options.index("--sandbox-user") + 1] == told[2].split(":")[0]
+
+
+@pytest.mark.parametrize("memory_mib", [160, 512, 65536])
+def test_folders_in_memory_leave_most_of_it(memory_mib: int) -> None:
+    told = words(apart.monitor_options(Path("/c"), [USR], [], 64, memory_mib << 20))
+    sizes = {told[i + 2]: int(told[i + 1]) for i, word in enumerate(told) if word == "--tmpfs"}
+    assert set(sizes) == {"/tmp", "/dev/shm"}
+    assert sum(sizes.values()) <= (memory_mib << 20) / 3
+
+
+@pytest.mark.parametrize(
+    ("code", "is_own"),
+    [
+        (0, True), (-signal.SIGSEGV, True), (-signal.SIGABRT, True),
+        (None, False), (1, False), (-signal.SIGKILL, False), (-signal.SIGTERM, False),
+    ],
+)  # fmt: skip
+def test_whose_doing_an_end_is(code: int | None, is_own: bool) -> None:
+    assert is_own_end(code) is is_own
