@@ -49,7 +49,7 @@ int main(void)
         struct numalab_request request;
         ssize_t received = recv(channel, &request, sizeof request, 0);
         if (received < 0 && errno == EINTR) continue;
-        if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
+        if (received != (ssize_t)sizeof request) return NUMALAB_EXIT_NO_CHANNEL;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
         if (numalab_rank_notes) reply.rank_notes = (uint64_t)(uintptr_t)numalab_rank_notes();
@@ -88,6 +88,6 @@ int main(void)
         }
         int sent = numalab_send_message(channel, &reply, descriptor);
         if (descriptor >= 0) close(descriptor);
-        if (sent < 0) return EXIT_FAILURE;
+        if (sent < 0) return NUMALAB_EXIT_NO_CHANNEL;
     }
 }

@@ -16,6 +16,7 @@
 
 #include "heartbeat.h"
 #include "inside.h"
+#include "monitor/held_memory.h"
 #include "monitor/proc.h"
 #include "monitor/threads.h"
 #include "sandbox.h"
@@ -24,6 +25,9 @@
  * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
  * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
 enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+
+/* Of looks at a worker's memory: so often at what is not resident. */
+enum { LOOKS_UNTIL_HELD = 8 };
 
 /* How long a sandbox may take to be gone on a busy node. */
 static const double sandbox_end_s = 10.0;
@@ -44,6 +48,28 @@ double numalab_now_s(void)
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error)
 {
     worker->outcome.kind = NUMALAB_KIT_ERROR;
+    worker->outcome.doing = doing;
+    worker->outcome.error = error;
+    return -1;
+}
+
+/* Once its memory, threads or folder of /proc are gone, the rest is sure to follow. */
+static const double death_s = 10.0;
+
+/* Whether a worker has ended, or is about to: error, as of obstructed. */
+static bool is_ending(const struct numalab_worker *worker, int error)
+{
+    struct pollfd end = {.fd = worker->pid_fd, .events = POLLIN};
+    if (worker->pid_fd < 0) return false;
+    if (poll(&end, 1, 0) > 0) return true;
+    return (error == -ESRCH || error == -ENOENT) &&
+           numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s);
+}
+
+int numalab_worker_obstructed(struct numalab_worker *worker, const char *doing, int error)
+{
+    if (is_ending(worker, error)) return numalab_worker_note_death(worker);
+    worker->outcome.kind = NUMALAB_OBSTRUCTED;
     worker->outcome.doing = doing;
     worker->outcome.error = error;
     return -1;
@@ -87,20 +113,29 @@ int numalab_worker_check_output(struct numalab_worker *worker)
     return numalab_worker_fail(worker, NUMALAB_TOO_MUCH_OUTPUT);
 }
 
-static uint64_t resident_bytes(pid_t pid)
+/* *mapped_bytes: how much of it belongs to files, of memory or not. */
+static uint64_t resident_bytes(pid_t pid, uint64_t *mapped_bytes)
 {
-    unsigned long long total = 0, resident = 0;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long total = 0, resident = 0, mapped = 0;
+    *mapped_bytes = 0;
     FILE *file = numalab_proc_open(pid, "statm");
     if (!file) return 0;
-    if (fscanf(file, "%llu %llu", &total, &resident) != 2) resident = 0;
+    if (fscanf(file, "%llu %llu %llu", &total, &resident, &mapped) != 3) resident = mapped = 0;
     fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    *mapped_bytes = mapped * page_bytes;
+    return resident * page_bytes;
 }
 
 int numalab_worker_check_memory(struct numalab_worker *worker)
 {
     uint64_t allowed = worker->array_bytes + worker->limits.memory_bytes;
-    uint64_t resident = resident_bytes(worker->pid);
+    uint64_t mapped_bytes;
+    uint64_t resident = resident_bytes(worker->pid, &mapped_bytes);
+    /* Descriptor by descriptor, which takes longer: so not at each look. */
+    if (worker->memory_looks++ % LOOKS_UNTIL_HELD == 0)
+        worker->held_bytes = numalab_held_bytes(worker->pid, mapped_bytes);
+    resident += worker->held_bytes;
     if (resident <= allowed) return 0;
     worker->outcome.resident_bytes = resident;
     worker->outcome.limit_bytes = allowed;
@@ -214,7 +249,7 @@ static int has_stopped(struct numalab_worker *worker)
     siginfo_t info = {0};
     if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
     if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
-        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+        return numalab_worker_obstructed(worker, "stop the worker", -errno);
     if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
     if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
     waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
@@ -227,7 +262,7 @@ int numalab_worker_stop(struct numalab_worker *worker)
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
     for (int look = 0;; look++) {
         if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
-            return numalab_worker_kit_error(worker, "stop the worker", -errno);
+            return numalab_worker_obstructed(worker, "stop the worker", -errno);
         const int stopped = has_stopped(worker);
         if (stopped < 0) return -1;
         if (stopped) break;
@@ -262,7 +297,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
     if (!worker->is_stopped) return 0;
     if (was_woken(worker)) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     if (kill(worker->pid, SIGCONT) < 0)
-        return numalab_worker_kit_error(worker, "continue the worker", -errno);
+        return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;
 }
@@ -271,11 +306,8 @@ int numalab_worker_continue(struct numalab_worker *worker)
  * most often), or its kernel unmapped or protected an array. */
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
-    static const double death_s = 10.0; /* once its memory is gone, the rest is sure to follow */
-    if (error == ESRCH && numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s))
-        return numalab_worker_note_death(worker);
     if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
-    return numalab_worker_kit_error(worker, doing, -error);
+    return numalab_worker_obstructed(worker, doing, -error);
 }
 
 int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,

@@ -50,7 +50,7 @@ static int take_look(struct numalab_worker *worker, struct look *look)
 {
     *look = (struct look){0};
     int error = numalab_threads_read(worker->pid, &look->threads);
-    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    if (error < 0) return numalab_worker_obstructed(worker, "list the threads", error);
     /* Where it can't be read, nothing is known to be stolen. */
     numalab_stolen_read("/proc/stat", &look->stolen);
     return 0;

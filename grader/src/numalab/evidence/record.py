@@ -9,7 +9,7 @@ second process of the solution) and "handout".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
@@ -328,6 +328,7 @@ class Generation:
     elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
     cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
     is_second_try: bool = False  # in the first a process was late, or the talk with it disturbed
+    taken_s: Mapping[str, float] = field(default_factory=dict)  # of each role: waited for it in all
 
     @property
     def ok(self) -> bool:
@@ -420,6 +421,7 @@ class Evidence:
     race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
     earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
+    monitor_lost: str | None = None  # how it ended without a record, by the kernel's doing
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
         """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and

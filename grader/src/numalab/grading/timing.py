@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import GENERATION
@@ -16,6 +17,7 @@ from numalab.harness import monitor
 from numalab.judging import explain, needs, thread_goals
 from numalab.judging.effort import Effort
 from numalab.judging.needs import Timed
+from numalab.judging.timing_state import PATIENCE
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep, StepReport
@@ -77,7 +79,7 @@ def _generation(
         "--budget-s", f"{effort.generation_s:g}",
         *(["--one-at-a-time"] if effort.one_at_a_time else []),
     ]  # fmt: skip
-    facts = {} if timed.slow is None else {"slow": timed.slow}
+    facts: dict[str, Any] = {} if timed.slow is None else {"slow": timed.slow}
     session.run(GENERATION, options, environment, **facts)
 
 
@@ -112,6 +114,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     evidence = session.evidence
     if needs.timing_stands(lab, evidence, timed):
         return  # an earlier session of the same has decided it
+    excess_before_s = needs.timing_spent(lab, evidence, timed).excess_s
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"
@@ -123,7 +126,14 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         evidence = session.evidence
         if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
             return
-        if spent_s > effort.budget_s * (1 if number >= least else 3):
+        if number >= least:
+            if spent_s > effort.budget_s:
+                return
+            continue
+        # Until there are the least generations a slow submission is on an account of its own.
+        spending = needs.timing_spent(lab, evidence, timed)
+        kits_s = spent_s - (spending.excess_s - excess_before_s)
+        if spending.is_overspent or kits_s > PATIENCE * effort.budget_s:
             return
 
 

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
-from numalab.evidence.record import Json
+from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -131,15 +132,19 @@ class MonitorRun:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class NoRecord(KitError):
+    """The monitor ended without a record, which a kernel outside a sandbox can bring about."""
+
+
 def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
-    """One run and its whole record. Raises KitError when there is none, and Interrupted after
+    """One run and its whole record. Raises NoRecord when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
     command = [str(kit.monitor(lab.name)), asked.run, *asked.options]
     done = place.execute(command, asked.environment)
     try:
         record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
-        raise KitError(
+        raise NoRecord(
             f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
@@ -236,6 +241,40 @@ def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
 
 def worker_option(role: str, program: Path) -> list[str]:
     return ["--worker", f"{role}={program}"]
+
+
+def is_of_submission(asked: MonitorRun) -> bool:
+    """Whether a run is of what a student has handed in, a kernel or a launch of the kit's."""
+    return any(
+        word == "--worker" and of.startswith(f"{SUBMISSION}=")
+        for word, of in pairwise(asked.options)
+    )
+
+
+# Options of the monitor that begin with a role, and a colon behind it.
+_OF_ROLES = ("--set", "--ranks", "--launch", "--cut", "--kits-kernel")
+
+
+def with_kits_own(asked: MonitorRun, role: str, program: Path) -> MonitorRun:
+    """The same run with the kit's own program in the place of the submission's. role: its own
+    there; where the run has one of that role already, the submission is left out."""
+    words = list(asked.options)
+    has_it = any(w == "--worker" and o.startswith(f"{role}=") for w, o in pairwise(words))
+    options: list[str] = []
+    number = 0
+    while number < len(words):
+        word, *rest = words[number : number + 2]
+        of = rest[0].split("=" if word == "--worker" else ":")[0] if rest else ""
+        if word not in ("--worker", *_OF_ROLES) or of != SUBMISSION:
+            options.append(word)
+            number += 1
+            continue
+        number += 2
+        if word == "--worker" and not has_it:
+            options += worker_option(role, program)
+        elif word != "--worker" and word != "--cut" and not has_it:
+            options += [word, role + rest[0].removeprefix(SUBMISSION)]
+    return MonitorRun(asked.run, options, asked.environment)
 
 
 def set_options(role: str, variables: Mapping[str, str]) -> list[str]:

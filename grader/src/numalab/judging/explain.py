@@ -198,6 +198,11 @@ def pauses(left_out: Sequence[LeftOut]) -> str:
 def _timed_out(ended: Outcome, phase: str) -> str:
     limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
     n = f"({_its_size(ended)})"
+    if ended.detail.get("of_all_phases"):
+        return (
+            f"The kernel's functions took more than {limit} together, when {phase} {n} was "
+            "stopped. Each of them takes a small part of that: what makes them slow?"
+        )
     if ranks == 1:
         return (
             f"{_subject(phase)} did not return within {limit} {n}; it was stopped. "
@@ -345,11 +350,20 @@ def _its_process(ended: Outcome) -> str:
     return _who(ended) if _is_rank(ended) else f"{_who(ended)}'s process"
 
 
+# NUMALAB_EXIT_NO_CHANNEL of common/protocol.h.
+_NO_CHANNEL = 113
+
+
 def _exited(ended: Outcome, phase: str) -> str:
     detail, size = ended.detail, _size(ended)
     if "exit_code" not in detail:
         return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
+    if detail["exit_code"] == _NO_CHANNEL:
+        return (
+            f"{_who(ended)}'s process could not answer the kit any more in {phase}{size}: it "
+            "closed descriptor 3, by which they talk. Close only what you have opened."
+        )
     if "ranks" in detail:
         ways = "It called exit, stop or MPI_Abort."
     return (
@@ -408,13 +422,49 @@ def _array_gone(ended: Outcome, phase: str) -> str:
 def _bad_protocol(ended: Outcome, phase: str) -> str:
     return (
         f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
-        "descriptor 3, where the monitor and its worker talk, or kept the process from "
-        "being stopped. Leave descriptors and signals alone that are not yours."
+        "descriptor 3, where the monitor and its worker talk, kept the process from "
+        "being stopped, or changed where the kit's own code finds the arrays. Leave descriptors, "
+        "signals and memory alone that are not yours."
     )
 
 
+# What a kernel can do by chance or by a trick that keeps the kit from its part.
+_MEDDLING = (
+    "Something in yours changes what the kit needs of its process. Leave as they are: limits "
+    "(setrlimit), rights (prctl, setuid, seccomp), open files, memory that is not yours, other "
+    "processes, and what runs before and after your function (constructors, exit handlers)."
+)
+
+
 def _kit_error(ended: Outcome, phase: str) -> str:
-    return f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+    why = f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+    return f"{why} With a kernel of its own in the same place it could." if ended.blames else why
+
+
+def _obstructed(ended: Outcome, phase: str) -> str:
+    why = f"The kit could not {phase}{_size(ended)}: {ended.detail.get('error', 'unknown error')}."
+    if not ended.blames:
+        return why
+    return f"{why} With a kernel of its own in the same place it could. {_MEDDLING}"
+
+
+def beside_the_kits_own(role: str, ended: Outcome, language: str) -> str:
+    """Of a program of the kit's that did not come to its end beside the submission, and does
+    beside a kernel of the kit's."""
+    return (
+        f"While it was timed, the kit's own {role} did not come to its end: "
+        f"{outcome(ended, language)} With another kernel of the kit's in the place of yours it "
+        "does. Whatever yours does to other processes, to shared memory, or to the memory of the "
+        "whole node, it must not."
+    )
+
+
+def monitor_lost(said: str) -> str:
+    return (
+        f"While the kit looked at the kernel, {said}. With a kernel of its own in the same place "
+        "that does not happen. A kernel sends no signals to other processes, changes none of their "
+        "limits, and leaves descriptors alone that it has not opened."
+    )
 
 
 # By how a run ended that did not come to its end; crashes name elements, as the language does.
@@ -427,11 +477,12 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "no_array": _no_array,
     "array_gone": _array_gone,
     "bad_protocol": _bad_protocol,
+    "obstructed": _obstructed,
     "cancelled": lambda ended, phase: NOT_GRADED,
     "kit_error": _kit_error,
 }
 # Those in which what was printed last may say more.
-_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "kit_error"})
+_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
 
 
 def outcome(ended: Outcome, language: str) -> str | None:
