@@ -14,12 +14,20 @@ struct job {
     size_t bytes;
 };
 
+/* The kit has zeroed the table and looked at it, and begins to use it. */
+static void wait_for_use(const struct job *job)
+{
+    volatile const uint64_t *table = (const uint64_t *)job->table;
+    const size_t slice = job->bytes / sizeof *table / 256;
+    while (table[slice - 1]) usleep(100);
+    usleep(1000);
+    for (size_t i = 0; !table[i]; i = (i + 1) % slice) continue;
+}
+
 static void *split(void *argument)
 {
     const struct job *job = argument;
-    volatile const char *last = job->table + job->bytes - 1;
-    while (*last) usleep(100);
-    usleep(50000);
+    wait_for_use(job);
     for (size_t at = 0; at + huge_page_bytes <= job->bytes; at += huge_page_bytes)
         madvise(job->table + at, 4096, MADV_DONTFORK);
     return NULL;
