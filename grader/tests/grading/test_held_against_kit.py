@@ -34,6 +34,10 @@ OF_SUBMISSION = ["--worker", "submission=/x"]
 OF_BOTH = [*OF_SUBMISSION, "--worker", "solution=/y", "--cut", "submission:0.5"]
 
 
+def without_submission() -> tuple[list[str], dict[str, str]]:
+    return ["--worker", "control=/y", "--worker", "solution=/y"], {}
+
+
 @dataclass
 class Answers:
     """A place whose runs of the submission end as `ends` has it and those of the kit's own as
@@ -139,7 +143,7 @@ def test_a_generation_is_held_against_one_without_the_submission(
     place = Answers([KILLED if whose == "solution" else OBSTRUCTED] * 2, whose=whose)
     session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
     session.data["runs"] = invented.evidence(ONE)["runs"]
-    assert not session.run(GENERATION, OF_BOTH, {})
+    assert not session.run(GENERATION, OF_BOTH, {}, without_submission)
     assert place.asked == ["submission solution", "control solution"] * 2
     validate(session.data, schema)
     found = of_session(session)["efficiency"]
@@ -154,7 +158,7 @@ def test_a_generation_is_not_won_by_a_second_try(
 ) -> None:
     place = Answers([OBSTRUCTED])
     session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
-    assert session.run(GENERATION, OF_BOTH, {})
+    assert session.run(GENERATION, OF_BOTH, {}, without_submission)
     (generation,) = session.evidence.of(GENERATION)
     assert generation.is_second_try
 
@@ -195,24 +199,9 @@ def test_a_run_of_the_kits_own_is_held_against_nothing(
 
 def test_the_kits_own_takes_the_place_of_the_submission() -> None:
     asked = monitor.MonitorRun(
-        "generation",
-        [
-            "--worker", "handout=/h", "--worker", "submission=/x", "--ranks", "submission:2",
-            "--launch", "submission:-bind-to", "--set", "handout:A=1", "--set", "submission:A=2",
-            "--cut", "submission:0.5", "--size", "quick",
-        ],
-        {"B": "1"},
-    )  # fmt: skip
-    own = monitor.with_kits_own(asked, "control", Path("/k"))
-    assert own.options == [
-        "--worker", "handout=/h", "--worker", "control=/k", "--ranks", "control:2",
-        "--launch", "control:-bind-to", "--set", "handout:A=1", "--set", "control:A=2",
-        "--size", "quick",
-    ]  # fmt: skip
+        "check", ["--worker", "submission=/x", "--size", "quick"], {"B": "1"}
+    )
+    own = monitor.with_kits_own(asked, "solution", Path("/k"))
+    assert own.options == ["--worker", "solution=/k", "--size", "quick"]
     assert own.environment == asked.environment
-    # Where it is there already, the submission's place stays empty.
-    assert monitor.with_kits_own(own, "control", Path("/z")) == own
-    both = monitor.MonitorRun("generation", [*asked.options, "--worker", "control=/c"], {})
-    without = monitor.with_kits_own(both, "control", Path("/k"))
-    assert "--worker control=/c" in " ".join(without.options)
-    assert not any("submission" in word or "/k" in word for word in without.options)
+    assert monitor.is_of_submission(asked) and not monitor.is_of_submission(own)

@@ -233,6 +233,7 @@ def test_a_session_that_the_submission_uses_up(
     found = judge_timing(criterion(first_touch, "efficiency"), parse(record))
     assert (found.status, found.cause) == (status, cause)
     if status == "fail":
+        assert not found.why.endswith(QUICK_RISK)
         assert "took 38 s in all" in found.why and "The 36 s that a grading has" in found.why
 
 

@@ -18,7 +18,6 @@ from numalab.evidence import read_record
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import (
-    CONTROL,
     HANDOUT,
     SCHEMA_VERSION,
     SOLUTION,
@@ -215,8 +214,7 @@ class Session:
             build_kit(self.kit, [f"{program.name}-built"])
         else:
             self.build_own(SOLUTION)
-        role = CONTROL if kind is GENERATION else SOLUTION
-        return monitor.with_kits_own(run, role, program)
+        return monitor.with_kits_own(run, SOLUTION, program)
 
     def _goes_well(self, own: Callable[[], monitor.MonitorRun]) -> bool:
         """Whether what is the kit's own comes to its end just now. Nothing of it is kept: it says

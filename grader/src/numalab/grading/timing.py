@@ -66,21 +66,33 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
 def _generation(
     session: Session, timed: Timed, setup: _Setup, roles: Sequence[str], cut_s: float | None
 ) -> None:
+    """roles: what is timed side by side. Held against the same with a process of the solution, the
+    control, in the submission's place."""
     effort = session.effort
     environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
-    options = [
-        *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
-        *(word for role in roles for word in setup.options.get(role, [])),
-        *(word for role in roles if role != SUBMISSION for word in ("--kits-kernel", role)),
-        *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
-        *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
-        "--least-repetitions", str(effort.least_repetitions),
-        "--most-repetitions", str(effort.most_repetitions),
-        "--budget-s", f"{effort.generation_s:g}",
-        *(["--one-at-a-time"] if effort.one_at_a_time else []),
-    ]  # fmt: skip
+
+    def options_of(roles: Sequence[str]) -> list[str]:
+        return [
+            *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
+            *(word for role in roles for word in setup.options.get(role, [])),
+            *(word for role in roles if role != SUBMISSION for word in ("--kits-kernel", role)),
+            *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
+            "--least-repetitions", str(effort.least_repetitions),
+            "--most-repetitions", str(effort.most_repetitions),
+            "--budget-s", f"{effort.generation_s:g}",
+            *(["--one-at-a-time"] if effort.one_at_a_time else []),
+        ]  # fmt: skip
+
+    def kits_own() -> tuple[list[str], dict[str, str]]:
+        if CONTROL not in setup.programs:
+            raise KitError("there is no control in times of the kit's own")
+        kits = [role for role in roles if role not in (SUBMISSION, CONTROL)]
+        return options_of([*kits, CONTROL]), environment
+
+    cut = ["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []
     facts: dict[str, Any] = {} if timed.slow is None else {"slow": timed.slow}
-    session.run(GENERATION, options, environment, **facts)
+    options = [*options_of(roles), *cut]
+    session.run(GENERATION, options, environment, kits_own=kits_own, **facts)
 
 
 def take_times(session: Session) -> None:

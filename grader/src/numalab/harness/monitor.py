@@ -251,29 +251,13 @@ def is_of_submission(asked: MonitorRun) -> bool:
     )
 
 
-# Options of the monitor that begin with a role, and a colon behind it.
-_OF_ROLES = ("--set", "--ranks", "--launch", "--cut", "--kits-kernel")
-
-
 def with_kits_own(asked: MonitorRun, role: str, program: Path) -> MonitorRun:
-    """The same run with the kit's own program in the place of the submission's. role: its own
-    there; where the run has one of that role already, the submission is left out."""
-    words = list(asked.options)
-    has_it = any(w == "--worker" and o.startswith(f"{role}=") for w, o in pairwise(words))
-    options: list[str] = []
-    number = 0
-    while number < len(words):
-        word, *rest = words[number : number + 2]
-        of = rest[0].split("=" if word == "--worker" else ":")[0] if rest else ""
-        if word not in ("--worker", *_OF_ROLES) or of != SUBMISSION:
-            options.append(word)
-            number += 1
-            continue
-        number += 2
-        if word == "--worker" and not has_it:
-            options += worker_option(role, program)
-        elif word != "--worker" and word != "--cut" and not has_it:
-            options += [word, role + rest[0].removeprefix(SUBMISSION)]
+    """The same run with a program of the kit's in the place of the submission's. role: its own."""
+    of_submission = f"{SUBMISSION}="
+    options = [
+        f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
+        for before, word in pairwise(["", *asked.options])
+    ]
     return MonitorRun(asked.run, options, asked.environment)
 
 

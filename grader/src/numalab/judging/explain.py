@@ -10,6 +10,7 @@ from typing import Any
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Binding, Json, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
 
@@ -428,43 +429,14 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
     )
 
 
-# What a kernel can do by chance or by a trick that keeps the kit from its part.
-_MEDDLING = (
-    "Something in yours changes what the kit needs of its process. Leave as they are: limits "
-    "(setrlimit), rights (prctl, setuid, seccomp), open files, memory that is not yours, other "
-    "processes, and what runs before and after your function (constructors, exit handlers)."
-)
-
-
 def _kit_error(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
-    return f"{why} With a kernel of its own in the same place it could." if ended.blames else why
+    return f"{why} {COULD_WITH_ITS_OWN}" if ended.blames else why
 
 
 def _obstructed(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}{_size(ended)}: {ended.detail.get('error', 'unknown error')}."
-    if not ended.blames:
-        return why
-    return f"{why} With a kernel of its own in the same place it could. {_MEDDLING}"
-
-
-def beside_the_kits_own(role: str, ended: Outcome, language: str) -> str:
-    """Of a program of the kit's that did not come to its end beside the submission, and does
-    beside a kernel of the kit's."""
-    return (
-        f"While it was timed, the kit's own {role} did not come to its end: "
-        f"{outcome(ended, language)} With another kernel of the kit's in the place of yours it "
-        "does. Whatever yours does to other processes, to shared memory, or to the memory of the "
-        "whole node, it must not."
-    )
-
-
-def monitor_lost(said: str) -> str:
-    return (
-        f"While the kit looked at the kernel, {said}. With a kernel of its own in the same place "
-        "that does not happen. A kernel sends no signals to other processes, changes none of their "
-        "limits, and leaves descriptors alone that it has not opened."
-    )
+    return f"{why} {COULD_WITH_ITS_OWN} {MEDDLING}" if ended.blames else why
 
 
 # By how a run ended that did not come to its end; crashes name elements, as the language does.

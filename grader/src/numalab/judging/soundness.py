@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS
 from numalab.evidence.record import SUBMISSION, Evidence, Generation, KernelRun
 from numalab.evidence.results import Outcome, Results
-from numalab.judging import explain
+from numalab.judging import explain, meddling
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
@@ -137,7 +137,7 @@ def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Open, as what a further grading may decide: where nothing that was seen explains that the
     run which decides it is missing."""
     if evidence.monitor_lost is not None:
-        why = explain.monitor_lost(evidence.monitor_lost)
+        why = meddling.monitor_lost(evidence.monitor_lost)
         return verdict_on(criterion, "fail", "disturbed_monitor", why)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)

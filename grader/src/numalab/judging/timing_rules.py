@@ -11,7 +11,7 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import Outcome
-from numalab.judging import explain
+from numalab.judging import explain, meddling
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import (
     first_bad,
@@ -129,13 +129,10 @@ def _spoilt(
     criterion: Criterion, evidence: Evidence, role: str, outcome: Outcome
 ) -> CriterionVerdict:
     """Whoever's process did not come to its end, it does without what the student handed in."""
+    said = explain.outcome(outcome, evidence.language) or ""
     if criterion.slow is not None:
-        why = (
-            "Under your launch the kit's program does not come to its end, and under the kit's own "
-            f"it does: {explain.outcome(outcome, evidence.language)}"
-        )
-        return verdict_on(criterion, "fail", "bad_file", why)
-    why = explain.beside_the_kits_own(role, outcome, evidence.language)
+        return verdict_on(criterion, "fail", "bad_file", meddling.under_a_launch(said))
+    why = meddling.beside_the_kits_own(role, said)
     return verdict_on(criterion, "fail", "disturbed_monitor", why)
 
 
@@ -158,8 +155,10 @@ class _Times:
     def measured(self) -> str:
         return f"{self.speed}; {self.count}"
 
-    def verdict(self, status: Status, cause: Cause, why: str) -> CriterionVerdict:
-        is_by_signs = status in ("pass", "fail", "not_gradable")
+    def verdict(
+        self, status: Status, cause: Cause, why: str, by_signs: bool = True
+    ) -> CriterionVerdict:
+        is_by_signs = by_signs and status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
             status,
@@ -281,6 +280,7 @@ def _overspent(times: _Times) -> CriterionVerdict | None:
         f"the kernel's process took {spending.submission_s:.3g} s in all to start and for each of "
         f"its functions, where the solution's took {spending.solution_s:.2g} s. The "
         f"{spending.allowed_s:.0f} s that a grading has for that are used up.",
+        by_signs=False,
     )
 
 
