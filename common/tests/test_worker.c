@@ -135,7 +135,7 @@ static void test_held_memory(void)
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "hold", NULL) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_OUT_OF_MEMORY);
-    EXPECT(worker.outcome.resident_bytes >= (uint64_t)256 << 20);
+    EXPECT(worker.outcome.resident_bytes > worker.outcome.limit_bytes);
     numalab_worker_end(&worker);
 }
 
@@ -262,19 +262,19 @@ static void test_endless(void)
 /* Many phases that are each within its limit, and not all of them together. */
 static void test_all_phases(void)
 {
-    enum { MOST_RUNS = 100 };
+    enum { MOST_RUNS = 100 }; /* 5 s of CPU time */
     struct numalab_worker worker;
     EXPECT(start(&worker, 10) == 0);
-    worker.limits.phase_s = 0.4;
     worker.limits.thread_count = 1;
     worker.limits.heartbeat = heartbeat;
-    for (int i = 0; i < 20; i++) EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);
-    worker.limits.phases = 2;
+    for (int i = 0; i < 3; i++) EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);
+    worker.limits.phase_s = 1.0;
+    worker.limits.phases = 1;
     int runs = 0;
     while (runs < MOST_RUNS && numalab_worker_run(&worker, "spin", NULL) == 0) runs++;
-    EXPECT(runs > 2 && runs < MOST_RUNS);
+    EXPECT(runs < MOST_RUNS);
     EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_of_all_phases);
-    EXPECT(worker.outcome.limit_s == (worker.outcome.is_wall_limit ? 1.6 : 0.8));
+    EXPECT(worker.outcome.limit_s == (worker.outcome.is_wall_limit ? 2.0 : 1.0));
     numalab_worker_end(&worker);
 }
 
