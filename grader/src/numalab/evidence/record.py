@@ -82,7 +82,8 @@ class Race:
 
 @dataclass(frozen=True)
 class KernelTable:
-    """One life of the arrays that a kernel makes, from outside. Bytes but for the times.
+    """One life of the arrays that a kernel makes, from outside. Bytes but for the times. resident:
+    and what else is held: hugetlbfs, memory files, segments, child processes.
     advised_bytes: for which huge pages were asked for; page_offset_bytes: from the start of a
     page to the first array's; None: an older record does not tell."""
 
