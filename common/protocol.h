@@ -16,6 +16,9 @@
  * names a socket to connect to: a path, or a name in the abstract namespace, which a sandbox
  * without network does not see. */
 enum { NUMALAB_CHANNEL_FD = 3 };
+
+/* A worker whose end of the channel is gone ends so. */
+enum { NUMALAB_EXIT_NO_CHANNEL = 113 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
 /* What the ranks of a run do otherwise than usual. Every request says so, and no variable: the

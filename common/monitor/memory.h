@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 struct numalab_memory {
-    uint64_t resident_bytes;
+    uint64_t resident_bytes;      /* and held otherwise: hugetlbfs, and held_memory.h */
     uint64_t address_space_bytes; /* mapped, touched or not */
     uint64_t page_faults;         /* so far, of all threads; none that waited for a disk */
 };
@@ -20,11 +20,14 @@ int numalab_memory_page_tables(pid_t pid, uint64_t *bytes);
 
 /* Of a stretch of memory; at most all of it. */
 struct numalab_huge_pages {
-    uint64_t bytes;         /* on transparent huge pages */
+    uint64_t bytes;         /* on huge pages, each mapped as a whole */
     uint64_t advised_bytes; /* in mappings for which they were asked for (MADV_HUGEPAGE) */
 };
 
-/* Looks at the mappings that overlap bytes from address on. Returns 0 or a negative errno. */
+/* Looks at each page of bytes from address on (PAGEMAP_SCAN, since Linux 6.7). Where the system
+ * can't tell of pages, smaps tells how much of each mapping is on huge pages, and as much as may be
+ * of that is taken to lie beside the stretch: so neighbours in one mapping never count. Returns 0
+ * or a negative errno. */
 int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
                               struct numalab_huge_pages *found);
 

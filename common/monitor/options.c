@@ -333,6 +333,7 @@ const struct numalab_run *numalab_options_parse(struct numalab_run_options *opti
         .size = NUMALAB_DEFAULT,
         .rounds = {.least = 3, .most = 30, .share = 1.0, .budget_s = 60.0},
         .limits = {.phase_s = 10.0,
+                   .phases = 4,
                    .memory_bytes = (uint64_t)512 << 20,
                    .output_bytes = (uint64_t)16 << 20},
     };

@@ -21,6 +21,7 @@ static const char *const outcome_names[] = {
     [NUMALAB_NO_ARRAY] = "no_array",
     [NUMALAB_ARRAY_GONE] = "array_gone",
     [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
+    [NUMALAB_OBSTRUCTED] = "obstructed",
     [NUMALAB_CANCELLED] = "cancelled",
     [NUMALAB_KIT_ERROR] = "kit_error",
 };
@@ -155,6 +156,7 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
                             json_string(outcome->is_wall_limit ? "wall_time" : "cpu_time"));
         if (worker->kind == NUMALAB_RANK)
             add_number(object, "ranks_waiting", outcome->ranks_waiting);
+        if (outcome->is_of_all_phases) json_object_set_new(object, "of_all_phases", json_true());
         if (outcome->went_on) json_object_set_new(object, "went_on", json_true());
         break;
     case NUMALAB_OUT_OF_MEMORY:
@@ -168,6 +170,7 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
         add_number(object, "threads", outcome->threads);
         add_number(object, "limit_threads", outcome->most_threads);
         break;
+    case NUMALAB_OBSTRUCTED:
     case NUMALAB_KIT_ERROR:
         json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
         break;

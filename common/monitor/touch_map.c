@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "closings.h"
@@ -340,12 +341,21 @@ static size_t next_pending(const struct numalab_touch_map *map)
     return best;
 }
 
+/* Never waits, where Linux (6.10) lets us say so: the worker has the descriptor, too, and could
+ * make it one that waits. */
+static ssize_t read_now(int fd, void *buffer, size_t bytes)
+{
+    const struct iovec room = {.iov_base = buffer, .iov_len = bytes};
+    const ssize_t got = preadv2(fd, &room, 1, -1, RWF_NOWAIT);
+    return got < 0 && errno == EOPNOTSUPP ? read(fd, buffer, bytes) : got;
+}
+
 static int take_messages(struct numalab_touch_map *map)
 {
     enum { MOST_READS = 256 };
     for (int reads = 0; reads < MOST_READS; reads++) {
         struct uffd_msg message[16];
-        ssize_t got = read(map->fd, message, sizeof message);
+        ssize_t got = read_now(map->fd, message, sizeof message);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return errno == EAGAIN ? 0 : -errno;
         if (got == 0) return 0;
@@ -609,7 +619,7 @@ static int run_trapped(struct numalab_touch_map *map, struct numalab_worker *wor
     if (numalab_worker_ask(worker, map->in_compute ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
                            &armed, NULL) < 0)
         return -1;
-    if (armed.error < 0) return numalab_worker_kit_error(worker, "trap page faults", armed.error);
+    if (armed.error < 0) return numalab_worker_obstructed(worker, "trap page faults", armed.error);
     if (numalab_worker_run(worker, phase, NULL) < 0 ||
         numalab_worker_ask(worker, NUMALAB_UNTRAP, &disarmed, NULL) < 0)
         return -1;
@@ -624,7 +634,7 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     struct numalab_watch watch = {
         .fd = map->fd, .serve = serve_faults, .timeout_ms = until_next_answer_ms, .context = map};
     int error = register_arrays(map, mode);
-    if (error < 0) return numalab_worker_kit_error(worker, "watch the pages", error);
+    if (error < 0) return numalab_worker_obstructed(worker, "watch the pages", error);
     map->pending_count = 0;
     map->has_arrival = false;
     map->phase_start_s = numalab_now_s();
@@ -681,7 +691,7 @@ int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_
     if (close_all(map, worker) < 0) return -1;
     if (run_watched(map, worker, phase, UFFDIO_REGISTER_MODE_MISSING) < 0) return -1;
     const int error = numalab_closings_end(map->closings);
-    return error < 0 ? numalab_worker_kit_error(worker, "give pages back", error) : 0;
+    return error < 0 ? numalab_worker_obstructed(worker, "give pages back", error) : 0;
 }
 
 void numalab_touch_map_call_roll(struct numalab_touch_map *map, struct numalab_roll *roll,

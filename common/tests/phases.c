@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "numalab/phases.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +114,65 @@ static void forge_error(size_t n, void **arrays)
     (void)arrays;
     const struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = 2, .error = 5};
     if (write(NUMALAB_CHANNEL_FD, &reply, sizeof reply) < 0) abort();
+    for (;;) pause();
+}
+
+/* The right ticket, and a step of the kit's that is said to have failed. */
+static void forge_refusal(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    const struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = 2, .error = -ENOMEM};
+    if (write(NUMALAB_CHANNEL_FD, &reply, sizeof reply) < 0) abort();
+    for (;;) pause();
+}
+
+static void close_channel(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    close(NUMALAB_CHANNEL_FD);
+}
+
+/* From who looks at its memory without a privilege. */
+static void hide(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) abort();
+}
+
+static void use_up_files(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    const struct rlimit few = {4, 4};
+    if (setrlimit(RLIMIT_NOFILE, &few) < 0) abort();
+}
+
+static void *leave_in_a_while(void *unused)
+{
+    (void)unused;
+    usleep(100000);
+    _exit(7);
+}
+
+/* Ends when it has answered. */
+static void leave_soon(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, leave_in_a_while, NULL) != 0) abort();
+}
+
+/* 256 MiB in a memory file that is mapped nowhere. */
+static void hold(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    const int file = memfd_create("held", 0);
+    if (file < 0 || fallocate(file, 0, 0, (off_t)256 << 20) < 0) abort();
     for (;;) pause();
 }
 
@@ -406,6 +468,12 @@ const struct numalab_phase numalab_phases[] = {
     {"forge_reply", forge_reply},
     {"forge_ticket", forge_ticket},
     {"forge_error", forge_error},
+    {"forge_refusal", forge_refusal},
+    {"close_channel", close_channel},
+    {"hide", hide},
+    {"use_up_files", use_up_files},
+    {"leave_soon", leave_soon},
+    {"hold", hold},
     {"overrun_stack", overrun_stack},
     {"divide_by_zero", divide_by_zero},
     {"give_up", give_up},

@@ -383,13 +383,13 @@ static void test_bad_starts(void)
     struct numalab_job job;
     const char *const missing[] = {"mpiexec", "-n", "2", "/no/such/program", NULL};
     EXPECT(launch_and_meet(&job, missing, 2) < 0);
-    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_OBSTRUCTED);
     EXPECT(job.launcher.printed_bytes > 0);
     numalab_job_free(&job);
 
     const char *const none[] = {"/no/such/launcher", NULL};
     EXPECT(launch_and_meet(&job, none, 2) < 0);
-    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_KIT_ERROR);
+    EXPECT(job.failed == &job.launcher && job.launcher.outcome.kind == NUMALAB_OBSTRUCTED);
     numalab_job_free(&job);
 
     EXPECT(launch_and_meet(&job, none, NUMALAB_MAX_RANKS + 1) < 0);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "monitor/memory.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,6 +53,18 @@ int main(void)
     EXPECT(gone.resident_bytes + TABLE <= touched.resident_bytes + HUGE);
     EXPECT(numalab_memory_read(-1, &gone) < 0);
 
+    /* Memory that no mapping shows, once. */
+    const int file = memfd_create("held", MFD_CLOEXEC);
+    const int again = file < 0 ? -1 : dup(file);
+    if (again >= 0 && ftruncate(file, TABLE) == 0 && fallocate(file, 0, 0, TABLE) == 0) {
+        struct numalab_memory held;
+        EXPECT(numalab_memory_read(getpid(), &held) == 0);
+        EXPECT(held.resident_bytes >= gone.resident_bytes + TABLE / 2);
+        EXPECT(held.resident_bytes <= touched.resident_bytes + HUGE);
+    }
+    close(file);
+    close(again);
+
     /* Huge pages, where the system gives any: of this table, and of no other. */
     table = map_aligned(TABLE);
     char *other = map_aligned(TABLE);
@@ -66,6 +79,18 @@ int main(void)
     EXPECT(huge.advised_bytes == TABLE);
     if (huge.bytes == 0) return failures ? 1 : 77; /* switched off, or memory is in pieces */
     EXPECT(huge.bytes % HUGE == 0 && huge.bytes <= TABLE);
+    /* Neighbours in the same mapping don't count: small pages between two huge ones. */
+    char *mixed = map_aligned(TABLE);
+    if (!mixed) return failures ? 1 : 77;
+    madvise(mixed + HUGE, HUGE, MADV_NOHUGEPAGE);
+    madvise(mixed, HUGE, MADV_HUGEPAGE);
+    madvise(mixed + 2 * HUGE, 2 * HUGE, MADV_HUGEPAGE);
+    memset(mixed, 1, TABLE);
+    madvise(mixed + HUGE, HUGE, MADV_HUGEPAGE); /* one mapping again */
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)mixed + HUGE, HUGE, &huge) == 0);
+    EXPECT(huge.bytes == 0 && huge.advised_bytes == HUGE);
+    EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)mixed, HUGE, &huge) == 0);
+    EXPECT(huge.bytes == HUGE);
     /* Never more than was asked about. */
     EXPECT(numalab_memory_huge_pages(getpid(), (uintptr_t)table, HUGE / 2, &huge) == 0);
     EXPECT(huge.bytes == HUGE / 2 && huge.advised_bytes == HUGE / 2);

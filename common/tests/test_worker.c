@@ -96,7 +96,47 @@ static void test_ends(void)
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
     outcome = after("look_for_huge_pages", 10);
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
-    EXPECT(after("no_such_phase", 10).kind == NUMALAB_KIT_ERROR);
+    outcome = after("no_such_phase", 10); /* as the worker says */
+    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOENT);
+    outcome = after("close_channel", 10);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == NUMALAB_EXIT_NO_CHANNEL);
+    outcome = after("forge_refusal", 10);
+    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOMEM);
+}
+
+/* What the kit can't do in a worker's process is told as that; how it ended, where it has. */
+static void test_obstructed(void)
+{
+    struct numalab_worker worker;
+    char byte;
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "hide", NULL) == 0);
+    const int hidden = numalab_worker_read(&worker, worker.address[0], &byte, sizeof byte);
+    EXPECT(hidden == 0 ? getuid() == 0 : worker.outcome.kind == NUMALAB_OBSTRUCTED);
+    numalab_worker_end(&worker);
+
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "use_up_files", NULL) == 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_SHARED) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_OBSTRUCTED && worker.outcome.error == -EMFILE);
+    numalab_worker_end(&worker);
+
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "leave_soon", NULL) == 0);
+    EXPECT(numalab_worker_obstructed(&worker, "look", -ESRCH) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_EXITED && worker.outcome.exit_code == 7);
+    numalab_worker_end(&worker);
+}
+
+/* Memory that is in no mapping counts, too. */
+static void test_held_memory(void)
+{
+    struct numalab_worker worker;
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "hold", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_OUT_OF_MEMORY);
+    EXPECT(worker.outcome.resident_bytes > worker.outcome.limit_bytes);
+    numalab_worker_end(&worker);
 }
 
 static void test_guards(void)
@@ -219,6 +259,25 @@ static void test_endless(void)
     EXPECT(numalab_heartbeat_paused_s(heartbeat) > paused_s);
 }
 
+/* Many phases that are each within its limit, and not all of them together. */
+static void test_all_phases(void)
+{
+    enum { MOST_RUNS = 100 }; /* 5 s of CPU time */
+    struct numalab_worker worker;
+    EXPECT(start(&worker, 10) == 0);
+    worker.limits.thread_count = 1;
+    worker.limits.heartbeat = heartbeat;
+    for (int i = 0; i < 3; i++) EXPECT(numalab_worker_run(&worker, "spin", NULL) == 0);
+    worker.limits.phase_s = 1.0;
+    worker.limits.phases = 1;
+    int runs = 0;
+    while (runs < MOST_RUNS && numalab_worker_run(&worker, "spin", NULL) == 0) runs++;
+    EXPECT(runs < MOST_RUNS);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_of_all_phases);
+    EXPECT(worker.outcome.limit_s == (worker.outcome.is_wall_limit ? 2.0 : 1.0));
+    numalab_worker_end(&worker);
+}
+
 /* A phase that is cut is none that failed. */
 static void test_cut(void)
 {
@@ -331,7 +390,10 @@ int main(void)
 
     heartbeat = numalab_heartbeat_start();
     test_ends();
+    test_obstructed();
+    test_held_memory();
     test_endless();
+    test_all_phases();
     test_cut();
     test_pause();
     test_woken();

@@ -51,7 +51,7 @@ int main(void)
         struct numalab_request request;
         ssize_t received = recv(channel, &request, sizeof request, 0);
         if (received < 0 && errno == EINTR) continue;
-        if (received != (ssize_t)sizeof request) return EXIT_FAILURE;
+        if (received != (ssize_t)sizeof request) return NUMALAB_EXIT_NO_CHANNEL;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
         if (numalab_rank_set_modes) numalab_rank_set_modes(request.modes);
@@ -93,6 +93,6 @@ int main(void)
         }
         int sent = numalab_send_message(channel, &reply, descriptor);
         if (descriptor >= 0) close(descriptor);
-        if (sent < 0) return EXIT_FAILURE;
+        if (sent < 0) return NUMALAB_EXIT_NO_CHANNEL;
     }
 }

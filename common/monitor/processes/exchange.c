@@ -97,7 +97,7 @@ static uint64_t messages_so_far(const struct numalab_exchange *list, size_t coun
     for (size_t i = 0; i < count; i++) {
         struct numalab_worker *worker = list[i].worker;
         if (worker->rank_notes &&
-            numalab_worker_read(worker, worker->rank_notes, &notes, sizeof notes) == 0)
+            numalab_worker_peek(worker, worker->rank_notes, &notes, sizeof notes) == 0)
             sum += notes.messages;
     }
     return sum;
@@ -167,6 +167,9 @@ static int wait_for_something(struct talk *talk)
     talk->now_s = numalab_now_s();
     if (ready < 0 && errno != EINTR)
         return numalab_worker_kit_error(first, "wait for the worker", -errno);
+    /* What was to tell of page faults does not, or would keep who asks it waiting. */
+    if (ready > 0 && waited->watch.revents & (POLLERR | POLLNVAL))
+        return numalab_worker_fail(first, NUMALAB_BAD_PROTOCOL);
     if (ready > 0) return ready;
     for (nfds_t i = 0; i < count; i++) fds[i].revents = 0;
     return 0;
@@ -197,7 +200,7 @@ static int serve_watch(const struct talk *talk, bool is_anything_ready)
     const int error = watch->serve(watch->context);
     if (talk->list[0].worker->outcome.kind != NUMALAB_OK) return -1; /* it was found out there */
     if (error >= 0) return 0;
-    return numalab_worker_kit_error(talk->list[0].worker, "trace page faults", error);
+    return numalab_worker_obstructed(talk->list[0].worker, "trace page faults", error);
 }
 
 /* Cores that all teams together can use at once. */
@@ -275,6 +278,36 @@ static int time_out(const struct talk *talk, struct numalab_worker *worker, doub
     return numalab_worker_fail(worker, NUMALAB_TIMED_OUT);
 }
 
+/* All phases of a process together have a limit, too: else one that sleeps in each of them for
+ * nearly as long as it may would take an hour to look at. */
+static int check_all_phases(struct talk *talk, struct numalab_worker *worker,
+                            const struct spent *spent)
+{
+    const struct numalab_limits *limits = talk->limits;
+    const struct numalab_worker *first = talk->list[0].worker;
+    const double most_s = limits->phases * limits->phase_s;
+    struct numalab_outcome *outcome = &worker->outcome;
+    if (!limits->phases || limits->patience) return 0;
+    const bool is_wall = first->spent_wall_s + spent->wall_s > WALL_FACTOR * most_s;
+    if (!is_wall && first->spent_cpu_s + spent->cpu_s <= most_s) return 0;
+    outcome->is_of_all_phases = true;
+    outcome->is_wall_limit = is_wall;
+    return time_out(talk, worker, is_wall ? WALL_FACTOR * most_s : most_s);
+}
+
+/* All are done. */
+static int end(struct talk *talk)
+{
+    struct numalab_worker *first = talk->list[0].worker;
+    if (!talk->limits->phases) return 0;
+    const struct spent spent = spent_so_far(talk);
+    *talk->failed = 0;
+    if (check_all_phases(talk, first, &spent) < 0) return -1;
+    first->spent_cpu_s += spent.cpu_s;
+    first->spent_wall_s += spent.wall_s;
+    return 0;
+}
+
 /* Looks at the time of a worker that is not done. Ranks that have gone on asking for messages get
  * another phase's, until their patience is over. */
 static int check_time(struct talk *talk, struct numalab_worker *worker)
@@ -286,6 +319,7 @@ static int check_time(struct talk *talk, struct numalab_worker *worker)
         outcome->is_cut = outcome->is_wall_limit = true;
         return time_out(talk, worker, limits->cut_s);
     }
+    if (check_all_phases(talk, worker, &spent) < 0) return -1;
     if (limits->patience) {
         const uint64_t messages = messages_so_far(talk->list, talk->count);
         if (messages != talk->messages) talk->progress = spent;
@@ -352,7 +386,7 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
         *failed = 0;
         const int ready = wait_for_something(&talk);
         if (ready < 0 || take_messages(&talk) < 0) return -1;
-        if (talk.done == count) return 0;
+        if (talk.done == count) return end(&talk);
         if (talk.waited.cancel.revents) return numalab_worker_fail(first, NUMALAB_CANCELLED);
         if (serve_watch(&talk, ready > 0) < 0) return -1;
         if (take_output(&talk) < 0 || note_deaths(&talk) < 0) return -1;

@@ -52,6 +52,17 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
     return numalab_job_fail(job, &job->launcher);
 }
 
+/* While ranks come up: no phase of a kernel has run yet, but its constructors have, and how many
+ * ranks there are may be a student's choice. */
+static int job_obstructed(struct numalab_job *job, const char *doing, int error)
+{
+    struct numalab_outcome *outcome = &job->launcher.outcome;
+    outcome->kind = NUMALAB_OBSTRUCTED;
+    outcome->doing = doing;
+    outcome->error = error;
+    return numalab_job_fail(job, &job->launcher);
+}
+
 static int set_up(struct numalab_job *job, size_t rank_count)
 {
     *job = (struct numalab_job){.listener = -1, .launcher = numalab_no_worker};
@@ -153,21 +164,20 @@ static int wait_for_ranks(struct numalab_job *job, int output)
         poll(fds, sizeof fds / sizeof fds[0], NUMALAB_LOOK_MS);
         if (fds[0].revents) {
             int error = accept_rank(job, output, &connected);
-            if (error < 0) return numalab_job_kit_error(job, "connect to a rank", error);
+            if (error < 0) return job_obstructed(job, "connect to a rank", error);
         }
         if (numalab_worker_check_output(&job->launcher) < 0)
             return numalab_job_fail(job, &job->launcher);
         if (fds[1].revents) {
-            /* No kernel has run yet, so this is nobody's fault but ours. */
             numalab_worker_note_death(&job->launcher);
-            return numalab_job_kit_error(job, "start ranks with mpiexec", -ECHILD);
+            return job_obstructed(job, "start the ranks with mpiexec", -ECHILD);
         }
         if (numalab_worker_is_cancelled(&job->launcher)) {
             job->launcher.outcome.kind = NUMALAB_CANCELLED;
             return numalab_job_fail(job, &job->launcher);
         }
         if (numalab_heartbeat_now_s(heartbeat_of(job)) > deadline_s)
-            return numalab_job_kit_error(job, "start all ranks", -ETIMEDOUT);
+            return job_obstructed(job, "start all ranks", -ETIMEDOUT);
     }
     close(job->listener);
     job->listener = -1;
@@ -307,7 +317,11 @@ static int exchange_with_all(struct numalab_job *job, struct numalab_request *re
         struct numalab_worker *worker = &job->rank[i];
         if (worker->elapsed_s > job->elapsed_s) job->elapsed_s = worker->elapsed_s;
         if (reply[i].error < 0) {
-            numalab_worker_kit_error(worker, worker->outcome.doing, reply[i].error);
+            numalab_worker_obstructed(worker, worker->outcome.doing, reply[i].error);
+            return numalab_job_fail(job, worker);
+        }
+        if (!numalab_worker_keeps_arrays(worker, &reply[i])) {
+            numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
             return numalab_job_fail(job, worker);
         }
     }

@@ -70,6 +70,15 @@ struct numalab_request numalab_phase_request(struct numalab_worker *worker, cons
     return request;
 }
 
+bool numalab_worker_keeps_arrays(const struct numalab_worker *worker,
+                                 const struct numalab_message *reply)
+{
+    if (!worker->makes_arrays) return true;
+    for (size_t i = 0; i < worker->array_count; i++) /* None once they are given back. */
+        if (reply->address[i] && reply->address[i] != worker->address[i]) return false;
+    return true;
+}
+
 static int map_arrays(struct numalab_worker *worker, enum numalab_memory_kind kind)
 {
     struct numalab_request request = numalab_allocate_request(worker, kind);
@@ -77,7 +86,7 @@ static int map_arrays(struct numalab_worker *worker, enum numalab_memory_kind ki
 
     if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
     if (reply.error < 0)
-        return numalab_worker_kit_error(worker, "allocate the arrays", reply.error);
+        return numalab_worker_obstructed(worker, "allocate the arrays", reply.error);
     memcpy(worker->address, reply.address, sizeof worker->address);
     return 0;
 }
@@ -88,7 +97,7 @@ static int run_phase(struct numalab_worker *worker, const char *phase,
     struct numalab_request request = numalab_phase_request(worker, phase);
 
     if (exchange(worker, &request, reply, NULL, watch) < 0) return -1;
-    if (reply->error < 0) return numalab_worker_kit_error(worker, phase, reply->error);
+    if (reply->error < 0) return numalab_worker_obstructed(worker, phase, reply->error);
     return 0;
 }
 
@@ -111,7 +120,7 @@ int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
 {
     numalab_worker_set_arrays(worker, n, driver, 1);
     int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
-    if (error < 0) return numalab_worker_kit_error(worker, "limit the worker's memory", error);
+    if (error < 0) return numalab_worker_obstructed(worker, "limit the worker's memory", error);
     return worker->makes_arrays ? have_arrays_made(worker, driver) : map_arrays(worker, kind);
 }
 

@@ -42,7 +42,7 @@ static int has_stopped(struct numalab_worker *worker)
     siginfo_t info = {0};
     if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
     if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
-        return numalab_worker_kit_error(worker, "stop the worker", -errno);
+        return numalab_worker_obstructed(worker, "stop the worker", -errno);
     if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
     if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
     waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
@@ -61,7 +61,7 @@ static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_wor
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
     for (int look = 0;; look++) {
         if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
-            return numalab_worker_kit_error(worker, "stop the worker", -errno);
+            return numalab_worker_obstructed(worker, "stop the worker", -errno);
         const int stopped = is_done(worker);
         if (stopped < 0) return -1;
         if (stopped) break;
@@ -130,7 +130,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
     if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
         return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
     if (kill(worker->pid, SIGCONT) < 0)
-        return numalab_worker_kit_error(worker, "continue the worker", -errno);
+        return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;
 }

@@ -16,8 +16,12 @@
 
 #include "heartbeat.h"
 #include "inside.h"
+#include "monitor/held_memory.h"
 #include "monitor/proc.h"
 #include "sandbox.h"
+
+/* Of looks at a worker's memory: so often at what is not resident. */
+enum { LOOKS_UNTIL_HELD = 8 };
 
 /* How long a sandbox may take to be gone on a busy node. */
 static const double sandbox_end_s = 10.0;
@@ -38,6 +42,28 @@ double numalab_now_s(void)
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error)
 {
     worker->outcome.kind = NUMALAB_KIT_ERROR;
+    worker->outcome.doing = doing;
+    worker->outcome.error = error;
+    return -1;
+}
+
+/* Once its memory, threads or folder of /proc are gone, the rest is sure to follow. */
+static const double death_s = 10.0;
+
+/* Whether a worker has ended, or is about to: error, as of obstructed. */
+static bool is_ending(const struct numalab_worker *worker, int error)
+{
+    struct pollfd end = {.fd = worker->pid_fd, .events = POLLIN};
+    if (worker->pid_fd < 0) return false;
+    if (poll(&end, 1, 0) > 0) return true;
+    return (error == -ESRCH || error == -ENOENT) &&
+           numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s);
+}
+
+int numalab_worker_obstructed(struct numalab_worker *worker, const char *doing, int error)
+{
+    if (is_ending(worker, error)) return numalab_worker_note_death(worker);
+    worker->outcome.kind = NUMALAB_OBSTRUCTED;
     worker->outcome.doing = doing;
     worker->outcome.error = error;
     return -1;
@@ -81,20 +107,29 @@ int numalab_worker_check_output(struct numalab_worker *worker)
     return numalab_worker_fail(worker, NUMALAB_TOO_MUCH_OUTPUT);
 }
 
-static uint64_t resident_bytes(pid_t pid)
+/* *mapped_bytes: how much of it belongs to files, of memory or not. */
+static uint64_t resident_bytes(pid_t pid, uint64_t *mapped_bytes)
 {
-    unsigned long long total = 0, resident = 0;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long total = 0, resident = 0, mapped = 0;
+    *mapped_bytes = 0;
     FILE *file = numalab_proc_open(pid, "statm");
     if (!file) return 0;
-    if (fscanf(file, "%llu %llu", &total, &resident) != 2) resident = 0;
+    if (fscanf(file, "%llu %llu %llu", &total, &resident, &mapped) != 3) resident = mapped = 0;
     fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    *mapped_bytes = mapped * page_bytes;
+    return resident * page_bytes;
 }
 
 int numalab_worker_check_memory(struct numalab_worker *worker)
 {
     uint64_t allowed = worker->array_bytes + worker->limits.memory_bytes;
-    uint64_t resident = resident_bytes(worker->pid);
+    uint64_t mapped_bytes;
+    uint64_t resident = resident_bytes(worker->pid, &mapped_bytes);
+    /* Descriptor by descriptor, which takes longer: so not at each look. */
+    if (worker->memory_looks++ % LOOKS_UNTIL_HELD == 0)
+        worker->held_bytes = numalab_held_bytes(worker->pid, mapped_bytes);
+    resident += worker->held_bytes;
     if (resident <= allowed) return 0;
     worker->outcome.resident_bytes = resident;
     worker->outcome.limit_bytes = allowed;
@@ -199,11 +234,8 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
  * most often), or its kernel unmapped or protected an array. */
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
-    static const double death_s = 10.0; /* once its memory is gone, the rest is sure to follow */
-    if (error == ESRCH && numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s))
-        return numalab_worker_note_death(worker);
     if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
-    return numalab_worker_kit_error(worker, doing, -error);
+    return numalab_worker_obstructed(worker, doing, -error);
 }
 
 int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,

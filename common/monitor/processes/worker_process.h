@@ -23,8 +23,10 @@ enum numalab_outcome_kind {
     NUMALAB_ARRAY_GONE,       /* an array is not, or no longer, mapped as a whole */
     NUMALAB_BAD_PROTOCOL,     /* something else wrote on the worker's channel, or kept
                                  the worker from being stopped */
+    NUMALAB_OBSTRUCTED,       /* the kit could not do its part in the worker's process, where its
+                                 kernel may have seen to that */
     NUMALAB_CANCELLED,        /* the monitor was told to stop */
-    NUMALAB_KIT_ERROR         /* the kit could not do its part */
+    NUMALAB_KIT_ERROR         /* the kit could not do its part, whatever the kernel did */
 };
 
 /* How a worker disturbed the monitor (NUMALAB_BAD_PROTOCOL). */
@@ -44,10 +46,11 @@ struct numalab_outcome {
     size_t n;
     int signal_number;            /* NUMALAB_CRASHED */
     int exit_code;                /* NUMALAB_EXITED */
-    int error;                    /* NUMALAB_KIT_ERROR: negative errno */
+    int error;                    /* NUMALAB_OBSTRUCTED, NUMALAB_KIT_ERROR: negative errno */
     double limit_s;               /* NUMALAB_TIMED_OUT: the one that it passed: ... */
     bool is_wall_limit;           /* ... of wall time, else of CPU time */
     bool is_cut;                  /* NUMALAB_TIMED_OUT: by limits.cut_s, and nothing is wrong */
+    bool is_of_all_phases;        /* NUMALAB_TIMED_OUT: no phase for itself, all together */
     size_t ranks_waiting;         /* NUMALAB_TIMED_OUT: this one and others of its job */
     bool went_on;                 /* NUMALAB_TIMED_OUT: ranks still asked for messages */
     bool is_anyone;               /* NUMALAB_EXITED: several ranks ended, and none said
@@ -66,11 +69,13 @@ struct numalab_sandbox;
 struct numalab_variables;
 
 struct numalab_limits {
-    double phase_s;         /* CPU time of one phase, of all threads together, over the cores that
-                               the team can use; and half of its wall time */
-    double cut_s;           /* wall time after which one need not be waited for; 0: none */
-    unsigned patience;      /* ranks that go on asking for messages, as on a busy node, get up to
-                               so many times that; 0: no more than others */
+    double phase_s;    /* CPU time of one phase, of all threads together, over the cores that
+                          the team can use; and half of its wall time */
+    unsigned phases;   /* all phases of a process together get so many times that; 0: each its own,
+                          however many there are */
+    double cut_s;      /* wall time after which one need not be waited for; 0: none */
+    unsigned patience; /* ranks that go on asking for messages, as on a busy node, get up to
+                          so many times that; 0: no more than others */
     uint64_t memory_bytes;  /* resident, beyond the arrays */
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
@@ -126,9 +131,14 @@ struct numalab_worker {
     uint64_t array_bytes; /* of all arrays */
     bool makes_arrays;    /* the kernel does, in a phase of its own */
 
+    double spent_cpu_s, spent_wall_s; /* in requests so far, as of limits.phases */
+
     uint64_t rank_notes; /* address of them; 0 in a worker that is no rank */
     double elapsed_s;    /* of the last request */
     double started_at_s; /* its start, CLOCK_MONOTONIC */
+
+    unsigned memory_looks; /* so far */
+    uint64_t held_bytes;   /* of memory that is not resident, when it was looked at last */
 
     char kept_output[NUMALAB_KEPT_OUTPUT_BYTES]; /* the first bytes printed */
     uint64_t printed_bytes;
@@ -138,7 +148,7 @@ struct numalab_worker {
 struct numalab_watch {
     int fd;
     /* Called when fd is readable or after timeout_ms. Returns 0 or a negative
-     * errno, which ends the request as NUMALAB_KIT_ERROR. */
+     * errno, which ends the request as NUMALAB_OBSTRUCTED. */
     int (*serve)(void *context);
     /* How long to wait at most before serve is called; -1: no limit. */
     int (*timeout_ms)(void *context);
@@ -203,8 +213,13 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const 
 int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
                              const struct iovec *there, size_t count);
 
-/* Notes that the kit itself failed at a step; returns -1. */
+/* Notes that the kit itself failed at a step, of which nothing is the worker's; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);
+
+/* Notes that a step of the kit's in the worker's process failed, or that the worker says so: how
+ * the worker has ended, if it has, else NUMALAB_OBSTRUCTED, since nobody can tell from here whether
+ * its kernel or the system is at fault. error: negative errno. Returns -1. */
+int numalab_worker_obstructed(struct numalab_worker *worker, const char *doing, int error);
 
 /* Kills the worker and all it started, and frees what it left behind. */
 void numalab_worker_end(struct numalab_worker *worker);

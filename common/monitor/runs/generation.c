@@ -29,7 +29,8 @@ struct runner {
     struct numalab_messages messages; /* of a ping-pong */
     struct numalab_results results;
     double initialize_s;
-    bool is_cut; /* took longer than it may: ended, while the others go on */
+    double taken_s; /* in all that was waited for: until it was there, and for each request */
+    bool is_cut;    /* took longer than it may: ended, while the others go on */
 };
 
 struct generation {
@@ -77,6 +78,7 @@ static int launch(const struct generation *generation, struct runner *runner)
     const struct numalab_role *role = runner->role;
     struct numalab_limits limits = numalab_limits_of_role(options, role);
     limits.keeps_core = true;
+    limits.phases = 0; /* who times them has a limit of its own for all of them */
     const size_t rank_count = options->driver->rank_counts ? role->rank_count : 1;
     return numalab_role_launch(&runner->job, options, role, rank_count, &limits);
 }
@@ -84,9 +86,11 @@ static int launch(const struct generation *generation, struct runner *runner)
 static int allocate(const struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
+    const double before_s = numalab_now_s();
     if (numalab_role_meet(&runner->job, driver) < 0 ||
         numalab_job_allocate(&runner->job, generation->n, driver, NUMALAB_ANONYMOUS) < 0)
         return -1;
+    runner->taken_s += numalab_now_s() - before_s;
     return numalab_job_stop(&runner->job);
 }
 
@@ -98,6 +102,7 @@ static int initialize(const struct generation *generation, struct runner *runner
         numalab_job_run(&runner->job, driver->initialize_phase) < 0)
         return -1;
     runner->initialize_s = runner->job.elapsed_s;
+    runner->taken_s += runner->job.elapsed_s;
     if (numalab_job_stop(&runner->job) < 0) return -1;
     return driver->repetitions ? numalab_messages_count(&runner->job, &runner->messages) : 0;
 }
@@ -140,9 +145,11 @@ static int compute(struct generation *generation, struct runner *runner)
     const struct numalab_driver *driver = generation->options->driver;
     struct numalab_job *job = &runner->job;
     struct numalab_limits *limits = &job->rank[0].limits;
+    const double before_s = numalab_now_s();
     limits->cut_s = runner->role->cut_s;
     const int done = numalab_job_run(job, driver->compute_phase);
     limits->cut_s = 0.0;
+    runner->taken_s += numalab_now_s() - before_s;
     if (done == 0) return 0;
     if (!job->failed->outcome.is_cut) return -1;
     numalab_job_free(job);
@@ -390,12 +397,12 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];
         numalab_job_end(&runner->job);
-        json_array_append_new(roles,
-                              json_pack("{ss so sf so so}", "role", runner->role->name,
-                                        "environment", describe_environment(runner->role),
-                                        "initialize_s", runner->initialize_s, "results",
-                                        numalab_record_results(&runner->results, driver), "outcome",
-                                        numalab_record_job(&runner->job, driver)));
+        json_array_append_new(
+            roles, json_pack("{ss so sf sf so so}", "role", runner->role->name, "environment",
+                             describe_environment(runner->role), "initialize_s",
+                             runner->initialize_s, "taken_s", runner->taken_s, "results",
+                             numalab_record_results(&runner->results, driver), "outcome",
+                             numalab_record_job(&runner->job, driver)));
         numalab_job_free(&runner->job);
     }
     for (size_t i = 0; i < generation.truth_count; i++) {

@@ -28,6 +28,7 @@ json_t *numalab_run_latency(const struct numalab_run_options *options)
     const struct numalab_role *role = &options->role[0];
     struct numalab_limits limits = numalab_limits_of_role(options, role);
     limits.keeps_core = true;
+    limits.phases = 0; /* there are as many as samples, of the kit's kernel */
     struct numalab_job job = {0};
     json_t *samples = json_array(), *ranks = NULL;
 

@@ -27,13 +27,16 @@ static size_t first_n(const struct numalab_run_options *options)
     return numalab_traced_n(driver, options->node, &options->sampling);
 }
 
-/* Looks after a step that took so long. */
+/* Looks after a step that took so long. Until it is seen the process stands still: what a thread of
+ * the kernel's own moves about meanwhile would be seen twice, or not at all. */
 static int end_step(struct lives *lives, struct numalab_life *life, enum numalab_step step)
 {
     struct numalab_worker *worker = &lives->job.rank[0];
     life->elapsed_s[step] = step == NUMALAB_STEP_BEFORE ? 0.0 : worker->elapsed_s;
-    if (lives->view->look(worker, step, lives->view->context) == 0) return 0;
-    return numalab_job_fail(&lives->job, worker);
+    if (numalab_job_stop(&lives->job) < 0) return -1;
+    if (lives->view->look(worker, step, lives->view->context) < 0)
+        return numalab_job_fail(&lives->job, worker);
+    return numalab_job_continue(&lives->job);
 }
 
 static int live(struct lives *lives, struct numalab_oracle *oracle, struct numalab_life *life)

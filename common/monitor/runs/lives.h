@@ -22,7 +22,7 @@ struct numalab_life {
 
 /* What a run sees of them. */
 struct numalab_lives_view {
-    /* After each step; the process is idle. Returns 0, or -1 with worker->outcome set. */
+    /* After each step; the process stands still. Returns 0, or -1 with worker->outcome set. */
     int (*look)(struct numalab_worker *worker, enum numalab_step step, void *context);
     /* Of a life that came to its end. */
     json_t *(*describe)(const struct numalab_life *life, void *context);

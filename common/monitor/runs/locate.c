@@ -60,10 +60,12 @@ static int move_threads(struct numalab_worker *worker, const struct numalab_thre
     for (size_t i = 0; !error && i < threads->count; i++) {
         hwloc_obj_t object = get_pu(node, order[i % count]);
         pu[i] = (int)object->os_index;
-        error = hwloc_linux_set_tid_cpubind(node->topology, threads->list[i].id, object->cpuset);
+        if (hwloc_linux_set_tid_cpubind(node->topology, threads->list[i].id, object->cpuset) < 0 &&
+            errno != ESRCH) /* a thread that has ended need not be moved */
+            error = -errno;
     }
     free(order);
-    return error ? numalab_worker_kit_error(worker, "move the threads", -errno) : 0;
+    return error ? numalab_worker_obstructed(worker, "move the threads", error) : 0;
 }
 
 /* Of the PU that a thread has just run on, and another one, which comes before it if one does: it
@@ -170,7 +172,7 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
                  numalab_worker_stop(&worker) < 0;
     if (!failed) {
         int error = numalab_threads_read(worker.pid, &threads);
-        if (error < 0) failed = numalab_worker_kit_error(&worker, "list the threads", error);
+        if (error < 0) failed = numalab_worker_obstructed(&worker, "list the threads", error);
     }
     int *pu = calloc(threads.count + 1, sizeof *pu);
     if (!failed && !pu) failed = numalab_worker_kit_error(&worker, "move the threads", -ENOMEM);

@@ -7,20 +7,23 @@
 /* What is seen of one life of the arrays. */
 struct seen {
     struct numalab_memory memory[NUMALAB_STEPS];
-    struct numalab_huge_pages huge_pages; /* once they are initialised */
+    struct numalab_huge_pages huge_pages; /* once they are initialised, and after the computing: the
+                                             look that found less */
     uint64_t page_offset_bytes;           /* of the first array, past the start of a page */
 };
 
-static int look_for_huge_pages(struct numalab_worker *worker, struct seen *seen)
+static int look_for_huge_pages(struct numalab_worker *worker, bool is_first, struct seen *seen)
 {
+    struct numalab_huge_pages sum = {0};
     for (size_t i = 0; i < worker->array_count; i++) {
         struct numalab_huge_pages found;
         int error =
             numalab_memory_huge_pages(worker->pid, worker->address[i], worker->bytes[i], &found);
-        if (error < 0) return numalab_worker_kit_error(worker, "read smaps", error);
-        seen->huge_pages.bytes += found.bytes;
-        seen->huge_pages.advised_bytes += found.advised_bytes;
+        if (error < 0) return numalab_worker_obstructed(worker, "read smaps", error);
+        sum.bytes += found.bytes;
+        sum.advised_bytes += found.advised_bytes;
     }
+    if (is_first || sum.bytes < seen->huge_pages.bytes) seen->huge_pages = sum;
     seen->page_offset_bytes = worker->address[0] % (uint64_t)sysconf(_SC_PAGESIZE);
     return 0;
 }
@@ -29,10 +32,10 @@ static int look(struct numalab_worker *worker, enum numalab_step step, void *con
 {
     struct seen *seen = context;
     if (step == NUMALAB_STEP_BEFORE) *seen = (struct seen){0};
-    if (step == NUMALAB_STEP_COMPUTE) return 0;
+    if (step == NUMALAB_STEP_COMPUTE) return look_for_huge_pages(worker, false, seen);
     int error = numalab_memory_read(worker->pid, &seen->memory[step]);
-    if (error < 0) return numalab_worker_kit_error(worker, "read the worker's memory use", error);
-    return step == NUMALAB_STEP_INITIALIZE ? look_for_huge_pages(worker, seen) : 0;
+    if (error < 0) return numalab_worker_obstructed(worker, "read the worker's memory use", error);
+    return step == NUMALAB_STEP_INITIALIZE ? look_for_huge_pages(worker, true, seen) : 0;
 }
 
 static json_t *describe(const struct numalab_life *life, void *context)

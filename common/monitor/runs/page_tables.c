@@ -13,7 +13,7 @@ static int look(struct numalab_worker *worker, enum numalab_step step, void *con
     if (step == NUMALAB_STEP_BEFORE) *seen = (struct seen){0};
     seen->is_seen[step] = true;
     int error = numalab_memory_page_tables(worker->pid, &seen->bytes[step]);
-    return error < 0 ? numalab_worker_kit_error(worker, "read the page tables' size", error) : 0;
+    return error < 0 ? numalab_worker_obstructed(worker, "read the page tables' size", error) : 0;
 }
 
 static json_t *describe(const struct numalab_life *life, void *context)

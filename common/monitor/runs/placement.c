@@ -56,7 +56,7 @@ static int take_look(struct numalab_worker *worker, const struct numalab_node *n
 {
     *look = (struct look){0};
     int error = numalab_threads_read(worker->pid, &look->threads);
-    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    if (error < 0) return numalab_worker_obstructed(worker, "list the threads", error);
     /* A thread that is not bound may run on PUs that the node could have. */
     for (size_t i = 0; i < look->threads.count; i++)
         if (look->threads.list[i].allowed)

@@ -626,6 +626,28 @@ def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
     assert told == caption
 
 
+def test_a_hoard_hides_no_table(tmp_path: Path) -> None:
+    """Memory that was taken before the last table is made and given back in its place. What the
+    solution's process comes to hold by then, a team's stacks, is anybody's."""
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    solution = memory(
+        table(8), table(256, resident_before_bytes=40 * MIB, resident_after_bytes=40 * MIB),
+        "solution",
+    )  # fmt: skip
+
+    def released(before_mib: int) -> CriterionVerdict:
+        held = before_mib * MIB
+        own = memory(
+            table(8), table(256, resident_before_bytes=held, resident_after_bytes=held)
+        )  # fmt: skip
+        return judged(lab, session(own, solution))["released"]
+
+    assert released(60).status == "pass"
+    assert released(168).status == "pass"
+    found = released(280)
+    assert found.status == "fail" and "112.0 MiB of memory" in found.why
+
+
 def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
     lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     few = memory(table(8), table(256, huge_bytes=100 * MIB))

@@ -11,6 +11,7 @@ import pytest
 from support import invented
 
 from numalab.course.gradebook.open_points import is_open, open_points
+from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.judging.effort import effort_for
@@ -248,6 +249,41 @@ def test_the_interval_and_what_came_after_the_decision_are_told(first_touch: Lab
     assert "reached in 5 of 5 generations, which decided (14 were taken)" in found.why
     assert found.confidence == pytest.approx(0.9)
     assert found.interval == pytest.approx((0.6 / 0.26, 0.6 / 0.24), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("count", "taken_s", "status", "cause"),
+    [
+        (2, (19.0, 0.5), "fail", "too_slow"),
+        (2, (17.0, 0.5), "inconclusive", "not_decided"),  # less than a grading has for it
+        (2, (190.0, 30.0), "inconclusive", "not_decided"),  # the node is as slow for the solution
+        (1, (190.0, 0.5), "inconclusive", "not_decided"),  # once is chance
+        (5, (190.0, 0.5), "pass", "reached"),  # what decides is there
+    ],
+)
+def test_a_session_that_the_submission_uses_up(
+    first_touch: Lab, count: int, taken_s: tuple[float, float], status: str, cause: str
+) -> None:
+    record = invented.evidence(
+        invented.ONE_NODE, times=generations(count, 0.2, solution=0.2), quick=True
+    )
+    own_s, kits_s = taken_s
+    for run in record["runs"]:
+        if run["kind"] == "generation":
+            for role in run["roles"]:
+                role["taken_s"] = own_s if role["role"] == "submission" else kits_s
+    found = judge_timing(criterion(first_touch, "efficiency"), parse(record))
+    assert (found.status, found.cause) == (status, cause)
+    if status == "fail":
+        assert not found.why.endswith(QUICK_RISK)
+        assert "took 38 s in all" in found.why and "The 36 s that a grading has" in found.why
+
+
+def test_an_earlier_record_tells_of_phases_only(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE, times=generations(1, 0.2, solution=0.1))
+    (generation,) = parse(record).of(GENERATION)
+    # Initialising, and four repetitions, of which each takes 2 % longer.
+    assert generation.taken_s["submission"] == pytest.approx(0.1 + 0.2 * 4.12)
 
 
 def test_a_second_try_is_not_won_and_not_lost(first_touch: Lab) -> None:

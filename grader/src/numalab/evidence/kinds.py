@@ -236,7 +236,14 @@ def _generation(data: Json) -> Generation:
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
         cut=frozenset(sample["role"] for sample in data["samples"] if sample["cut"]),
         is_second_try=data.get("second_try", False),
+        taken_s={entry["role"]: _taken_s(entry, data["samples"]) for entry in data["roles"]},
     )
+
+
+def _taken_s(role: Json, samples: Sequence[Json]) -> float:
+    """How long a generation waited for a role; an older record tells of its phases only."""
+    phases_s = sum(sample["elapsed_s"] for sample in samples if sample["role"] == role["role"])
+    return float(role.get("taken_s", role["initialize_s"] + phases_s))
 
 
 def _race(data: Json) -> Race:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-WhyLeftOut = Literal["paused", "timed_out", "bad_protocol"]
+WhyLeftOut = Literal["paused", "timed_out", "bad_protocol", "kit_failed"]
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ def parse(data: Json) -> Evidence:
         build=Build(**data["build"]["kernel"]),
         race_error=data["race_error"],
         race_refused=data.get("race_refused"),
+        monitor_lost=data.get("monitor_lost"),
         handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),

@@ -86,7 +86,8 @@ class Race:
 
 @dataclass(frozen=True)
 class KernelTable:
-    """One life of the arrays that a kernel makes, from outside. Bytes but for the times.
+    """One life of the arrays that a kernel makes, from outside. Bytes but for the times. resident:
+    and what else is held: hugetlbfs, memory files, segments, child processes.
     advised_bytes: for which huge pages were asked for; page_offset_bytes: from the start of a
     page to the first array's; None: an older record does not tell."""
 
@@ -332,6 +333,7 @@ class Generation:
     elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
     cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
     is_second_try: bool = False  # the first was late, disturbed, or one of several held up
+    taken_s: Mapping[str, float] = field(default_factory=dict)  # of each role: waited for it in all
 
     @property
     def ok(self) -> bool:
@@ -424,6 +426,7 @@ class Evidence:
     race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
     earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
+    monitor_lost: str | None = None  # how it ended without a record, by the kernel's doing
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
         """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.evidence.left_out import WhyLeftOut
-from numalab.evidence.record import Json, Kind
+from numalab.evidence.record import SUBMISSION, Json, Kind
+from numalab.evidence.results import KIT_FAILED, KITS_OWN
 
 # What may have come from outside: a process that somebody else stops or continues, a node that
 # stands still for a moment too short to be seen. A kernel may do it, too, and only where it is
@@ -49,6 +50,38 @@ def _ends(run: Json) -> list[tuple[str, str]]:
 def doubted(kind: Kind[Any], run: Json) -> set[tuple[str, str | None, str]]:
     """Who ended in a doubtful way: kind, part and role."""
     return {(kind.name, run["part"], role) for role, end in _ends(run) if end in DOUBTFUL}
+
+
+def _all_ends(run: Json) -> list[tuple[str, Json]]:
+    """As _ends, with all that is known of each."""
+    ended = [(part.get("role", SUBMISSION), part["outcome"]) for part in run.get("roles", [run])]
+    if "one_thread" in run:
+        ended.append((run["role"], run["one_thread"]["outcome"]))
+    return ended
+
+
+def failed_for_kit(run: Json) -> list[Json]:
+    """The outcomes by which the kit failed in a run: it could not do its part, or one of its own
+    programs did not come to its end, beside the student's or under a launch of the student's. None
+    of a run of the kit's own alone."""
+    ended = _all_ends(run)
+    is_kits_program = "slow" in run or run["kind"] == "latency"
+    if all(role != SUBMISSION for role, _ in ended):
+        return []
+    if any(outcome["status"] == "cancelled" for _, outcome in ended):
+        return []
+    return [
+        outcome
+        for role, outcome in ended
+        if outcome["status"] in KIT_FAILED
+        or (outcome["status"] != "ok" and (is_kits_program or role != SUBMISSION))
+    ]
+
+
+def blame_submission(run: Json) -> None:
+    """Notes that the kit's own kernel came to its end in the place of the student's."""
+    for outcome in failed_for_kit(run):
+        outcome[KITS_OWN] = "ok"
 
 
 def why_left_out(kind: Kind[Any], run: Json) -> WhyLeftOut | None:

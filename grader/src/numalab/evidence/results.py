@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+# By the monitor's word the kit could not do its part: obstructed, where a kernel may have brought
+# that about; kit_error, where the monitor saw no way for it.
+KIT_FAILED = ("obstructed", "kit_error")
+# What such an outcome has beside it once the kit's own kernel has been tried in the same place: how
+# that one ended.
+KITS_OWN = "kits_own"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -16,6 +23,18 @@ class Outcome:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def is_kits_fault(self) -> bool:
+        """Whether it says nothing of the student's work: the kit failed, and did not come further
+        with its own kernel in the same place, or nobody knows."""
+        return self.status in KIT_FAILED and self.detail.get(KITS_OWN) != "ok"
+
+    @property
+    def blames(self) -> bool:
+        """Whether what ended so comes to its end where the kit's own kernel is in the place of the
+        student's: so that this one's is the cause, whoever's process it was that ended."""
+        return not self.ok and self.detail.get(KITS_OWN) == "ok"
 
 
 @dataclass(frozen=True)

@@ -65,15 +65,40 @@ def _refuse(session: Session, role: str, part: str | None, name: str, why: str) 
 def _run(
     session: Session, kind: Kind[Any], role: str, part: str | None, plan: RankPlan, **facts: Any
 ) -> None:
-    """The kit's program, launched so."""
-    limit_s = session.effort.phase_limit_s * session.place.slowness
-    options = [
-        *monitor.worker_option(role, session.program(SOLUTION)),
-        *monitor.launch_options(role, plan),
-        *monitor.common_options(part, plan.threads, "quick", limit_s),
-    ]
-    environment = monitor.worker_environment(session.lab, plan.threads, placement=plan.environment)
-    session.run(kind, options, environment, **facts)
+    """The kit's program, launched so; what the kit can't do then is held against its own launch."""
+
+    def launched(role: str, plan: RankPlan) -> tuple[list[str], dict[str, str]]:
+        limit_s = session.effort.phase_limit_s * session.place.slowness
+        options = [
+            *monitor.worker_option(role, session.program(SOLUTION)),
+            *monitor.launch_options(role, plan),
+            *monitor.common_options(part, plan.threads, "quick", limit_s),
+        ]
+        environment = monitor.worker_environment(
+            session.lab, plan.threads, placement=plan.environment
+        )
+        return options, environment
+
+    options, environment = launched(role, plan)
+
+    def kits_own() -> tuple[list[str], dict[str, str]]:
+        return launched(SOLUTION, _kits_plan_of(session, kind, part, facts["file"]))
+
+    session.run(kind, options, environment, kits_own=kits_own, **facts)
+
+
+def _kits_plan_of(
+    session: Session, kind: Kind[Any], part: str | None, name: str | None
+) -> RankPlan:
+    """What a student's launch is held against: of ranks that are placed the solution's file of the
+    same name, of a ping-pong the lab's launch. Raises KitError where the node has no room."""
+    try:
+        if kind is LATENCY:
+            return kits_plan(session)
+        file = next(file for file in session.lab.files if file.name == name)
+        return plan_on(session.node, _read(session, SOLUTION, file), file.name)
+    except BadPolicy as error:
+        raise KitError(f"the kit's own launch of {part}: {error}") from error
 
 
 def launch_ranks(session: Session, role: str, file: HandedFile) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +20,20 @@ from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import (
     HANDOUT,
     SCHEMA_VERSION,
+    SOLUTION,
     SUBMISSION,
     Evidence,
     Json,
     Kind,
 )
-from numalab.evidence.repeats import doubted, outcomes, paused_s, why_again
+from numalab.evidence.repeats import (
+    blame_submission,
+    doubted,
+    failed_for_kit,
+    outcomes,
+    paused_s,
+    why_again,
+)
 from numalab.files import read_json, write_json
 from numalab.grading.continuing import (
     OTHER_RECORD,
@@ -52,12 +60,19 @@ MOST_PAUSED_RUNS = 12
 # So many generations that were lost to pauses are done again for nothing: a process that stops the
 # monitor whenever it loses looks like a node that pauses again and again.
 FREE_HELD_UPS = 2
+# How often a run in which the kit failed takes turns with the same run of the kit's own kernel,
+# before it is the student's.
+TURNS = 2
+
+# Options and environment of a run that is the kit's own throughout. Raises KitError.
+KitsOwn = Callable[[], tuple[Sequence[str], Mapping[str, str]]]
 
 # Why something is done once more, after "since".
 _AGAIN: dict[WhyLeftOut, str] = {
     "paused": "the node stood still meanwhile",
     "timed_out": "it did not come to its end in time",
     "bad_protocol": "the talk with its process was disturbed",
+    "kit_failed": "the kit failed, and did not with a kernel of its own",
 }
 
 
@@ -172,18 +187,96 @@ class Session:
         kind: Kind[Any],
         options: Sequence[str],
         environment: dict[str, str],
+        kits_own: KitsOwn | None = None,
         pus: Sequence[int] = (),
         **facts: Any,
     ) -> bool:
         """One run of the monitor, kept with what else is known of it; True if what it started
-        came to its end. pus: which it may use, empty: all. Done again where that says nothing of
-        the kernel. Raises Interrupted and KitError."""
+        came to its end. Done again where that says nothing of the kernel. kits_own: options and
+        environment of what a failure of the kit is held against; None: the same run with the
+        kit's own kernel. pus: which it may use, empty: all. Raises Interrupted and KitError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
         run = monitor.MonitorRun(
             kind.run or kind.name, [*kept_apart, *options], environment, facts, pus
         )
-        record = self._taken(kind, run)
+        if kits_own is None:
+
+            def own() -> monitor.MonitorRun:
+                return self._with_kits_own(kind, run)
+
+        else:
+
+            def own() -> monitor.MonitorRun:
+                words, variables = kits_own()
+                return monitor.MonitorRun(run.run, [*kept_apart, *words], variables)
+
+        record = self._held_against_kit(kind, run, own)
+        return record is not None and all(outcome["status"] == "ok" for outcome in outcomes(record))
+
+    def _with_kits_own(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
+        """Raises KitError."""
+        suffix = "-race" if kind.whose == "instrumented kernel" else ""
+        program = self.program(SOLUTION, suffix)
+        if suffix:
+            build_kit(self.kit, [f"{program.name}-built"])
+        else:
+            self.build_own(SOLUTION)
+        return monitor.with_kits_own(run, SOLUTION, program)
+
+    def _goes_well(self, own: Callable[[], monitor.MonitorRun]) -> bool:
+        """Whether what is the kit's own comes to its end just now. Nothing of it is kept: it says
+        nothing but that."""
+        try:
+            record = monitor.run_monitor(self.kit, self.lab, own(), self.place)
+        except KitError:
+            return False
         return all(outcome["status"] == "ok" for outcome in outcomes(record))
+
+    def _held_against_kit(
+        self, kind: Kind[Any], run: monitor.MonitorRun, own: Callable[[], monitor.MonitorRun]
+    ) -> Json | None:
+        """One run that counts. Where the kit fails in one of a student's, that takes turns with the
+        same run of the kit's own: what fails each time, beside a kit that does not, is the
+        student's doing; what fails with the kit's own, too, is the kit's. A kernel that brings it
+        about when it loses gains nothing by it, as in _taken. None: there is no record, which is
+        the student's doing. Raises KitError where it is not."""
+        if not monitor.is_of_submission(run):
+            return self._taken(kind, run)
+        for turn in range(1, TURNS + 1):
+            record, lost = self._taken_or_lost(kind, run)
+            if record is not None and (self.is_held_up or not failed_for_kit(record)):
+                if turn > 1 and kind is GENERATION:
+                    record["second_try"] = True
+                break
+            if not self._goes_well(own):
+                if lost is not None:
+                    raise lost
+                break
+            who = (kind.name, None if record is None else record["part"], "kit_failed")
+            if turn == TURNS or who in self.benefited:
+                self._blame_submission(record, lost)
+                break
+            if record is not None:
+                record["tried_again"] = "kit_failed"
+            if kind is not GENERATION:
+                self.benefited.add(who)
+            self.progress(f"once more, since {_AGAIN['kit_failed']}{self.there}")
+        return record
+
+    def _taken_or_lost(
+        self, kind: Kind[Any], run: monitor.MonitorRun
+    ) -> tuple[Json | None, monitor.NoRecord | None]:
+        """A record, or why there is none."""
+        try:
+            return self._taken(kind, run), None
+        except monitor.NoRecord as error:
+            return None, error
+
+    def _blame_submission(self, record: Json | None, lost: monitor.NoRecord | None) -> None:
+        if record is not None:
+            blame_submission(record)
+        elif lost is not None:
+            self.data["monitor_lost"] = str(lost)
 
     def _taken(self, kind: Kind[Any], run: monitor.MonitorRun) -> Json:
         """One run that counts, and before it those that do not, all kept. What a pause of the node

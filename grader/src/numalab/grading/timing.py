@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import GENERATION
@@ -16,6 +17,7 @@ from numalab.harness import monitor
 from numalab.judging import explain, needs, thread_goals
 from numalab.judging.effort import Effort
 from numalab.judging.needs import Timed
+from numalab.judging.timing_state import PATIENCE
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep, StepReport
@@ -69,23 +71,37 @@ def _generation(
     cut_s: float | None = None,
     repeat_share: float = 1.0,
 ) -> None:
+    """roles: what is timed side by side. Held against the same with a process of the solution, the
+    control, in the submission's place."""
     effort = session.effort
     environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
-    kits = [role for role in roles if setup.programs[role] != session.program(SUBMISSION)]
-    options = [
-        *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
-        *(word for role in roles for word in setup.options.get(role, [])),
-        *(word for role in kits for word in ("--kits-kernel", role)),
-        *(["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []),
-        *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
-        "--least-repetitions", str(effort.least_repetitions),
-        "--most-repetitions", str(effort.most_repetitions),
-        "--repeat-share", f"{repeat_share:g}",
-        "--budget-s", f"{effort.generation_s:g}",
-        *(["--one-at-a-time"] if effort.one_at_a_time else []),
-    ]  # fmt: skip
-    facts: Json = {} if timed.slow is None else {"slow": timed.slow}
-    session.run(GENERATION, options, environment, **facts)
+    kits = [
+        role for role in setup.programs if setup.programs[role] != session.program(SUBMISSION)
+    ]
+
+    def options_of(roles: Sequence[str]) -> list[str]:
+        return [
+            *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
+            *(word for role in roles for word in setup.options.get(role, [])),
+            *(word for role in roles if role in kits for word in ("--kits-kernel", role)),
+            *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
+            "--least-repetitions", str(effort.least_repetitions),
+            "--most-repetitions", str(effort.most_repetitions),
+            "--repeat-share", f"{repeat_share:g}",
+            "--budget-s", f"{effort.generation_s:g}",
+            *(["--one-at-a-time"] if effort.one_at_a_time else []),
+        ]  # fmt: skip
+
+    def kits_own() -> tuple[list[str], dict[str, str]]:
+        if CONTROL not in setup.programs:
+            raise KitError("there is no control in times of the kit's own")
+        others = [role for role in roles if role not in (SUBMISSION, CONTROL)]
+        return options_of([*others, CONTROL]), environment
+
+    cut = ["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []
+    facts: dict[str, Any] = {} if timed.slow is None else {"slow": timed.slow}
+    options = [*options_of(roles), *cut]
+    session.run(GENERATION, options, environment, kits_own=kits_own, **facts)
 
 
 def take_times(session: Session) -> None:
@@ -119,6 +135,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     evidence = session.evidence
     if needs.timing_stands(lab, evidence, timed):
         return  # an earlier session of the same has decided it
+    excess_before_s = needs.timing_spent(lab, evidence, timed).excess_s
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"
@@ -131,7 +148,14 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         evidence = session.evidence
         if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
             return
-        if spent_s > effort.budget_s * (1 if number >= least else 3):
+        if number >= least:
+            if spent_s > effort.budget_s:
+                return
+            continue
+        # Until there are the least generations a slow submission is on an account of its own.
+        spending = needs.timing_spent(lab, evidence, timed)
+        kits_s = spent_s - (spending.excess_s - excess_before_s)
+        if spending.is_overspent or kits_s > PATIENCE * effort.budget_s:
             return
 
 

@@ -11,11 +11,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
 from numalab.errors import Interrupted, KitError
-from numalab.evidence.record import Json
+from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
 from numalab.harness.binutils import run_binutils
 from numalab.kit import Kit
@@ -138,8 +139,12 @@ class MonitorRun:
     pus: Sequence[int] = ()
 
 
+class NoRecord(KitError):
+    """The monitor ended without a record, which a kernel outside a sandbox can bring about."""
+
+
 def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
-    """One run and its whole record. Raises KitError when there is none, and Interrupted after
+    """One run and its whole record. Raises NoRecord when there is none, and Interrupted after
     Ctrl-C once the monitor has ended its workers."""
     confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
     command = [*confined, str(kit.monitor(lab.name)), asked.run]
@@ -148,7 +153,7 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     try:
         record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
-        raise KitError(
+        raise NoRecord(
             f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
@@ -250,6 +255,24 @@ def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
 
 def worker_option(role: str, program: Path) -> list[str]:
     return ["--worker", f"{role}={program}"]
+
+
+def is_of_submission(asked: MonitorRun) -> bool:
+    """Whether a run is of what a student has handed in, a kernel or a launch of the kit's."""
+    return any(
+        word == "--worker" and of.startswith(f"{SUBMISSION}=")
+        for word, of in pairwise(asked.options)
+    )
+
+
+def with_kits_own(asked: MonitorRun, role: str, program: Path) -> MonitorRun:
+    """The same run with a program of the kit's in the place of the submission's. role: its own."""
+    of_submission = f"{SUBMISSION}="
+    options = [
+        f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
+        for before, word in pairwise(["", *asked.options])
+    ]
+    return MonitorRun(asked.run, options, asked.environment)
 
 
 def set_options(role: str, variables: Mapping[str, str]) -> list[str]:

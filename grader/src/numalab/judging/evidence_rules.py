@@ -51,6 +51,8 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             )
     if bad is not None:
         return unusable(criterion, bad, evidence)
+    if evidence.monitor_lost is not None:
+        return not_looked_at(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
         return not_looked_at(criterion, evidence)
     return verdict_on(

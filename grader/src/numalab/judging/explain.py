@@ -10,6 +10,7 @@ from typing import Any
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Binding, Json, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.request_words import open_requests
 from numalab.judging.verdict import NOT_GRADED, Warned
 from numalab.words import amount, count, first_upper
@@ -222,6 +223,11 @@ def pauses(left_out: Sequence[LeftOut]) -> str:
 def _timed_out(ended: Outcome, phase: str) -> str:
     limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
     n = f"({_its_size(ended)})"
+    if ended.detail.get("of_all_phases"):
+        return (
+            f"The kernel's functions took more than {limit} together, when {phase} {n} was "
+            "stopped. Each of them takes a small part of that: what makes them slow?"
+        )
     if ranks == 1:
         return (
             f"{_subject(phase)} did not return within {limit} {n}; it was stopped. "
@@ -380,11 +386,20 @@ def _all_printed(ended: Outcome) -> str:
     return str(ended.detail.get("printed", ""))
 
 
+# NUMALAB_EXIT_NO_CHANNEL of common/protocol.h.
+_NO_CHANNEL = 113
+
+
 def _exited(ended: Outcome, phase: str) -> str:
     detail, size = ended.detail, _size(ended)
     if "exit_code" not in detail or _is_mpis_error(ended):
         return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
+    if detail["exit_code"] == _NO_CHANNEL:
+        return (
+            f"{_who(ended)}'s process could not answer the kit any more in {phase}{size}: it "
+            "closed descriptor 3, by which they talk. Close only what you have opened."
+        )
     if "ranks" in detail:
         ways = "It called exit, stop or MPI_Abort."
     return (
@@ -457,13 +472,20 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
         )
     return (
         f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
-        "descriptor 3, where the monitor and its worker talk, or kept the process from "
-        "being stopped. Leave descriptors and signals alone that are not yours."
+        "descriptor 3, where the monitor and its worker talk, kept the process from "
+        "being stopped, or changed where the kit's own code finds the arrays. Leave descriptors, "
+        "signals and memory alone that are not yours."
     )
 
 
 def _kit_error(ended: Outcome, phase: str) -> str:
-    return f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+    why = f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+    return f"{why} {COULD_WITH_ITS_OWN}" if ended.blames else why
+
+
+def _obstructed(ended: Outcome, phase: str) -> str:
+    why = f"The kit could not {phase}{_size(ended)}: {ended.detail.get('error', 'unknown error')}."
+    return f"{why} {COULD_WITH_ITS_OWN} {MEDDLING}" if ended.blames else why
 
 
 # By how a run ended that did not come to its end; crashes name elements, as the language does.
@@ -476,11 +498,12 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "no_array": _no_array,
     "array_gone": _array_gone,
     "bad_protocol": _bad_protocol,
+    "obstructed": _obstructed,
     "cancelled": lambda ended, phase: NOT_GRADED,
     "kit_error": _kit_error,
 }
 # Those in which what was printed last may say more.
-_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "kit_error"})
+_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
 
 
 def outcome(ended: Outcome, language: str) -> str | None:

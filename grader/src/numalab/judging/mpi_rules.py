@@ -34,7 +34,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     the other check fails this says nothing: who sends nothing can't wait."""
     bad = first_bad(check.outcome for check in evidence.of(CHECK))
     if bad is not None:
-        if bad.status in ("kit_error", "cancelled"):
+        if bad.is_kits_fault or bad.status == "cancelled":
             return unusable(criterion, bad, evidence)
         return verdict_on(
             criterion,
@@ -223,11 +223,24 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "bad_file", run.refused, value=1.0, unit="")
     if not run.outcome.ok:
         # The kit's own kernel ran, so what ended it is the launch, or the kit.
+        if run.outcome.blames:
+            why = _not_started(file.name, run.outcome)
+            return verdict_on(criterion, "fail", "bad_file", why, value=1.0)
         ended = unusable(criterion, run.outcome, evidence)
         why = f"The kit's program under {file.name}: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
     reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
     return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
+
+
+def _not_started(name: str, outcome: Outcome) -> str:
+    """Where ranks come up under a launch of the kit's own, and under a student's do not."""
+    ranks = words.count(outcome.detail.get("ranks", 1), "rank")
+    said = f"{outcome.detail.get('doing', 'start')}: {outcome.detail.get('error', outcome.status)}"
+    return (
+        f"Under {name} the kit's program does not come up with {ranks} on this node ({said}), "
+        "and under the kit's own launch it does: ask for no more ranks than the node has cores."
+    )
 
 
 def _ended(outcome: Outcome, evidence: Evidence) -> str:
@@ -262,6 +275,9 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return not_looked_at(criterion, evidence)
     run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
+        if run.outcome.blames:
+            why = _not_started(run.file or "its launch", run.outcome)
+            return verdict_on(criterion, "fail", "bad_file", why)
         why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, "error", "kit", why)
     times = run.one_way_us.get(PREDICTED_BYTES)

@@ -23,8 +23,10 @@ from numalab.judging.judge import (
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.timing_state import (
     TIMING_RULES,
+    Spending,
     cut_s,
     needed_roles,
+    spending_of,
     timing_state,
 )
 from numalab.judging.verdict import Status
@@ -187,6 +189,11 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
         return True
     criteria = gradable_timing(lab, evidence, timed)
     return all(timing_state(c, own).decided for c in criteria)
+
+
+def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> Spending:
+    """What the generations that there are have waited for."""
+    return spending_of(_of_timed(lab, evidence, timed))
 
 
 def timing_stands(lab: Lab, evidence: Evidence, timed: Timed) -> bool:

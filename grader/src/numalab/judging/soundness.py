@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS
 from numalab.evidence.record import SUBMISSION, Evidence, Generation, KernelRun
 from numalab.evidence.results import Outcome, Results
-from numalab.judging import explain
+from numalab.judging import explain, meddling
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
@@ -64,6 +64,7 @@ def is_sound(evidence: Evidence) -> bool:
     """Built, ran to its end every time, and every result was right so far."""
     return (
         evidence.build.status == "ok"
+        and evidence.monitor_lost is None
         and first_bad(outcomes(evidence)) is None
         and not any(is_wrong(results) for results, *_ in all_results(evidence))
     )
@@ -86,13 +87,16 @@ CAUSE_OF_OUTCOME: dict[str, Cause] = {
     "no_array": "no_memory",
     "array_gone": "no_memory",
     "bad_protocol": "disturbed_monitor",
+    "obstructed": "disturbed_monitor",
     "cancelled": "interrupted",
-    "kit_error": "kit",
+    "kit_error": "disturbed_monitor",
 }
 
 
 def cause_of(outcome: Outcome) -> Cause:
     """Why a run did not come to its end."""
+    if outcome.is_kits_fault:
+        return "kit"
     if explain.is_refused_call(outcome):
         return "refused_call"
     return CAUSE_OF_OUTCOME[outcome.status]
@@ -107,7 +111,7 @@ def unusable(
     why = which + (explain.outcome(outcome, evidence.language) or "")
     if outcome.status == "cancelled":
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
-    ours = outcome.status == "kit_error" or (
+    ours = outcome.is_kits_fault or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
@@ -134,6 +138,9 @@ NOT_MEASURED = (
 def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Open, as what a further grading may decide: where nothing that was seen explains that the
     run which decides it is missing."""
+    if evidence.monitor_lost is not None:
+        why = meddling.monitor_lost(evidence.monitor_lost)
+        return verdict_on(criterion, "fail", "disturbed_monitor", why)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     if evidence.is_held_up:

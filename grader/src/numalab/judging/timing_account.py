@@ -114,6 +114,8 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "not_gradable"
     if verdict.status == "inconclusive":
         return "undecided"
+    if verdict.cause == "too_slow" and state.outcome is None:
+        return "too_slow"
     return "unstable" if state.outcome is None else "decided"
 
 

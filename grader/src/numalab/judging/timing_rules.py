@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
-from numalab.judging import explain
+from numalab.evidence.results import Outcome
+from numalab.judging import explain, meddling
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import (
     first_bad,
@@ -30,6 +31,7 @@ from numalab.judging.timing_state import (
     compared_with,
     complete,
     needed_roles,
+    spending_of,
     timing_state,
 )
 from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
@@ -65,11 +67,13 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
     | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
     | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
-    | 8 | more lost than not, the effect open | open | too_noisy, not_decided | |
-    | 9 | the session is over without 5 to 8, the effect is shown, the control meets the claim, \
+    | 8 | fewer generations than are asked for, since the session spent its time on what the \
+submission does beside its repetitions | fail | too_slow | |
+    | 9 | more lost than not, the effect open | open | too_noisy, not_decided | |
+    | 10 | the session is over without 5 to 9, the effect is shown, the control meets the claim, \
 and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
-    | 10 | signs cut off too early to be known | open | cut_too_early | |
-    | 11 | else | open | too_noisy, not_decided | |
+    | 11 | signs cut off too early to be known | open | cut_too_early | |
+    | 12 | else | open | too_noisy, not_decided | |
 
     *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
     most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
@@ -79,7 +83,13 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
     the times, and all was right; yet what is faster than that is not paid before an instructor has
     looked at how it is done, and sets the points by hand. Grading it again decides nothing.
 
-    *Steady* (9) is asked of a submission beside speed: in the generations that have a control,
+    *The session's time* (8) is for processes that take as long as the solution's. What the
+    submission's take beyond that, to start and for all that they are asked for, goes on an account
+    of its own (timing_state.Spending), and ends the session where the account is used up and
+    generations are missing. A busy node does not bring that about: they have to take eight times as
+    long as the solution's beside them, in two generations or more.
+
+    *Steady* (10) is asked of a submission beside speed: in the generations that have a control,
     a second process of the solution, its distance |log(time / limit)| from the limit is at most
     twice the distance |log(control / solution)|, in half of them or more. Who is as near to
     the limit as the solution is to itself fails with at most 1/to_fail, and else stays open.
@@ -101,7 +111,7 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
 def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """The verdict where times mean nothing, or taking them came to a bad end; None else."""
     bad = first_bad(outcomes(evidence))
-    if bad is not None and bad.status in ("kit_error", "cancelled"):
+    if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
         return unusable(criterion, bad, evidence)
     if not is_sound(evidence) and criterion.slow is None:
         why = "Not timed, since the kernel does not yet give the right results."
@@ -114,10 +124,23 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
         if timed_out(generation):
             return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
         for role, part in generation.roles.items():
+            if part.outcome.blames:
+                return _spoilt(criterion, evidence, role, part.outcome)
             if not part.outcome.ok:
                 why = f"While timing the {role}: {explain.outcome(part.outcome, evidence.language)}"
                 return verdict_on(criterion, "error", "kit", why)
     return None
+
+
+def _spoilt(
+    criterion: Criterion, evidence: Evidence, role: str, outcome: Outcome
+) -> CriterionVerdict:
+    """Whoever's process did not come to its end, it does without what the student handed in."""
+    said = explain.outcome(outcome, evidence.language) or ""
+    if criterion.slow is not None:
+        return verdict_on(criterion, "fail", "bad_file", meddling.under_a_launch(said))
+    why = meddling.beside_the_kits_own(role, said)
+    return verdict_on(criterion, "fail", "disturbed_monitor", why)
 
 
 @dataclass(frozen=True)
@@ -142,8 +165,10 @@ class _Times:
     def measured(self) -> str:
         return f"{self.speed}; {self.count}"
 
-    def verdict(self, status: Status, cause: Cause, why: str) -> CriterionVerdict:
-        is_by_signs = status in ("pass", "fail", "not_gradable")
+    def verdict(
+        self, status: Status, cause: Cause, why: str, by_signs: bool = True
+    ) -> CriterionVerdict:
+        is_by_signs = by_signs and status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
             status,
@@ -270,6 +295,22 @@ def _slower(times: _Times) -> CriterionVerdict | None:
     return times.verdict("fail", "too_slow", f"{words.first_upper(times.measured)}.")
 
 
+def _overspent(times: _Times) -> CriterionVerdict | None:
+    """Nothing is decided since the submission used up the time in which it would be."""
+    spending = spending_of(times.evidence)
+    if not spending.is_overspent:
+        return None
+    return times.verdict(
+        "fail",
+        "too_slow",
+        f"Far too slow beside what is timed: in {words.count(spending.generations, 'generation')} "
+        f"the kernel's process took {spending.submission_s:.3g} s in all to start and for each of "
+        f"its functions, where the solution's took {spending.solution_s:.2g} s. The "
+        f"{spending.allowed_s:.0f} s that a grading has for that are used up.",
+        by_signs=False,
+    )
+
+
 def _effect_lost(times: _Times) -> CriterionVerdict | None:
     """No effect to measure by just now, whatever the node shows on a quiet day."""
     if not times.asked.is_lost:
@@ -343,6 +384,7 @@ _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
     _no_effect,
     _still_handout,
     _slower,
+    _overspent,
     _effect_lost,
     _effect_open,
     _unstable,

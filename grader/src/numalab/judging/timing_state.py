@@ -11,6 +11,7 @@ from typing import Literal
 
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.judging.effort import effort_for
 from numalab.judging.sequential import (
     CAREFUL,
     QUICK,
@@ -177,6 +178,59 @@ def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
         for generation in evidence.of(GENERATION)
         if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
     ]
+
+
+# A submission that takes so many times as long as the solution, to start and for all that it is
+# asked for, and in so many generations or more, may use up a session's time: no other load does so.
+HOGGING_RATIO = 8.0
+LEAST_HOGGING = 2
+
+# Of what a session may spend on timing: this many times until it has its least generations.
+PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What generations have waited for, in seconds, all of them together; hogging: in how many of
+    them the submission took HOGGING_RATIO times as long as the solution; least: generations that
+    are asked for; allowed_s: that the submission may take longer than the solution until then."""
+
+    generations: int
+    hogging: int
+    submission_s: float
+    solution_s: float
+    least: int
+    allowed_s: float
+
+    @property
+    def excess_s(self) -> float:
+        """The submission's account: what it took longer than the solution."""
+        return max(0.0, self.submission_s - self.solution_s)
+
+    @property
+    def is_overspent(self) -> bool:
+        return (
+            self.generations < self.least
+            and self.hogging >= LEAST_HOGGING
+            and self.excess_s > self.allowed_s
+        )
+
+
+def spending_of(evidence: Evidence) -> Spending:
+    """evidence: with the generations that were taken for one criterion."""
+    effort = effort_for(evidence.size, evidence.quick)
+    both = [
+        (generation.taken_s[SUBMISSION], generation.taken_s[SOLUTION])
+        for generation in complete(evidence, (SOLUTION, SUBMISSION))
+    ]
+    return Spending(
+        generations=len(both),
+        hogging=sum(own_s >= HOGGING_RATIO * kits_s for own_s, kits_s in both),
+        submission_s=sum(own_s for own_s, _ in both),
+        solution_s=sum(kits_s for _, kits_s in both),
+        least=effort.least_generations,
+        allowed_s=PATIENCE * effort.budget_s,
+    )
 
 
 def is_cut(generation: Generation) -> bool:

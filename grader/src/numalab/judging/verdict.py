@@ -83,7 +83,9 @@ CAUSES: dict[Cause, Meaning] = {
     "over_limit": Meaning("the kernel printed too much or started too many threads", ("fail",)),
     "no_memory": Meaning("the kernel gave no memory for an array, or took it away", ("fail",)),
     "refused_call": Meaning("the sandbox refused a system call of the kernel", ("fail",)),
-    "disturbed_monitor": Meaning("the kernel meddled with the monitor", ("fail",)),
+    "disturbed_monitor": Meaning(
+        "the kernel meddled with the monitor, or kept the kit from its part", ("fail",)
+    ),
     "ended_node": Meaning("the kernel ended the virtual node that it ran on", ("fail",)),
     "not_right_yet": Meaning("not judged, since the kernel is not correct yet", ("fail",)),
     "data_race": Meaning("two threads touch the same memory without an order", ("fail",)),

@@ -250,6 +250,6 @@ def _left_out(account: TimingAccount) -> Iterator[str]:
     others = len(account.left_out) - len(pauses_s)
     if others:
         yield (
-            f"{count(others, 'generation')} did not come to an end in time, or what the monitor "
-            "had to say was disturbed: taken once more, and only that counts."
+            f"{count(others, 'generation')} did not come to an end in time, what the monitor had "
+            "to say was disturbed, or the kit failed: taken once more, and only that counts."
         )
