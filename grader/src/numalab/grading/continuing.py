@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from numalab.judging.effort import Effort
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
+from numalab.strangers.tools import LOOK, TookTooLong, run_limited
 
 # Nodes that agree in these are alike; a class's node in a cluster is seldom the same one twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
@@ -43,12 +43,10 @@ def _code(program: Path) -> bytes:
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         stripped = Path(scratch) / program.name
         try:
-            subprocess.run(
-                ["objcopy", *options, str(program), str(stripped)], capture_output=True, check=True
-            )
-        except (OSError, subprocess.CalledProcessError):
-            return program.read_bytes()
-        return stripped.read_bytes()
+            code, _ = run_limited(["objcopy", *options, str(program), str(stripped)], LOOK)
+        except TookTooLong:
+            code = -1
+        return (stripped if code == 0 else program).read_bytes()
 
 
 def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:

@@ -173,7 +173,9 @@ class Session:
         came to its end. Done again where that says nothing of the kernel. Raises Interrupted and
         KitError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
-        run = monitor.MonitorRun(kind.run or kind.name, [*kept_apart, *options], environment, facts)
+        run = monitor.MonitorRun(
+            kind.run or kind.name, [*kept_apart, *options], environment, facts, self.sandbox
+        )
         record = self._taken(kind, run)
         return all(outcome["status"] == "ok" for outcome in outcomes(record))
 
