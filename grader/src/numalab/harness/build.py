@@ -321,8 +321,8 @@ def build_kernel(
     message = f"{file} does not compile."
     if "File size limit exceeded" in done.stdout:
         message += (
-            f" It asks for a file of more than {_BUILD_LIMITS.file_bytes >> 20} MiB: leave large "
-            "arrays without values of their own."
+            " It asks for a larger file than a compiler may write here: leave large arrays without "
+            "values of their own."
         )
     return Build("does_not_compile", message, "\n".join([*notes, text]))
 

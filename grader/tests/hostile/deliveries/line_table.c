@@ -1,10 +1,10 @@
-/* A crash in code without lines: all three million units are looked through, each with its table. */
+/* A crash in code without lines: all 800,000 units are looked through, each with its table. */
 #include "first_touch.h"
 
 __asm__(".section .debug_abbrev,\"\",@progbits\n"
         ".Lown_abbreviations: .byte 1, 0x11, 0, 0x10, 0x17, 0, 0, 0\n"
         ".section .debug_info,\"\",@progbits\n"
-        ".rept 3000000\n"
+        ".rept 800000\n"
         ".long 12\n"
         ".value 4\n"
         ".long .Lown_abbreviations\n"
