@@ -29,7 +29,7 @@ TOMLS = {
     "header": ("[a" + ".a" * 200 + "]", "too deep"),
     "control": ('ranks = "\\u001b[2J"', r"\\x1b\[2J"),
     "key": ('"\\u202e\\u001b" = 1', r"<U\+202E>\\x1b"),
-    "long": ('ranks = "' + "x" * 50_000 + '"', ""),
+    "long": ('ranks = "' + "x" * 50_000 + '"', "."),
     "no TOML": ("\x1b]52;c;eA==\x07", "not TOML"),
 }
 
@@ -121,8 +121,8 @@ XMLS = {
         export(OBJECT.format("PU", 0, "0x1", 0) + OBJECT.format("NUMANode", "9" * 5_000, "0x1", 0)),
         "where a number belongs",
     ),
-    "names": (export("").replace("topology", "\u202etopology"), ""),
-    "root": ("<a\u202e/>", ""),
+    "names": (export("").replace("topology", "\u202etopology"), "not XML"),
+    "root": ("<a\u202e/>", "not XML"),
     "encoding": ('<?xml version="1.0" encoding="x-\u00e9"?><topology/>', "not XML"),
 }
 
