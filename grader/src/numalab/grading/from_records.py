@@ -189,6 +189,8 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
     try:
         verdict = verdict_over(lab, here, stored.there, stored.elsewhere)
         accounts = timing_accounts(lab, verdict, here)
+    except KitError as error:  # parts of it that do not belong together
+        raise UserError(f"{stored.path / FILE}: {error}") from error
     except _BAD as error:
         raise _damaged(stored.path / FILE, error) from error
     return GradedKernel(
