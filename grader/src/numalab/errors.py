@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
+from numalab.strangers.visible import visible_lines
+
 WIDTH = 80  # columns of all that is told
 
 
@@ -40,6 +42,6 @@ def wrapped(message: str) -> str:
     """A message in lines of at most 80 columns; a path that is longer stays whole, so that it
     can be copied. What follows a line break is another program's, a compiler's most often, and
     stays as it is."""
-    first, newline, rest = message.partition("\n")
+    first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
     return f"{lines}{newline}{rest}"

@@ -1,13 +1,65 @@
-"""Files that appear whole or not at all, and such as may not be there."""
+"""Files that appear whole or not at all, such as may not be there, and such as strangers have
+made."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
+import stat
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from numalab.words import bytes_allowed
+
+MIB = 1 << 20
+
+
+class NotPlain(Exception):
+    """What has a file's name is not read. The message goes on from the name: "is a link"."""
+
+
+def open_plainly(path: Path, *, follow_links: bool = False) -> IO[bytes]:
+    """A regular file, and nothing else that has its name by now: who names a pipe or a device like
+    a kernel makes nobody wait. follow_links: in the last part of the path, for files of our own.
+    Raises NotPlain, and FileNotFoundError where nothing has the name."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        number = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    except OSError as error:
+        reasons = {errno.ELOOP: "is a link", errno.ENXIO: "is no plain file"}
+        raise NotPlain(reasons.get(error.errno or 0, f"can't be read: {error.strerror}")) from error
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        raise NotPlain("is a folder" if stat.S_ISDIR(mode) else "is no plain file")
+    return os.fdopen(number, "rb")
+
+
+def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> bytes:
+    """The content of a file that may be a stranger's, if it is not larger than that. Raises as
+    open_plainly."""
+    with open_plainly(path, follow_links=follow_links) as file:
+        try:
+            # By its size first: one with nothing in it can be as large as it likes.
+            is_large = os.fstat(file.fileno()).st_size > most_bytes
+            content = b"" if is_large else file.read(most_bytes + 1)
+        except OSError as error:
+            raise NotPlain(f"can't be read: {error.strerror}") from error
+    if is_large or len(content) > most_bytes:
+        raise NotPlain(f"is larger than {bytes_allowed(most_bytes)}")
+    return content
+
+
+def read_plain_text(path: Path, most_bytes: int, *, follow_links: bool = False) -> str:
+    """As read_plain, of a text in UTF-8; without the mark that some editors put before it, and with
+    line ends as they are here. Raises UnicodeDecodeError, too."""
+    text = read_plain(path, most_bytes, follow_links=follow_links).decode("utf-8-sig")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_text(path: Path) -> str | None:
@@ -22,7 +74,7 @@ def read_json(path: Path) -> Any:
     """None where there is no such file, or no JSON in it."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -47,6 +47,11 @@ class Kit:
     def results_folder(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "results" / lab / language / variant
 
+    def is_own(self, folder: Path) -> bool:
+        """Whether it is a lab's folder of this copy, with the learner's or the kit's files, and not
+        one that somebody has handed in."""
+        return folder.parent in (self.root / "labs", self.root / "solutions")
+
     @property
     def hints_file(self) -> Path:
         """Which hints the learner has seen; outlives a build folder, as does what follows."""

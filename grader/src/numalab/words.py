@@ -73,3 +73,8 @@ def amount(size_bytes: float) -> str:
         if size_bytes >= scale:
             return f"{size_bytes / scale:.1f} {unit}"
     return f"{size_bytes:.0f} bytes"
+
+
+def bytes_allowed(count: int) -> str:
+    """A limit, which is a whole number of KiB."""
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"

@@ -402,7 +402,7 @@ def test_a_grading_without_end_is_stopped_with_all_that_it_started(
     monkeypatch.setattr(work, "LEAVE_S", 0.5)
     pid, output = tmp_path / "pid", tmp_path / "output.txt"
     deadline_s = time.monotonic() + LIMIT_S
-    code_of = work._code_of
+    code_of = work.code_of
 
     def has_said(size: int) -> bool:
         assert time.monotonic() < deadline_s
@@ -413,7 +413,7 @@ def test_a_grading_without_end_is_stopped_with_all_that_it_started(
             time.sleep(0.01)
         return code_of(process, limit_s)
 
-    monkeypatch.setattr(work, "_code_of", late_code_of)
+    monkeypatch.setattr(work, "code_of", late_code_of)
     script = f"trap '' TERM; sleep 600 & echo $! >{pid}; yes"
     done = work.run_grading(["sh", "-c", script], tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path, 1)
     assert done.code is None

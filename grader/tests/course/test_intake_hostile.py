@@ -23,9 +23,10 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.intake import intake
 from numalab.course.intake.choosing import FILE_BYTES, wanted_names
 from numalab.course.intake.intake import take_in
-from numalab.course.intake.trees import MIB, shown
 from numalab.course.records import Intake
+from numalab.files import MIB
 from numalab.labs.declaration import Lab
+from numalab.strangers.visible import shown
 
 KERNEL = b"void initialize(void) {}\n"
 FIRST = "01_first_touch"

@@ -17,9 +17,9 @@ from numalab.commands.shared import progress_line, taking_one
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.open_points import is_open, names_words, open_points
-from numalab.course.gradebook.overview import printable
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.intake.intake import take_in
+from numalab.course.intake.layouts import LAYOUTS
 from numalab.course.jobs import slurm
 from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
 from numalab.course.jobs.local import Local
@@ -32,6 +32,7 @@ from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs, lab_names, load_labs
+from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
@@ -62,6 +63,7 @@ class _Options:
     extra: Sequence[str]
     labs: Sequence[str]
     students: Path | None
+    layout: str | None
     student: str
     regrade: bool
     quick: bool
@@ -182,7 +184,9 @@ def _taken_in(
     names = [name for given in options.labs for name in given.split(",") if name]
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
     with progress_line("intake") as progress:
-        intake = take_in(options.submissions, course, chosen, progress, options.students)
+        intake = take_in(
+            options.submissions, course, chosen, progress, options.students, options.layout
+        )
         book.add_submissions(intake)
         wanted = _chosen(kit, intake, options.student, options.effort)
     _tell_problems(intake)
@@ -241,7 +245,7 @@ def _tell_open(head: Head, book: Gradebook) -> None:
             for result in attempt.results
             if is_open(result)
         ]
-        click.echo(wrapped(f"  {printable(item.student_id)} {item.lab}, {'; '.join(told)}"))
+        click.echo(wrapped(f"  {visible(item.student_id)} {item.lab}, {'; '.join(told)}"))
     if len(left) > MOST_TOLD:
         click.echo(f"  and {len(left) - MOST_TOLD} more: ./numalab gradebook show names all")
 
@@ -331,6 +335,10 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--students", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="CSV",
     help="A list of the class, as the course's system exports it: tells who is missing, and "
     "students of one name apart.",
+)  # fmt: skip
+@click.option(
+    "--layout", type=click.Choice(LAYOUTS),
+    help="How the delivery is laid out. Left out: as most of its entries are named.",
 )  # fmt: skip
 @click.option("--student", default="", metavar="ID", help="Only this student.")
 @click.option(

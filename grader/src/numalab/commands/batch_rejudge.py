@@ -17,13 +17,13 @@ from numalab import words
 from numalab.commands.shared import course_at, progress_line, taking_one
 from numalab.course import attempts
 from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.gradebook.overview import printable
 from numalab.course.jobs.head import course_lock
 from numalab.course.rejudging import digests_of, judge_all, pending, publish, under_way
 from numalab.errors import WIDTH, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, load_labs
+from numalab.strangers.visible import visible
 from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
@@ -57,7 +57,7 @@ def change_rows(rejudged: Sequence[Rejudged]) -> Iterator[Sequence[str]]:
         item = each.old.item
         for change in each.changes:
             yield (
-                printable(item.student_id),
+                visible(item.student_id),
                 item.lab.partition("_")[0],
                 LANGUAGE_NAMES[change.language],
                 change.criterion,

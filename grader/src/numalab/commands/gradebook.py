@@ -20,13 +20,14 @@ from numalab.course.exports.pseudonyms import assign
 from numalab.course.gradebook import gradebook as books
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.gradebook.overview import printable, table_lines
+from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE, read_rules
 from numalab.errors import UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, lab_names, load_labs
+from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.course_folder import CourseFolder
@@ -98,7 +99,7 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
 
 def _tell(sentences: Iterable[str]) -> None:
     for sentence in sentences:
-        click.echo(wrapped(f"numalab: {printable(sentence)}"), err=True)
+        click.echo(wrapped(f"numalab: {visible(sentence)}"), err=True)
 
 
 def _tell_problems(standing: Standing) -> None:
@@ -172,7 +173,7 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
             click.echo()
         for line in explanation(account, rules):
             indent = " " * (len(line) - len(line.lstrip()))
-            text = printable(line.strip())
+            text = visible(line.strip())
             click.echo(click.wrap_text(text, 80, indent, f"{indent}    " if indent else ""))
 
 

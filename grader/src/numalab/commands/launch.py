@@ -14,10 +14,12 @@ import click
 
 from numalab.commands.completing import complete_machine
 from numalab.errors import KitError, UserError
+from numalab.files import NotPlain, read_plain_text
 from numalab.harness.build import build_kit, configure
 from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 from numalab.labs import launch as policies
+from numalab.labs.declaration import FILE_BYTES
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine, topology_of_node
 
@@ -99,9 +101,11 @@ def launch(
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
+        return read_plain_text(file, FILE_BYTES, follow_links=True)
+    except FileNotFoundError as error:
         raise UserError(f"{file}: can't read it: {error.strerror}") from error
+    except NotPlain as error:
+        raise UserError(f"{file}: it {error}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: this is no text in UTF-8; save it as UTF-8") from error
 

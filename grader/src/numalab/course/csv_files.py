@@ -8,18 +8,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from numalab.errors import UserError, reason_of
+from numalab.errors import UserError
+from numalab.files import NotPlain, read_plain
+from numalab.strangers.visible import visible_lines
 
 BOM = "\ufeff"
 MOST_BYTES = 64 * 2**20  # of a template; a worksheet of 10,000 students has a tenth of it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# The wide ones are for spreadsheets in East Asian languages.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def defused(text: str) -> str:
     """A spreadsheet takes a cell that begins so for a formula, and runs it
     (https://owasp.org/www-community/attacks/CSV_Injection); with an apostrophe it is text.
     For whatever somebody else has written; numbers are ours."""
-    text = text.replace("\0", "")
+    text = visible_lines(text)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
 
 
@@ -50,11 +53,11 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: bo
 def read_table(path: Path) -> Table:
     """Comma, semicolon or tab, whichever the first line has most of. Raises UserError."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB: is it the right file?")
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise UserError(f"can't read {path}: {reason_of(error)}") from error
+        text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8")
+    except FileNotFoundError as error:
+        raise UserError(f"can't read {path}: there is no such file") from error
+    except NotPlain as error:
+        raise UserError(f"{path} {error}: is it the right file?") from error
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path} is not UTF-8. Export it once more, and don't save it with a spreadsheet in "

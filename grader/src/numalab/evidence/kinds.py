@@ -114,7 +114,14 @@ def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
     )
 
 
+# Of one array: of 16 GiB, of which a grading has never looked at all.
+_MOST_PAGES = 1 << 22
+
+
 def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """Raises ValueError for more than any record has: a few bytes can say so."""
+    if sum(count for _, count in runs) > _MOST_PAGES:
+        raise ValueError(f"an array of more than {_MOST_PAGES:,} pages")
     return tuple(value for value, count in runs for _ in range(count))
 
 

@@ -22,6 +22,9 @@ from numalab.evidence.record import (
     Kind,
 )
 from numalab.evidence.repeats import paused_s, why_left_out
+from numalab.strangers.visible import shortened, visible
+
+_MOST_SAID = 300  # characters of what a record has in the wrong place
 
 
 def _role_of(kind: Kind[Any], run: Json) -> str:
@@ -90,7 +93,7 @@ def load(path: Path, schema: Path) -> Evidence:
     """Reads a stored record after validating it. Raises KitError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise KitError(f"can't read the evidence {path}: {error}") from error
     validate(data, schema)
     return parse(data)
@@ -103,4 +106,7 @@ def validate(data: Json, schema: Path) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
     error = jsonschema.exceptions.best_match(validator.iter_errors(data))
     if error is not None:
-        raise KitError(f"not a valid evidence record: {error.json_path}: {error.message}")
+        raise KitError(
+            f"not a valid evidence record: {shortened(visible(error.json_path), _MOST_SAID)}: "
+            f"{shortened(visible(error.message), _MOST_SAID)}"
+        )

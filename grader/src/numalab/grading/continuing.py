@@ -20,12 +20,12 @@ from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.files import read_json
 from numalab.grading.kit_digests import measured_by
-from numalab.harness.binutils import run_binutils
 from numalab.judging import needs
 from numalab.judging.effort import Effort
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
+from numalab.strangers.tools import LOOK, TookTooLong, run_limited
 
 # Nodes that agree in these are alike; a class's node in a cluster is seldom the same one twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
@@ -42,9 +42,11 @@ def _code(program: Path) -> bytes:
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         stripped = Path(scratch) / program.name
-        done = run_binutils(["objcopy", *options, str(program), str(stripped)])
-        is_stripped = done is not None and done.returncode == 0
-        return (stripped if is_stripped else program).read_bytes()
+        try:
+            code, _ = run_limited(["objcopy", *options, str(program), str(stripped)], LOOK)
+        except TookTooLong:
+            code = -1
+        return (stripped if code == 0 else program).read_bytes()
 
 
 def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:

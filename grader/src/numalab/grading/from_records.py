@@ -6,22 +6,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import KitError, UserError
 from numalab.evidence import read_record
 from numalab.evidence.record import Evidence, Json
+from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.graded import GradedKernel
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
 from numalab.machines.gallery import published_latencies
+from numalab.strangers import toml
+from numalab.strangers.visible import may_hide, shown, visible_json
 from numalab.words import count
 
 FILE = "evidence.json"
 ON = "on_"  # how the folder of a virtual node's record begins
 # What stands in a record that is none: of another kit, or changed by hand.
-_BAD = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+_BAD = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+_MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 
 @dataclass(frozen=True)
@@ -117,22 +122,48 @@ def _name_of(data: Json) -> str | None:
 
 def _read(file: Path, schema: Path | None) -> Json:
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
+        text = read_plain_text(file, _MOST_BYTES, follow_links=True)
+        data: Any = json.loads(text)
+    except (FileNotFoundError, NotPlain) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it {error}"
         raise UserError(
-            f"there is no record {file} that can be read ({reason_of(error)}). Name the "
-            f"{FILE} of a grading, or the folder that holds it."
+            f"there is no record {file} that can be read ({why}). Name the {FILE} of a grading, "
+            "or the folder that holds it."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file} is damaged: it is no JSON ({error})") from error
     if not isinstance(data, dict):
         raise UserError(f"{file} is no record of evidence")
+    if may_hide(text):
+        data = _cleaned(data)
     if schema is not None:
         try:
             read_record.validate(data, schema)
         except KitError as error:
             raise UserError(f"{file}: {error}") from error
-    return data
+        _check_texts(data, file)
+    record: Json = data
+    return record
+
+
+def _cleaned(data: Json) -> Json:
+    """With texts that can be shown; only what was handed in stays as it is, since it is read
+    again."""
+    cleaned: Json = visible_json(data)
+    both = zip(cleaned.get("handed_in") or (), data.get("handed_in") or (), strict=True)
+    for shown_text, handed in both:
+        if isinstance(handed, dict) and "text" in handed:
+            shown_text["text"] = handed["text"]
+    return cleaned
+
+
+def _check_texts(data: Json, file: Path) -> None:
+    """Whether the texts in a record that somebody else has written can be read. Raises
+    UserError."""
+    for handed in data["handed_in"]:
+        why = toml.why_not_readable(handed.get("text", ""))
+        if why:
+            raise UserError(f"{file} is damaged: {shown(handed['file'])} in it {why}")
 
 
 def _parsed(data: Json, file: Path) -> Evidence:
@@ -158,6 +189,8 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
     try:
         verdict = verdict_over(lab, here, stored.there, stored.elsewhere)
         accounts = timing_accounts(lab, verdict, here)
+    except KitError as error:  # parts of it that do not belong together
+        raise UserError(f"{stored.path / FILE}: {error}") from error
     except _BAD as error:
         raise _damaged(stored.path / FILE, error) from error
     return GradedKernel(

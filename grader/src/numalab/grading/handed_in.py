@@ -9,22 +9,34 @@ from pathlib import Path
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
+from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement
-from numalab.labs.declaration import HandedFile
+from numalab.labs.declaration import FILE_BYTES, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
+from numalab.strangers import toml
+from numalab.strangers.visible import shortened, visible
+
+_MOST_SAID = 600  # characters of a complaint
+
+
+class _TooMuch(BadPolicy):
+    """A text that its reader would not come to its end with: nobody reads it."""
 
 
 def _content(file: HandedFile, text: str) -> dict[str, str]:
     """The variables of a placement file; none of the others, which are only looked at. Raises
-    BadPlacement, BadPolicy and BadPrediction."""
+    BadPlacement, BadPolicy and BadPrediction, of which _TooMuch is for a file of any kind."""
     if file.kind == "placement":
         return placement.read_placement(text, file.variables)
+    why = toml.why_not_readable(text)
+    if why:
+        raise _TooMuch(f"{file.name} {why}; a few lines are enough")
     if file.kind == "launch":
         parse_policy(text, file.name)
     else:
@@ -42,9 +54,10 @@ def complaint_of(file: HandedFile, text: str) -> str | None:
 
 
 def _complaint(file: HandedFile, error: Exception) -> str:
-    complaint = f"{error}" + ("" if str(error).endswith("?") else ".")
-    if file.kind == "launch":
-        return complaint  # its reader names the file
+    said = shortened(visible(str(error)), _MOST_SAID)
+    complaint = said + ("" if said.endswith("?") else ".")
+    if isinstance(error, BadPolicy):
+        return complaint  # which names the file
     separator = "," if file.kind == "placement" else ":"
     return f"{file.name}{separator} {complaint}"
 
@@ -55,13 +68,18 @@ def read_files(session: Session) -> None:
         path = session.folder / file.name
         complaint, variables, text = None, {}, ""
         try:
-            text = path.read_text("utf-8-sig")  # some editors put a mark before it
+            text = read_plain_text(
+                path, FILE_BYTES, follow_links=session.kit.is_own(session.folder)
+            )
             variables = _content(file, text)
         except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
             complaint = _complaint(file, error)
+            text = "" if isinstance(error, _TooMuch) else text
         except FileNotFoundError:
             complaint = f"{file.name} was not handed in: there is no {path}."
-        except (OSError, UnicodeDecodeError):
+        except NotPlain as error:
+            complaint = f"{file.name} {error}; hand in a text file."
+        except UnicodeDecodeError:
             complaint = f"{file.name} can't be read as text."
         session.data["handed_in"].append(
             {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from numalab.files import NotPlain, read_plain
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 
 
 def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
@@ -14,9 +15,11 @@ def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str
     byte."""
     pristine = kit.pristine_folder(lab.name)
     unchanged = []
+    follow = kit.is_own(folder)
     for file in (KERNEL_FILES[language], *(file.name for file in lab.files)):
-        with contextlib.suppress(OSError):
-            if (folder / file).read_bytes() == (pristine / file).read_bytes():
+        with contextlib.suppress(OSError, NotPlain):
+            content = read_plain(folder / file, FILE_BYTES, follow_links=follow)
+            if content == (pristine / file).read_bytes():
                 unchanged.append(file)
     return unchanged
 

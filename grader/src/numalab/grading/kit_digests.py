@@ -44,6 +44,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "judging/effort.py": ("evidence", "how much is measured"),
     "judging/needs.py": ("evidence", "which runs are made, of whom, and when they stop"),
     "judging/thread_goals.py": ("evidence", "how many threads are timed"),
+    "strangers": ("evidence", "what can be read, and texts as records keep them"),
     "toml_files": ("evidence", "reads what lab.toml and machines' files say"),
     "words.py": ("verdict", "the words of verdicts"),
     "errors.py": ("verdict", "the words of what went wrong"),

@@ -156,7 +156,7 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
     ]  # fmt: skip
     environment = monitor.worker_environment(session.lab, team)
     pus = [pu.number for pu in topology.pus if pu.core != left_out]
-    session.run(ANOTHER_TEAM, options, environment, pus, another_team=True)
+    session.run(ANOTHER_TEAM, options, environment, pus=pus, another_team=True)
 
 
 def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:

@@ -197,7 +197,7 @@ class Session:
         kit's own kernel. pus: which it may use, empty: all. Raises Interrupted and KitError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
         run = monitor.MonitorRun(
-            kind.run or kind.name, [*kept_apart, *options], environment, facts, pus
+            kind.run or kind.name, [*kept_apart, *options], environment, facts, pus, self.sandbox
         )
         if kits_own is None:
 

@@ -75,9 +75,7 @@ def _generation(
     control, in the submission's place."""
     effort = session.effort
     environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
-    kits = [
-        role for role in setup.programs if setup.programs[role] != session.program(SUBMISSION)
-    ]
+    kits = [role for role in setup.programs if setup.programs[role] != session.program(SUBMISSION)]
 
     def options_of(roles: Sequence[str]) -> list[str]:
         return [

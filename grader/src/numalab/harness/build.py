@@ -7,21 +7,30 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
-from numalab.harness.binutils import run_binutils
+from numalab.files import NotPlain, read_plain
 from numalab.harness.interface import interface_complaint
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.strangers import tools
+from numalab.strangers.tools import ToolLimits, told_by
+from numalab.strangers.visible import shortened, shown, visible_lines
 
 MAX_OUTPUT_LINES = 24
+MOST_COLUMNS = 400  # of a line that a compiler or linker says
 BUILD_LIMIT_S = 300
+# Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB a file. A kernel can
+# have its compiler write and say what it likes.
+_BUILD_LIMITS = ToolLimits(
+    cpu_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, said_bytes=4 << 20,
+    wall_s=BUILD_LIMIT_S,
+)  # fmt: skip
 
 
 class TookTooLong(KitError):
@@ -45,29 +54,14 @@ def _run(
     """Raises KitError, of which TookTooLong may be the student's fault. Whatever the command has
     started ends with it."""
     more = {} if sandbox is None else sandbox.compiler_environment()
+    if shutil.which(command[0]) is None:
+        raise KitError(f"{command[0]} is missing; run ./numalab setup")
+    environment = _plain_environment() | more
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=_plain_environment() | more,
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise KitError(f"{command[0]} is missing; run ./numalab setup") from error
-    try:
-        output, _ = process.communicate(timeout=BUILD_LIMIT_S)
-    except subprocess.TimeoutExpired as error:
+        code, output = tools.run_limited(command, _BUILD_LIMITS, environment, str(cwd))
+    except tools.TookTooLong as error:
         raise TookTooLong(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    return subprocess.CompletedProcess(command, process.returncode, output)
+    return subprocess.CompletedProcess(command, code, output)
 
 
 def configure(kit: Kit) -> None:
@@ -80,7 +74,7 @@ def configure(kit: Kit) -> None:
 
 
 def _tail(output: str) -> str:
-    return "\n".join(output.strip().splitlines()[-MAX_OUTPUT_LINES:])
+    return "\n".join(visible_lines(output).strip().split("\n")[-MAX_OUTPUT_LINES:])
 
 
 def _ninja(
@@ -129,15 +123,16 @@ def build_explorations(kit: Kit, targets: Sequence[str]) -> None:
     build_kit(kit, ["describe_node", *targets])
 
 
-def stage(source: Path, staged: Path) -> bool:
-    """Copies a file to where the build looks for it, if it differs. False: no such file."""
+def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
+    """Copies a file to where the build looks for it, if it differs. False: no such file. Raises
+    NotPlain; then there is none where the build looks."""
     try:
-        content = source.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+        content = read_plain(source, FILE_BYTES, follow_links=follow_links)
+    except (FileNotFoundError, NotPlain) as error:
         staged.unlink(missing_ok=True)
+        if isinstance(error, NotPlain):
+            raise
         return False
-    except OSError as error:
-        raise KitError(f"can't read {source}: {error.strerror}") from error
     if not staged.is_file() or staged.read_bytes() != content:
         staged.parent.mkdir(parents=True, exist_ok=True)
         staged.write_bytes(content)
@@ -153,7 +148,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
     lines, short, with paths of the build replaced by the student's."""
     kept: list[str] = []
     skip_command = False
-    for line in output.splitlines():
+    for line in visible_lines(output).split("\n"):
         if skip_command:
             skip_command = False
             continue
@@ -164,7 +159,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
             continue
         for path, name in rename.items():
             line = line.replace(path, name)
-        kept.append(_OBJECT.sub(r"\1", line))
+        kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
     if len(kept) > MAX_OUTPUT_LINES:
         left = len(kept) - MAX_OUTPUT_LINES
         kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]
@@ -176,12 +171,33 @@ def misspelt_directives(source: str, language: str) -> list[str]:
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
-    return [
-        f"line {number}: `{line.strip()[:40]}` is a comment; {sentinel}"
-        for number, line in enumerate(source.splitlines(), start=1)
-        if re.match(r"\s*!\s*\$?\s*(omp|opm|mop)\b", line, re.IGNORECASE)
-        and not re.match(r"\s*!\$omp\b", line, re.IGNORECASE)
+    # Without its blanks: a pattern that skips them in several places takes the square of them.
+    squeezed = ((number, " ".join(line.split())) for number, line in _lines(source))
+    found = [
+        f"line {number}: `{shown(line, 40)}` is a comment; {sentinel}"
+        for number, line in squeezed
+        if re.match(r"! ?\$? ?(omp|opm|mop)\b", line, re.IGNORECASE)
+        and not re.match(r"!\$omp\b", line, re.IGNORECASE)
     ]
+    more = len(found) - MAX_OUTPUT_LINES
+    return [*found[:MAX_OUTPUT_LINES], f"... and {more} more"] if more > 0 else found
+
+
+def _lines(source: str) -> Iterator[tuple[int, str]]:
+    """With their numbers; of each as much as a compiler reads of a line."""
+    for number, line in enumerate(source.splitlines(), start=1):
+        yield number, line[:MOST_COLUMNS]
+
+
+_MOST_NAMED = 4
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Nothing where that can't be seen."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _missing(lab: Lab, folder: Path, file: str) -> Build:
@@ -189,14 +205,15 @@ def _missing(lab: Lab, folder: Path, file: str) -> Build:
     # A near miss deserves to be named.
     stem = file.split(".")[0]
     near = sorted(
-        path.name
-        for path in (folder.iterdir() if folder.is_dir() else ())
+        shown(path.name)
+        for path in _inside(folder)
         if path.suffix.lower() in (".c", ".f90", ".f", ".f95", ".for")
         and path.name not in (*KERNEL_FILES.values(), *KIT_SOURCES)
         and (path.suffix.lower()[:2] == Path(file).suffix[:2] or path.stem == stem)
     )
     if near:
-        message += f" The folder has {', '.join(near)}: rename the kernel to {file}."
+        named = ", ".join(near[:_MOST_NAMED])
+        message += f" The folder has {named}: rename the kernel to {file}."
     elif not folder.is_dir():
         message = (
             f"{file} was not handed in: there is no folder {folder}. The files of a lab are "
@@ -210,7 +227,15 @@ def _undefined(output: str, lab: Lab) -> list[str]:
     return [name for name in lab.functions if name in found]
 
 
-def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: Path) -> Build:
+def _apart(command: Sequence[str], file: Path, sandbox: Sandbox | None) -> list[str]:
+    """A program that looks at a file, in the sandbox where there is one."""
+    full = [*command, str(file)]
+    return full if sandbox is None else sandbox.tool_command(full, [file])
+
+
+def _link_failure(
+    output: str, text: str, lab: Lab, language: str, object_file: Path, sandbox: Sandbox | None
+) -> Build:
     missing = _undefined(output, lab)
     file = KERNEL_FILES[language]
     if re.search(r"multiple definition of [`'\"]?main\b", output):
@@ -218,8 +243,7 @@ def _link_failure(output: str, text: str, lab: Lab, language: str, object_file: 
     if missing:
         names = " and ".join(missing)
         message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
-        read = run_binutils(["nm", "-g", "--defined-only", str(object_file)])
-        symbols = "" if read is None else read.stdout
+        symbols = told_by(_apart(["nm", "-g", "--defined-only"], object_file, sandbox))
         if language == "fortran" and any(
             re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
         ):
@@ -251,7 +275,14 @@ def build_kernel(
     file = KERNEL_FILES[language]
     staged = kit.staged_folder(lab.name) / file
     said = staged.with_name(file + ".said")  # what the compiler said of it
-    if not stage(folder / file, staged):
+    is_own = kit.is_own(folder)
+    try:
+        if not is_own and folder.is_symlink():
+            raise NotPlain("lies in a folder that is a link")
+        is_there = stage(folder / file, staged, follow_links=is_own)
+    except NotPlain as error:
+        return Build("missing", f"{file} {error}; hand in the file itself.", "")
+    if not is_there:
         return _missing(lab, folder, file)
     _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
@@ -281,7 +312,7 @@ def build_kernel(
         warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
     if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
-        return _link_failure(done.stdout, text, lab, language, object_file)
+        return _link_failure(done.stdout, text, lab, language, object_file, sandbox)
     if "conflicting types for" in done.stdout:
         names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]
         if names:
@@ -291,7 +322,13 @@ def build_kernel(
                 f"contract ({lab.contract}) asks for.",
                 text,
             )
-    return Build("does_not_compile", f"{file} does not compile.", "\n".join([*notes, text]))
+    message = f"{file} does not compile."
+    if "File size limit exceeded" in done.stdout:
+        message += (
+            " It asks for a larger file than a compiler may write here: leave large arrays without "
+            "values of their own."
+        )
+    return Build("does_not_compile", message, "\n".join([*notes, text]))
 
 
 MPI_REMEDY = (

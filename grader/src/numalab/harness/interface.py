@@ -9,15 +9,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from numalab.harness.sandbox import Sandbox
 from numalab.labs.declaration import Lab
+from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
 
+_LIMITS = ToolLimits(
+    cpu_s=60, memory_bytes=16 << 30, file_bytes=256 << 20, said_bytes=4 << 20, wall_s=60.0
+)
+_LONGEST_PROTOTYPE, _MOST_PROTOTYPES = 2_000, 50
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
 _WIDTH = {
     "char": 1, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4,
@@ -84,7 +89,7 @@ def _gfortran(
     try:
         # It writes module files even so.
         with tempfile.TemporaryDirectory() as modules:
-            done = subprocess.run(
+            code, said = run_limited(
                 [
                     *([str(sandbox.launcher)] if sandbox else []),
                     _compiler(uses_mpi),
@@ -95,16 +100,27 @@ def _gfortran(
                     modules,
                     source,
                 ],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=60,
-                check=False,
-                env=os.environ | (sandbox.compiler_environment() if sandbox else {}),
+                _LIMITS,
+                os.environ | (sandbox.compiler_environment() if sandbox else {}),
+                with_errors=False,
             )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, TookTooLong):
         return ""  # nothing to compare with; the run itself will tell
-    return done.stdout if done.returncode == 0 else ""
+    return said if code == 0 else ""
+
+
+def _prototype_lines(said: str, functions: Sequence[str]) -> str:
+    """Those of what gfortran has said that may declare one of the functions: its names are the
+    kernel's own, of any length and with anything in them."""
+    lines = (line for line in said.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
+    return "\n".join(
+        [line for line in lines if any(name in line for name in functions)][:_MOST_PROTOTYPES]
+    )
+
+
+def _quoted(text: str) -> str:
+    """A name between the first two quotes; empty where there is none."""
+    return text.split("'")[1].strip() if "'" in text else ""
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
@@ -116,7 +132,7 @@ def _assumed_shape(dump: str, function: str) -> str | None:
         if text.startswith("procedure name"):
             in_function = text.endswith(f"= {function}")
         elif text.startswith("symtree:"):
-            symbol = text.split("'")[1].strip()
+            symbol = _quoted(text)
         elif in_function and "AS_ASSUMED_SHAPE" in text:
             return symbol
     return None
@@ -132,7 +148,7 @@ def _pointer_by_reference(dump: str, function: str) -> str | None:
         if text.startswith("procedure name"):
             in_function = text.endswith(f"= {function}")
         elif text.startswith("symtree:"):
-            symbol, is_pointer = text.split("'")[1].strip(), False
+            symbol, is_pointer = _quoted(text), False
         elif text.startswith("type spec"):
             is_pointer = "(DERIVED c_ptr)" in text
         elif in_function and is_pointer and text.startswith("attributes:"):
@@ -148,7 +164,8 @@ def interface_complaint(
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
     contracted = prototypes(contract.read_text(encoding="utf-8"))
-    given = prototypes(_gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox))
+    said = _gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox)
+    given = prototypes(_prototype_lines(said, lab.functions))
     for function in lab.functions:
         if function not in contracted or function not in given:
             continue  # a missing name is the linker's to tell

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -18,10 +19,12 @@ from typing import Any, Protocol
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
-from numalab.harness.binutils import run_binutils
+from numalab.harness.sandbox import Sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan, binding_words
+from numalab.strangers.tools import told_by
+from numalab.strangers.visible import may_hide, visible_json
 
 # What would let the caller's surroundings into a measurement. Slurm's variables stay: MPICH's
 # launcher needs some of them in a job, and is told itself where ranks go.
@@ -30,6 +33,7 @@ _STRIPPED = re.compile(
     r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
 )
 
+_LINE = re.compile(r"\d{1,7}", re.ASCII)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
 
 
@@ -130,13 +134,14 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 @dataclass(frozen=True)
 class MonitorRun:
     """run: as the monitor calls it; facts: what else is known of it, for its record; pus: which
-    ones it and its workers may use, empty: all."""
+    ones it and its workers may use, empty: all; sandbox: that programs are looked at in."""
 
     run: str
     options: Sequence[str]
     environment: Mapping[str, str]
     facts: Mapping[str, Any] = field(default_factory=dict)
     pus: Sequence[int] = ()
+    sandbox: Sandbox | None = None
 
 
 class NoRecord(KitError):
@@ -159,10 +164,12 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
         ) from error
     if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
         raise Interrupted
+    if may_hide(done.output):
+        record = visible_json(record)
     for found in (*outcomes(record), *_open_requests(record)):
-        line = _kernel_line(found.get("frames", []), asked.options)
+        line = _kernel_line(found.get("frames", []), asked)
         found |= {"line": line} if line else {}
-    race = _race_of(record, asked.options) if asked.run == "race" else None
+    race = _race_of(record, asked) if asked.run == "race" else None
     return record | ({"race": race} if race else {}) | dict(asked.facts)
 
 
@@ -178,7 +185,7 @@ RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:sym
 _RACE_EXIT_CODE = 66
 
 
-def _race_of(record: Json, options: Sequence[str]) -> Json | None:
+def _race_of(record: Json, asked: MonitorRun) -> Json | None:
     """What ThreadSanitizer's report says in what a race run printed: the kernel's lines of
     the two accesses. None: there is no report."""
     outcome = record["outcome"]
@@ -189,7 +196,7 @@ def _race_of(record: Json, options: Sequence[str]) -> Json | None:
     for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
         stack = re.split(r"\n\s*\n", access.split("data race", 1)[-1], maxsplit=1)[0]
         frames = [int(offset, 16) for offset in re.findall(r"\+0x([0-9a-f]+)\)", stack)]
-        line = _kernel_line(frames, options)
+        line = _kernel_line(frames, asked)
         if line:
             accesses.append(line)
     return {"accesses": accesses}
@@ -237,18 +244,22 @@ def _end(process: subprocess.Popen[str]) -> None:
         signal.signal(signal.SIGINT, old)
 
 
-def _kernel_line(frames: Sequence[int], options: Sequence[str]) -> str | None:
+_MOST_FRAMES = 64
+
+
+def _kernel_line(frames: Sequence[int], asked: MonitorRun) -> str | None:
     """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
-    the one program that options name."""
-    programs = [option.split("=", 1)[1] for option in options if "=/" in option]
-    if not frames or len(programs) != 1:
+    the one program that the run's options name."""
+    programs = [option.split("=", 1)[1] for option in asked.options if "=/" in option]
+    tool = shutil.which("addr2line")
+    if not frames or not tool or len(programs) != 1:
         return None
-    done = run_binutils(["addr2line", "-e", programs[0], *map(hex, frames)])
-    if done is None:
-        return None
-    for line in done.stdout.splitlines():
+    command = [tool, "-e", programs[0], *map(hex, frames[:_MOST_FRAMES])]
+    if asked.sandbox is not None:
+        command = asked.sandbox.tool_command(command, [Path(programs[0])])
+    for line in told_by(command).splitlines():
         path, _, number = line.split(" (")[0].rpartition(":")
-        if Path(path).name in ("kernel.c", "kernel.f90") and number.isdigit():
+        if Path(path).name in ("kernel.c", "kernel.f90") and _LINE.fullmatch(number):
             return f"{Path(path).name}:{number}"
     return None
 

@@ -96,6 +96,14 @@ class Sandbox:
             *(option for word in words for option in ("--sandbox-word", word)),
         ]  # fmt: skip
 
+    def tool_command(self, command: Sequence[str], files: Sequence[Path]) -> list[str]:
+        """A program of the system that looks at files of a stranger's making and sees no other."""
+        return [
+            *self._words(TMP_BYTES, TMP_BYTES), "--clearenv",
+            *(word for file in files for word in ("--ro-bind", str(file), str(file))),
+            "--remount-ro", "/", "--", *command,
+        ]  # fmt: skip
+
     def compiler_environment(self) -> dict[str, str]:
         """By which common/cmake/compile_apart learns what to do. Of the grader's own environment
         nothing else reaches bubblewrap, whose process a compiler could read in /proc; which is

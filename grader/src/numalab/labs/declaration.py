@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from numalab.errors import KitError, UserError
+from numalab.files import MIB
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.toml_files.tables import Table, read_table
@@ -16,6 +17,7 @@ from numalab.toml_files.tables import Table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
+FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
 
 Kind = Literal["correctness", "evidence", "timing"]
 KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")

@@ -18,6 +18,9 @@ _KNOWN = (
 )  # fmt: skip
 
 
+LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest node has half of that
+
+
 class BadPlacement(ValueError):
     """A line that a placement file can't have; the text says which and what to do."""
 
@@ -44,6 +47,8 @@ def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
             raise BadPlacement(f"{where}: {key} is set twice")
         if not value.isprintable():
             raise BadPlacement(f"{where}: the value has a character that can't be printed")
+        if len(value) > LONGEST_VALUE:
+            raise BadPlacement(f"{where}: the value is longer than {LONGEST_VALUE:,} characters")
         variables[key] = value
     return variables
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from numalab.errors import KitError, UserError, reason_of
-from numalab.files import write_whole
+from numalab.files import MIB, NotPlain, read_plain_text, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 
 NAME = "explore.ipynb"
+_MOST_BYTES = 64 * MIB  # with the pictures of a long session
 METADATA = {
     "kernelspec": {"display_name": "numalab", "language": "python", "name": "numalab"},
     "language_info": {"name": "python"},
@@ -82,10 +83,13 @@ def tidied(notebook: Notebook, handout: Handout) -> str:
 def read_notebook(path: Path) -> Notebook:
     """Raises UserError."""
     try:
-        notebook: Notebook = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {reason_of(error)}") from error
-    except ValueError as error:
+        text = read_plain_text(path, _MOST_BYTES, follow_links=True)
+        notebook: Notebook = json.loads(text)
+    except FileNotFoundError as error:
+        raise UserError(f"{path} can't be read: there is no such file") from error
+    except NotPlain as error:
+        raise UserError(f"{path} {error}") from error
+    except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path} is no notebook ({error}). Move it away, and the next ./numalab notebook "
             "makes a new copy."

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab.files import NotPlain, read_plain
 from numalab.judging.verdict import Status
+from numalab.labs.declaration import FILE_BYTES
 
 POLL_S = 0.5
 # An editor that saves in two steps, or by renaming, is done in this time.
@@ -35,9 +37,9 @@ Marks = Mapping[Path, Mark | None]
 
 def _mark(path: Path) -> Mark | None:
     try:
-        content = path.read_bytes()
+        content = read_plain(path, FILE_BYTES, follow_links=True)
         status = path.stat()
-    except OSError:
+    except (OSError, NotPlain):
         return None
     return Mark(status.st_size, status.st_mtime_ns, hashlib.sha256(content).hexdigest())
 

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.parsers.expat import ExpatError
 
 from numalab.errors import UserError
+from numalab.files import NotPlain, read_plain
 from numalab.machines.machine import LOCAL_DISTANCE, Matrix
 from numalab.machines.machine_file import MAX_DISTANCE, MAX_PUS, NAME, parse_machine
 from numalab.pu_lists import format_pus
+from numalab.strangers import xml
+from numalab.strangers.server import Unreadable
+from numalab.strangers.visible import shown
 
 MIB = 2**20
+_MOST_BYTES = 16 * MIB  # the largest machine's has 2 MiB
+_MOST_OBJECTS = 4 * MAX_PUS  # of a type
+_MOST_WORDS = 1024  # of 32 PUs each, in a set
+_WHOLE = re.compile(r"\d{1,19}", re.ASCII)
 EXPORT = "export it anew with hwloc 2 on the machine: lstopo node.xml"
+
+
+def _whole(text: str) -> int:
+    """A number that may be missing; then 0."""
+    return int(text) if _WHOLE.fullmatch(text) else 0
 
 
 @dataclass(frozen=True)
@@ -45,37 +59,49 @@ class _Export:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            root = ElementTree.fromstring(path.read_bytes())
-        except OSError as error:
+            root = xml.parsed(read_plain(path, _MOST_BYTES, follow_links=True))
+        except FileNotFoundError as error:
             raise UserError(f"{path}: can't read it: {error.strerror}") from error
-        except ElementTree.ParseError as error:
+        except NotPlain as error:
+            raise UserError(f"{path}: it {error}; {EXPORT}") from error
+        except Unreadable as error:
+            raise UserError(f"{path}: this is no export of hwloc: {error}; {EXPORT}") from error
+        except ExpatError as error:
             raise UserError(
-                f"{path}:{error.position[0]}: this is not XML ({error}); {EXPORT}"
+                f"{path}:{error.lineno}: this is not XML ({error}); {EXPORT}"
             ) from error
         except (LookupError, ValueError) as error:  # an encoding that nobody knows
             raise UserError(f"{path}: this is not XML ({error}); {EXPORT}") from error
         if root.tag != "topology":
             raise UserError(
-                f"{path}: this XML is not hwloc's: it begins with <{root.tag}>, not <topology>; "
+                f"{path}: this XML is not hwloc's: it begins with <{shown(root.tag)}>, not "
+                "<topology>; "
                 f"{EXPORT}"
             )
         version = root.get("version", "1")  # hwloc 1 wrote none
         if version.split(".")[0] != "2":
             raise UserError(
-                f"{path}: this is an export of hwloc {version.split('.')[0]}.x, and only those of "
-                f"hwloc 2 can be read; {EXPORT}"
+                f"{path}: this is an export of hwloc {shown(version.split('.')[0])}.x, and only "
+                f"those of hwloc 2 can be read; {EXPORT}"
             )
         self.root = root
 
     def objects(self, kind: str) -> list[ElementTree.Element]:
         """In the order of the file, which is hwloc's logical order."""
-        return [element for element in self.root.iter("object") if element.get("type") == kind]
+        found = [element for element in self.root.iter("object") if element.get("type") == kind]
+        if len(found) > _MOST_OBJECTS:
+            raise UserError(
+                f"{self.path}: it has {len(found):,} objects of type {kind}, and at most "
+                f"{_MOST_OBJECTS:,} can be described; {EXPORT}"
+            )
+        return found
 
     def number(self, element: ElementTree.Element, key: str) -> int:
         text = element.get(key, "")
-        if re.fullmatch(r"\d{1,19}", text, re.ASCII) is None:
+        if _WHOLE.fullmatch(text) is None:
             raise UserError(
-                f"{self.path}: an object of type {element.get('type')} has {key}='{text}' where "
+                f"{self.path}: an object of type {element.get('type')} has "
+                f"{key}='{shown(text)}' where "
                 f"a number belongs; {EXPORT}"
             )
         return int(text)
@@ -83,20 +109,23 @@ class _Export:
     def cpuset(self, element: ElementTree.Element) -> frozenset[int]:
         """hwloc's "0x00000003,,0x000000ff": words of 32 bits, the lowest last."""
         text = element.get("cpuset", "")
-        bits = 0
-        for word in text.split(","):
-            if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}|", word) is None or not text:
+        words = text.split(",")
+        pus: set[int] = set()
+        for number, word in enumerate(reversed(words)):
+            is_word = re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}|", word)
+            if is_word is None or not text or len(words) > _MOST_WORDS:
                 raise UserError(
-                    f"{self.path}: an object of type {element.get('type')} has cpuset='{text}', "
-                    f"which is no finite set of PUs; {EXPORT}"
+                    f"{self.path}: an object of type {element.get('type')} has "
+                    f"cpuset='{shown(text)}', which is no finite set of PUs; {EXPORT}"
                 )
-            bits = bits << 32 | int(word or "0", 16)
-        return frozenset(number for number in range(bits.bit_length()) if bits >> number & 1)
+            bits = int(word or "0", 16)
+            pus.update(32 * number + bit for bit in range(bits.bit_length()) if bits >> bit & 1)
+        return frozenset(pus)
 
     def info(self, name: str) -> str | None:
         for element in self.root.iter("info"):
             if element.get("name") == name and element.get("value", "").strip():
-                return element.get("value", "").strip()
+                return shown(element.get("value", "").strip())
         return None
 
 
@@ -142,9 +171,7 @@ def _numa_nodes(export: _Export, cores: Sequence[_Core]) -> list[_Node]:
                 export.number(element, "os_index"),
                 element.get("gp_index", ""),
                 export.cpuset(element),
-                int(element.get("local_memory", "0")) // MIB
-                if element.get("local_memory", "0").isdecimal()
-                else 0,
+                _whole(element.get("local_memory", "")) // MIB,
                 [],
             )
             for element in export.objects("NUMANode")
@@ -252,7 +279,7 @@ def _distances(export: _Export, nodes: Sequence[_Node]) -> Matrix | None:
         own = [str(node.number) if by_os else node.gp_index for node in nodes]
         if sorted(order) != sorted(own) or len(texts) != len(own) ** 2:
             return None
-        if not all(text.isdecimal() for text in texts):
+        if not all(map(_WHOLE.fullmatch, texts)):
             return None
         at = [order.index(name) for name in own]
         matrix = tuple(tuple(int(texts[i * len(own) + j]) for j in at) for i in at)
@@ -333,7 +360,7 @@ def import_xml(path: Path, name: str) -> str:
             lines.append(f"l3_groups = {len(_groups(node))}")
     sizes = {element.get("cache_size", "") for element in export.objects("L3Cache")}
     size = sizes.pop() if len(sizes) == 1 else ""
-    if size.isdecimal() and int(size) >= 1024:
+    if _whole(size) >= 1024:
         source = _quoted(f"hwloc export {path.name}")
         lines += ["", "[[cache]]", 'what = "L3, each"', f"value = {int(size) // 1024}"]
         lines += ['unit = "KiB"', f"source = {source}"]

@@ -42,6 +42,7 @@ from numalab.reports.timing_words import (
     sentences,
 )
 from numalab.reports.work_picture import remarks
+from numalab.strangers.visible import visible_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -360,11 +361,19 @@ def _nodes(submissions: Sequence[Submission], occasion: Occasion) -> Iterator[tu
             yield _node_table(f"Virtual node {name}", seen[name]), note
 
 
+def _cleaned(value: object) -> object:
+    """What an earlier version of the kit has kept may have anything in it; text is cleaned where it
+    comes in only since."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return visible_lines(str(value)) if is_text else value
+
+
 def environment() -> Environment:
     """Of all pages. Whatever is put into them is text, unless it is Markup already."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=_cleaned,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

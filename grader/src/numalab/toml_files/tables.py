@@ -15,17 +15,25 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from numalab.errors import reason_of
+from numalab.files import MIB, NotPlain, read_plain_text
+from numalab.strangers.visible import shortened, visible
 from numalab.toml_files.lines import KeyPath, lines_of
 
 MakeError = Callable[[str], Exception]
 LONGEST_VALUE = 60  # characters of a wrong value that are told
+LONGEST_MESSAGE = 1_500
+LARGEST_FILE_BYTES = MIB  # the longest of the kit's own has 30 KiB
+# Of lists and tables inside one another, dotted keys too; the kit's own have four.
+DEEPEST = 24
+# TOML asks for 64 bits (https://toml.io/en/v1.0.0#integer), and nothing here needs more.
+_INT64 = range(-(2**63), 2**63)
+_LONG_NUMBER = re.compile(r"[0-9_]{1000}")
 
 _T = TypeVar("_T")
 _NEEDED: Any = object()  # the default of a key that has none
@@ -68,7 +76,8 @@ class TomlFile:
 
     def made_error(self, line: int, message: str) -> Exception:
         where = f"{self.name}:{line}" if self.name else f"line {line}"
-        return self.error(f"{where}: {message}")
+        # A name of ours, and a text of whoever has written the file.
+        return self.error(f"{where}: {shortened(visible(message), LONGEST_MESSAGE)}")
 
 
 class Table:
@@ -297,29 +306,59 @@ def parse_table(
     """The file's own keys. name: as TomlFile's; keys: as Table's; example: what a line of such a
     file looks like, said where the text is no TOML. Raises the file's error."""
     file = TomlFile(text, name, error)
+    if len(text) > LARGEST_FILE_BYTES:
+        raise file.made_error(1, f"it is longer than {LARGEST_FILE_BYTES >> 20} MiB")
     try:
         values = tomllib.loads(text)
+        is_deep = _is_too_deep(values)
     except tomllib.TOMLDecodeError as cause:
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(cause))
         said = str(cause)[: place.start()] if place else str(cause)
         line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
         advice = example or "correct the line"
         raise file.made_error(line, f"this is not TOML: {said}; {advice}") from cause
-    except RecursionError as cause:
-        raise file.made_error(1, "its lists or tables are too deep inside one another") from cause
+    except ValueError as cause:  # of Python's own: it reads 4,300 digits
+        number = _LONG_NUMBER.search(text)
+        line = text.count("\n", 0, number.start()) + 1 if number else 1
+        raise file.made_error(line, "a number has more digits than can be read") from cause
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise file.made_error(1, "its lists or tables are too deep inside one another")
+    for where, value in _integers((), values):
+        if value not in _INT64:
+            raise file.made_error(file.line(where), "a whole number is too large: 64 bits are read")
     file.top_keys = () if keys is None else keys
     return Table(file, (), values, keys)
+
+
+def _is_too_deep(values: Mapping[str, Any]) -> bool:
+    """Looked at step by step: dotted keys nest as deep as they are long."""
+    level: list[Any] = [values]
+    for _ in range(DEEPEST):
+        inner = (v.values() if isinstance(v, dict) else v for v in level)
+        level = [each for some in inner for each in some if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
+    """All whole numbers, with where they stand."""
+    if isinstance(value, int):
+        yield place, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _integers((*place, key), inner)
 
 
 def read_text(path: Path, error: MakeError) -> str:
     """The text of a TOML file. Raises the error for what can't be read, and FileNotFoundError
     where there is no such file."""
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors put a mark before it
-    except FileNotFoundError:
-        raise
-    except OSError as cause:
-        raise error(f"{path}: can't read it: {reason_of(cause)}") from cause
+        return read_plain_text(path, LARGEST_FILE_BYTES, follow_links=True)
+    except NotPlain as cause:
+        raise error(f"{path}: it {cause}") from cause
     except UnicodeDecodeError as cause:
         raise error(f"{path}: this is no text in UTF-8; save it as UTF-8") from cause
 

@@ -12,6 +12,7 @@ from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.errors import WIDTH, wrapped
+from numalab.strangers.visible import visible
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36
@@ -63,7 +64,7 @@ def table_lines(standing: Standing) -> Iterator[str]:
             shown = [_cell(cells.get((id_, lab))) for lab in some]
             used.update(mark for _, marks in shown for mark in marks)
             line = "".join(f"{points + marks:>{CELL}}" for points, marks in shown)
-            yield set_cell_size(printable(label), width) + line
+            yield set_cell_size(visible(label), width) + line
     graded = [row for row in standing.rows if row.points is not None]
     yield ""
     yield (
@@ -93,13 +94,8 @@ def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
         "they are decided; batch grade goes on with them:"
     ).splitlines()
     for row in left:
-        who = f"{printable(row.student.name)} ({row.student.id})"
+        who = f"{visible(row.student.name)} ({row.student.id})"
         told = f"{who} {row.lab.partition('_')[0]}: {names_words(row.open)}"
         yield from textwrap.wrap(
             told, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False
         )
-
-
-def printable(text: str) -> str:
-    """A name is somebody else's, and a terminal obeys control characters."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

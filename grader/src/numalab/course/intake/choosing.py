@@ -15,18 +15,15 @@ from dataclasses import dataclass, replace
 from numalab.course.intake.archives import archive_suffix
 from numalab.course.intake.trees import (
     MADE_FOLDERS,
-    MIB,
     Entry,
     Refused,
     folded,
     is_ignored,
     read_limited,
-    shown,
 )
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.strangers.visible import shown
 
-# A kernel has a few KiB.
-FILE_BYTES = MIB
 # Of the handout, in a folder that was handed in whole: left out without a word.
 _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
@@ -35,6 +32,8 @@ _HANDED_OUT = frozenset(
 SOLUTIONS = "solutions"
 _NUMBERED = re.compile(r"\d\d_\w+")
 _MOST_NAMED = 4
+# Folders whose kernels are read to find out which lab's they are.
+_MOST_LOOKED_INTO = 32
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,16 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
 LabPath = tuple[str, ...]
 
 
+def _and(names: Iterable[str]) -> str:
+    """All of a few, in order; of many the first, and how many more."""
+    first, *others = sorted(names)
+    more = len(others) + 1 - _MOST_NAMED
+    listed = " and ".join([first, *others[: _MOST_NAMED - 1]])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
 def _listed(places: Iterable[LabPath]) -> str:
-    return " and ".join(sorted(shown("/".join(place) + "/") if place else "./" for place in places))
+    return _and(shown("/".join(place) + "/") if place else "./" for place in places)
 
 
 def _preferred(places: Sequence[LabPath]) -> tuple[LabPath, ...]:
@@ -152,23 +159,30 @@ def _places(
 ) -> tuple[dict[str, LabPath], list[str]]:
     """Where each lab's files are, by lab."""
     known = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    with_files = list(dict.fromkeys(entry.path[:-1] for entry in files))
+    in_place: dict[LabPath, list[Entry]] = {}
+    for entry in files:
+        in_place.setdefault(entry.path[:-1], []).append(entry)
     by_lab: dict[str, list[LabPath]] = {}
-    for place in with_files:
+    for place in in_place:
         lab = lab_of_folder(place[-1], labs) if place else None
         if lab is not None:
             by_lab.setdefault(lab, []).append(place)
     if not by_lab:
-        for place in with_files:
-            names = {folded(entry.name) for entry in files if entry.path[:-1] == place}
+        with_known = [
+            place
+            for place, inside in in_place.items()
             # The folder of a lab that is not asked for just now is not a wrapping one.
-            if names & known and not any(map(_NUMBERED.fullmatch, place)):
-                lab = _lab_of_files([e for e in files if e.path[:-1] == place], labs, hint)
-                by_lab.setdefault(lab or "", []).append(place)
+            if any(folded(entry.name) in known for entry in inside)
+            and not any(map(_NUMBERED.fullmatch, place))
+        ]
+        for number, place in enumerate(with_known):
+            is_read = number < _MOST_LOOKED_INTO
+            lab = _lab_of_files(in_place[place], labs, hint) if is_read else None
+            by_lab.setdefault(lab or "", []).append(place)
     problems = []
     unclear = by_lab.pop("", [])
     refused = [
-        f"{shown(e.name)} {e.refused}" for e in files if e.refused and e.path[:-1] in unclear
+        f"{shown(e.name)} {e.refused}" for place in unclear for e in in_place[place] if e.refused
     ]
     if refused:
         problems.append(f"{_some(refused)}; hand in plain files.")
@@ -195,7 +209,8 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
     if hint is not None:
         return hint
     text = ""
-    for entry in files:
+    # Of several with the same name one: they are refused anyway.
+    for entry in {folded(entry.name): entry for entry in files}.values():
         if folded(entry.name) in KERNEL_FILES.values():
             try:
                 text += _content(entry)[0].decode("utf-8", "replace")
@@ -216,7 +231,7 @@ def _elsewhere(
     """Kernels in other folders than those that are taken, and than other labs'."""
     kernels = {KERNEL_FILES[language] for lab in labs.values() for language in lab.languages}
     return [
-        shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
+        _with_reason(entry)
         for entry in files
         if entry.name in kernels
         and entry.path[:-1] not in places
@@ -236,8 +251,12 @@ def _nothing(files: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
             return f"{_some([*map(shown, near)])} was found; did you mean {kernel}? {expected}."
     return (
         f"None of the files that are graded was found. {expected}; "
-        f"found: {_some([shown(entry.path) for entry in files])}."
+        f"found: {_some([_with_reason(entry) for entry in files])}."
     )
+
+
+def _with_reason(entry: Entry) -> str:
+    return shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
 
 
 def _some(names: Sequence[str]) -> str:
@@ -302,7 +321,7 @@ def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
         same = [entry for entry in files if folded(entry.name) == folded(name)]
         told.update(entry.name for entry in same)
         if len(same) > 1:
-            names = " and ".join(sorted(shown(entry.name) for entry in same))
+            names = _and(shown(entry.name) for entry in same)
             sentences.append(f"{name} is there more than once ({names}); hand in one.")
         elif same and same[0].name == name:
             try:

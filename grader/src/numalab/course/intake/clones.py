@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from numalab.course.intake.trees import Refused, open_plainly, read_limited
+from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
 
 _REF = re.compile(r"ref: (refs/[\w./-]+)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_COMMITTER = re.compile(rb"^committer .*> (\d{1,11}) ([+-])(\d\d)(\d\d)$", re.MULTILINE)
+_COMMITTER = re.compile(r"^committer .*> (\d{1,11}) ([+-])(\d\d)(\d\d)$", re.MULTILINE | re.ASCII)
 _REFS_BYTES = 1 << 24
 _COMMIT_BYTES = 1 << 16
-_LIMIT_S = 20
+_LIMITS = ToolLimits(
+    cpu_s=20, memory_bytes=8 << 30, file_bytes=1 << 20, said_bytes=_COMMIT_BYTES, wall_s=60.0
+)
 
 
 def make_empty_repository(folder: Path) -> Path:
@@ -51,21 +53,14 @@ def last_commit_at(repository: Path, empty: Path) -> str | None:
         if size is None or not size.strip().isdigit() or int(size) > _COMMIT_BYTES:
             return None
         text = _git([*command, "commit", commit], environment)
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, TookTooLong):
         return None
-    return _time(text or b"")
+    return _time(text or "")
 
 
-def _git(command: list[str], environment: dict[str, str]) -> bytes | None:
-    done = subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    return done.stdout if done.returncode == 0 else None
+def _git(command: list[str], environment: dict[str, str]) -> str | None:
+    code, said = run_limited(command, _LIMITS, environment, with_errors=False)
+    return said if code == 0 else None
 
 
 def _text(path: Path) -> str:
@@ -88,13 +83,13 @@ def _head(repository: Path) -> str | None:
     return text if _COMMIT.fullmatch(text) else None
 
 
-def _time(commit: bytes) -> str | None:
-    found = _COMMITTER.search(commit.partition(b"\n\n")[0])
+def _time(commit: str) -> str | None:
+    found = _COMMITTER.search(commit.partition("\n\n")[0])
     if found is None:
         return None
     offset = timedelta(hours=int(found[3]), minutes=int(found[4]))
     try:
-        zone = timezone(-offset if found[2] == b"-" else offset)
+        zone = timezone(-offset if found[2] == "-" else offset)
         return datetime.fromtimestamp(int(found[1]), zone).isoformat()
     except (ValueError, OverflowError, OSError):
         return None

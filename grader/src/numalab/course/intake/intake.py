@@ -20,6 +20,7 @@ from typing import Any
 from numalab.course.course_folder import PARTIAL, CourseFolder
 from numalab.course.intake.archives import (
     DELIVERY,
+    READER,
     STUDENT,
     SUFFIXES,
     archive_suffix,
@@ -38,14 +39,18 @@ from numalab.course.intake.clones import last_commit_at, make_empty_repository
 from numalab.course.intake.layouts import Delivered, Layout, read_layout, unwrapped
 from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
 from numalab.course.intake.students import identify, read_known, write_known
-from numalab.course.intake.trees import Entry, Refused, folded, open_plainly, shown, walk_folder
+from numalab.course.intake.trees import Entry, Refused, folded, open_plainly, walk_folder
 from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
+from numalab.strangers.apart import Readers
+from numalab.strangers.visible import shown
 from numalab.words import CountedStep, StepReport
 
 SCHEMA = 1
+# Of one student: more than there are labs.
+MOST_ARCHIVES = 16
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,13 @@ def take_in(
     labs: Mapping[str, Lab],
     progress: StepReport,
     students: Path | None = None,
+    layout: str | None = None,
 ) -> Intake:
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
     those that are asked for, by name; students: a list of the class, of whom those who handed in
-    nothing are problems. Raises UserError where it is no delivery or no list, and KitError where
-    the course can't be written. The caller holds the course's lock."""
+    nothing are problems; layout: as read_layout's asked. Raises UserError where it is no delivery
+    or no list, and KitError where the course can't be written. The caller holds the course's
+    lock."""
     if course.root.resolve().is_relative_to(delivery.resolve()):
         raise UserError(
             f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
@@ -91,13 +98,15 @@ def take_in(
     with ExitStack() as stack:
         progress("reading the delivery")
         wanted = {name for lab in labs.values() for name in wanted_names(lab)}
-        entries = _open(delivery, stack, labs)
-        layout = read_layout(entries, without_suffix(delivery.name), wanted)
+        readers = stack.enter_context(Readers(READER))
+        entries = _open(delivery, readers, stack, labs)
+        found = read_layout(entries, without_suffix(delivery.name), wanted, layout)
+        found = _without_labs(found, labs)
         if students is not None:
-            layout = _with_list(layout, listed, students.name, remarks)
+            found = _with_list(found, listed, students.name, remarks)
         try:
             course.root.mkdir(parents=True, exist_ok=True)
-            return _take_in(layout, delivery, course, labs, progress, stack)
+            return _take_in(found, delivery, course, labs, progress, readers)
         except OSError as error:
             raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
 
@@ -108,7 +117,7 @@ def _take_in(
     course: CourseFolder,
     labs: Mapping[str, Lab],
     progress: StepReport,
-    stack: ExitStack,
+    readers: Readers,
 ) -> Intake:
     people = [entry.person for entry in layout.delivered]
     students, known = identify(people, read_known(course.students))
@@ -119,21 +128,23 @@ def _take_in(
     hint = lab_in_name(delivery.name, labs)
     problems = list(layout.problems)
     handed: list[HandIn] = []
-    empty = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "empty.git"
-    make_empty_repository(empty)
-    for count, (one, student) in enumerate(zip(layout.delivered, students, strict=True), start=1):
-        progress(CountedStep("reading hand-ins", f"{count} of {len(students)}"))
-        if isinstance(student, str):
-            problems.append(Problem(shown(one.source), student))
-            continue
-        chosen, sentences = _chosen(one, labs, hint)
-        at = one.handed_in_at
-        if one.repository is not None and chosen:
-            at = last_commit_at(one.repository, empty) or at
-        if not chosen:
-            sentences = (" ".join([*sentences, *one.notes]),)
-        problems += [Problem(shown(one.source), text, student) for text in sentences]
-        handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
+    with tempfile.TemporaryDirectory() as scratch:
+        empty = make_empty_repository(Path(scratch) / "empty.git")
+        for count, (one, student) in enumerate(
+            zip(layout.delivered, students, strict=True), start=1
+        ):
+            progress(CountedStep("reading hand-ins", f"{count} of {len(students)}"))
+            if isinstance(student, str):
+                problems.append(Problem(shown(one.source), student))
+                continue
+            chosen, sentences = _chosen(one, labs, hint, readers)
+            at = one.handed_in_at
+            if one.repository is not None and chosen:
+                at = last_commit_at(one.repository, empty) or at
+            if not chosen:
+                sentences = (" ".join([*sentences, *one.notes]),)
+            problems += [Problem(shown(one.source), text, student) for text in sentences]
+            handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
     handed, clashes = _one_each(handed)
     for count, hand_in in enumerate(handed, start=1):
         progress(CountedStep("writing", f"{count} of {len(handed)}"))
@@ -147,14 +158,16 @@ def _take_in(
 # ---- reading -------------------------------------------------------------------------------
 
 
-def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[Entry, ...]:
+def _open(
+    delivery: Path, readers: Readers, stack: ExitStack, labs: Mapping[str, Lab]
+) -> tuple[Entry, ...]:
     """The entries of a delivery. Raises UserError."""
     try:
         if delivery.is_dir():
             entries = tuple(walk_folder(delivery))
         elif delivery.is_file():
             file = stack.enter_context(open_plainly(delivery.resolve()))
-            entries = open_archive(file, delivery.name, DELIVERY, stack)
+            entries = open_archive(file, delivery.name, DELIVERY, readers, stack)
             inside = unwrapped(entries)
             if inside and not _hand_in_itself(inside, labs):
                 entries = inside
@@ -182,14 +195,37 @@ def _open(delivery: Path, stack: ExitStack, labs: Mapping[str, Lab]) -> tuple[En
 
 
 def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
-    """What shows that these are not of a class but of one student: a lab's folder, or a file
-    that is graded, at the top. Empty: nothing does."""
+    """What shows that these are not of a class but of one student: labs' folders, or files that
+    are graded, at the top, and not more of anything else that could be a student's. Empty: nothing
+    does."""
     wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    for top, is_itself in dict.fromkeys((entry.path[0], len(entry.path) == 1) for entry in entries):
-        is_lab = lab_of_folder(top, labs) == top
-        if is_lab or (is_itself and folded(top) in wanted):
-            return top
-    return ""
+    labs_own: dict[str, None] = {}
+    others: set[str] = set()
+    for entry in entries:
+        top = entry.path[0]
+        is_file = len(entry.path) == 1 and entry.kind != "folder"
+        if lab_of_folder(top, labs) == top or (is_file and folded(top) in wanted):
+            labs_own[top] = None
+        elif not is_file or archive_suffix(top):
+            others.add(top)
+    return next(iter(labs_own), "") if len(labs_own) >= len(others) else ""
+
+
+def _without_labs(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
+    """Nobody is called as a lab is: whose such a folder is does not show."""
+    named = {
+        one.source for one in layout.delivered if lab_of_folder(one.source, labs) == one.source
+    }
+    problems = tuple(
+        Problem(
+            shown(source),
+            f"{shown(source)} is named as a lab, and not as a student: whose it is does not show. "
+            "Put it into a folder with the student's name.",
+        )
+        for source in sorted(named)
+    )
+    delivered = tuple(one for one in layout.delivered if one.source not in named)
+    return replace(layout, delivered=delivered, problems=(*layout.problems, *problems))
 
 
 def _with_list(
@@ -218,7 +254,7 @@ def _with_list(
 
 
 def _chosen(
-    one: Delivered, labs: Mapping[str, Lab], hint: str | None
+    one: Delivered, labs: Mapping[str, Lab], hint: str | None, readers: Readers
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of one entry of a delivery, its archives opened, and what can't be."""
     if one.is_missing:
@@ -226,14 +262,19 @@ def _chosen(
     problems: list[str] = []
     with ExitStack() as stack:
         entries: list[Entry] = []
+        archives = 0
         for entry in one.entries:
             if len(entry.path) > 1 or entry.kind != "file" or not archive_suffix(entry.name):
                 entries.append(entry)
                 continue
+            archives += 1
+            if archives > MOST_ARCHIVES:
+                problems.append(f"Of more than {MOST_ARCHIVES} archives the others are not read.")
+                break
             try:
                 # An archive in a student's folder is like a folder; one in place of it is not.
                 above = () if entry.name == one.source else (without_suffix(entry.name),)
-                entries += _members(entry, above, stack)
+                entries += _members(entry, above, readers, stack)
             except Refused as error:
                 problems.append(f"{error}.")
         if problems and not entries:
@@ -242,7 +283,9 @@ def _chosen(
     return chosen, (*problems, *sentences)
 
 
-def _members(entry: Entry, above: tuple[str, ...], stack: ExitStack) -> list[Entry]:
+def _members(
+    entry: Entry, above: tuple[str, ...], readers: Readers, stack: ExitStack
+) -> list[Entry]:
     """Of a student's archive, in the folder above. Raises Refused."""
     if entry.refused or entry.open is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
@@ -253,7 +296,7 @@ def _members(entry: Entry, above: tuple[str, ...], stack: ExitStack) -> list[Ent
         )
     with entry.open() as packed:
         file = copied(packed, STUDENT.archive_bytes, entry.name, stack)
-    members = open_archive(file, entry.name, STUDENT, stack)
+    members = open_archive(file, entry.name, STUDENT, readers, stack)
     if not members:
         raise Refused(f"{shown(entry.name)} is empty")
     return [replace(member, path=(*above, *member.path)) for member in members]

@@ -12,19 +12,25 @@
 - GitHub Classroom: a folder ASSIGNMENT-submissions of clones ASSIGNMENT-LOGIN
   (gh-classroom, clone/student-repos).
 - Plain: a folder or an archive for each student, named after them.
+
+One student can name a file in any of these ways. So a delivery has the layout that most of its
+entries have, unless --layout says which; what is named otherwise is told, and stays one entry's
+trouble.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.course.intake.archives import archive_suffix, without_suffix
 from numalab.course.intake.students import Person, clean_name
-from numalab.course.intake.trees import GIT, Entry, shown
+from numalab.course.intake.trees import GIT, Entry
 from numalab.course.records import Problem
+from numalab.errors import UserError
+from numalab.strangers.visible import shown
 
 _MOODLE = re.compile(
     r"(?P<name>.*?)(?:_(?P<number>\d+))?_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?",
@@ -229,11 +235,12 @@ def _classroom(entries: Sequence[Entry], delivery: str, wanted: Collection[str])
     return Layout("github_classroom", tuple(delivered), tuple(problems))
 
 
-_SYSTEMS: tuple[Callable[[Sequence[Entry], str, Collection[str]], Layout | None], ...] = (
-    _moodle,
-    _canvas,
-    _classroom,
-)
+_System = Callable[[Sequence[Entry], str, Collection[str]], Layout | None]
+_SYSTEMS: Mapping[str, _System] = {
+    "moodle": _moodle, "canvas": _canvas, "github_classroom": _classroom
+}  # fmt: skip
+LAYOUTS = (*_SYSTEMS, "plain")
+_CALLED = {"moodle": "Moodle", "canvas": "Canvas", "github_classroom": "GitHub Classroom"}
 
 
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
@@ -245,13 +252,67 @@ def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
     return tuple(replace(e, path=e.path[1:]) for e in entries if len(e.path) > 1)
 
 
-def read_layout(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> Layout:
-    """delivery: its name; wanted: of files that are graded. A system's layout is one where any
-    entry is named in its way; the others are then problems."""
-    inside = unwrapped(entries)
-    for system in _SYSTEMS:
-        for tree in (entries, inside):
-            found = system(tree, delivery, wanted) if tree else None
+def _fitting(system: str, entries: Sequence[Entry]) -> set[str]:
+    """Which of the entries at the top are a system's, by their names or by what they are."""
+    if system == "github_classroom":
+        return {e.path[0] for e in entries if len(e.path) == 2 and e.name == GIT and e.folder}
+    tops = _tops(entries)
+    if system == "canvas":
+        return {n for n, top in tops.items() if top.kind == "file" and _CANVAS.fullmatch(n)}
+    return {name for name in tops if _MOODLE.fullmatch(name)}
+
+
+def _is_students(top: Entry) -> bool:
+    """Whether it can be somebody's in a plain delivery."""
+    return top.kind == "folder" or (top.kind == "file" and bool(archive_suffix(top.name)))
+
+
+def _system_of(entries: Sequence[Entry]) -> tuple[str, dict[str, str]]:
+    """The system that most entries are of, or "plain"; then also which entries are named as which
+    system does. As many of one as of none is plain, where none is lost."""
+    fitting = {system: _fitting(system, entries) for system in _SYSTEMS}
+    system = max(fitting, key=lambda system: len(fitting[system]))
+    students = {name for name, top in _tops(entries).items() if _is_students(top)}
+    if len(fitting[system]) > len(students - fitting[system]):
+        return system, {}
+    # A clone is told by nothing but what is in it, and a hand-in like another.
+    named = {system: fitting[system] for system in _SYSTEMS if system != "github_classroom"}
+    return "plain", {name: system for system, names in named.items() for name in names}
+
+
+def _strange(name: str, system: str) -> Problem:
+    return Problem(
+        shown(name),
+        f"{shown(name)} looks like what {_CALLED[system]} delivers, and most of the delivery does "
+        "not: it is taken as the hand-in of somebody of that name. If all of it is to be read "
+        f"so: --layout {system}.",
+    )
+
+
+def read_layout(
+    entries: Sequence[Entry], delivery: str, wanted: Collection[str], asked: str | None = None
+) -> Layout:
+    """delivery: its name; wanted: of files that are graded; asked: one of LAYOUTS, None: as most
+    entries are named. What is named otherwise is a problem. Raises UserError where nothing is
+    named as asked."""
+    trees = [tree for tree in (entries, unwrapped(entries)) if tree]
+    if asked not in (None, "plain"):
+        for tree in trees:
+            found = _SYSTEMS[asked](tree, delivery, wanted) if _fitting(asked, tree) else None
             if found is not None:
                 return found
-    return _plain(entries, delivery, wanted)
+        raise UserError(
+            f"--layout {asked}: nothing in the delivery is named as {_CALLED[asked]} names it; "
+            "leave it out, or say --layout plain"
+        )
+    strange: dict[str, str] = {}
+    for tree in trees if asked is None else ():
+        system, others = _system_of(tree)
+        found = _SYSTEMS[system](tree, delivery, wanted) if system != "plain" else None
+        if found is not None:
+            return found
+        if tree is entries:
+            strange = others
+    plain = _plain(entries, delivery, wanted)
+    told = tuple(_strange(name, system) for name, system in sorted(strange.items()))
+    return replace(plain, problems=(*plain.problems, *told))

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from numalab.course.csv_files import MOST_BYTES
 from numalab.course.intake.students import Person, clean_name, keys_of
 from numalab.course.intake.trees import folded
-from numalab.errors import UserError, reason_of
+from numalab.errors import UserError
+from numalab.files import NotPlain, read_plain
+from numalab.strangers.visible import shortened, visible
 
 # Of columns, by what they are called in the systems' English.
 _COLUMNS = {
@@ -38,6 +41,7 @@ _COLUMNS = {
     "handed_in_at": "handed_in_at",
     "last modified (submission)": "moodle_time",
 }
+_MOST_TOLD = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
 # Moodle's strftimedaydatetime in English; no zone is given.
 _MOODLE_TIME = "%A, %d %B %Y, %I:%M %p"
@@ -54,9 +58,11 @@ class Listed:
 def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
     """The students, and what could not be understood of the list. Raises UserError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UserError(f"--students {path} can't be read: {reason_of(error)}") from error
+        text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise UserError(f"--students {path}: there is no such file") from error
+    except NotPlain as error:
+        raise UserError(f"--students {path} {error}; name a CSV file") from error
     except UnicodeDecodeError as error:
         raise UserError(
             f"--students {path} is not in UTF-8; save it as a CSV file in UTF-8"
@@ -65,19 +71,24 @@ def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
     delimiter = max(",;\t", key=head.count)
     rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
     try:
-        names = [folded(name) for name in next(rows, [])]
+        names = [folded(name[:_MOST_TOLD]) for name in next(rows, [])]
         columns = [_COLUMNS.get(name, "") for name in names]
         if not {"name", "last", "email", "id", "login"} & set(columns):
             raise UserError(
                 f"--students {path}: the first line names none of the columns id, name and email "
                 "(or Full name, Email address, Student, github_username, as the course's system "
-                f"exports them); it has: {', '.join(names) or 'nothing'}"
+                "exports them); it has: "
+                f"{shortened(visible(', '.join(names)), _MOST_TOLD) or 'nothing'}"
             )
         is_canvas, is_classroom = "student" in names, "github_username" in names
         listed: list[Listed] = []
         remarks: list[str] = []
         for row in rows:
-            values = {c: v.strip() for c, v in zip(columns, row, strict=False) if c and v.strip()}
+            values = {
+                column: cell.strip()
+                for column, cell in zip(columns, row, strict=False)
+                if column and cell.strip()
+            }
             if is_canvas and not values.get("id"):
                 continue  # the lines of points and of policies, under the names
             if is_classroom:  # calls identifier what others call a number
@@ -93,7 +104,7 @@ def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
 def _listed(
     values: Mapping[str, str], where: str, is_canvas: bool, remarks: list[str]
 ) -> Listed | None:
-    external = {key: values[key] for key in _KEYS if values.get(key)}
+    external = {key: visible(values[key]) for key in _KEYS if values.get(key)}
     name = values.get("name") or f"{values.get('first', '')} {values.get('last', '')}"
     last, comma, first = name.partition(",")
     name = clean_name(f"{first} {last}" if comma else name) or next(iter(external.values()), "")
@@ -108,20 +119,22 @@ def _time(values: Mapping[str, str], where: str, remarks: list[str]) -> str | No
     if given:
         try:
             time = datetime.fromisoformat(given)
-        except ValueError as error:
+            return time.astimezone().isoformat() if time.tzinfo is None else time.isoformat()
+        except (ValueError, OverflowError, OSError) as error:
             raise UserError(
-                f"{where}: handed_in_at is {given!r}; it has to be like 2026-01-31T18:00:00+01:00"
+                f"{where}: handed_in_at is '{shortened(visible(given), _MOST_TOLD)}'; it has to "
+                "be like 2026-01-31T18:00:00+01:00"
             ) from error
-        return time.astimezone().isoformat() if time.tzinfo is None else time.isoformat()
     moodles = values.get("moodle_time", "-")
     if moodles == "-":
         return None
     try:
         # In the zone of whoever has downloaded it, which is taken to be this machine's.
         return datetime.strptime(moodles, _MOODLE_TIME).astimezone().isoformat()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         remarks.append(
-            f"The times in the column Last modified (submission) are not understood ({moodles}); "
+            f"The times in the column Last modified (submission) are not understood "
+            f"({shortened(visible(moodles), _MOST_TOLD)}); "
             "late work does not show. Download the worksheet in English, or add a column "
             "handed_in_at."
         )

@@ -19,6 +19,7 @@ from numalab.course.intake.trees import folded, nfc
 from numalab.course.records import Student
 from numalab.errors import UserError
 from numalab.files import read_json, write_json
+from numalab.strangers.visible import visible
 
 SCHEMA = 1
 _MOST_LETTERS = 40
@@ -31,6 +32,7 @@ _SPELT = str.maketrans(
     {"ß": "ss", "æ": "ae", "ø": "o", "å": "a", "œ": "oe", "ł": "l", "đ": "d", "ð": "d",
      "þ": "th", "\u0131": "i"}
 )  # fmt: skip
+_JOINERS = "\u200c\u200d"
 _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 Key = tuple[str, str]
@@ -55,9 +57,21 @@ class Known:
 
 
 def clean_name(text: str) -> str:
-    """A name on one line, as people write it."""
-    printable = "".join(c if c.isprintable() else " " for c in nfc(text))
-    return " ".join(printable.split())[:_MOST_NAME]
+    """A name on one line, as people write it. What can't be seen is shown by its number, so that
+    nobody is called as somebody else is, but for the joiners of some scripts, which say how letters
+    are drawn (RFC 5892, A.1 and A.2)."""
+    text = nfc(text[: 2 * _MOST_NAME])
+    kept = [
+        " " if char.isspace() else char
+        for before, char in zip(" " + text, text, strict=False)
+        if char not in _JOINERS or not _is_joined(before)
+    ]
+    return " ".join(visible("".join(kept)).split())[:_MOST_NAME]
+
+
+def _is_joined(letter: str) -> bool:
+    """Whether a joiner after it has a meaning: a virama, or an Arabic letter."""
+    return unicodedata.combining(letter) == 9 or unicodedata.bidirectional(letter) == "AL"
 
 
 def keys_of(external: Mapping[str, str]) -> frozenset[Key]:

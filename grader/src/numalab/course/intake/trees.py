@@ -8,7 +8,6 @@ a limit that is counted while reading.
 from __future__ import annotations
 
 import os
-import stat
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,11 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
-from numalab.errors import reason_of
+from numalab import files
+from numalab.files import NotPlain
+from numalab.strangers.visible import shown
+from numalab.words import bytes_allowed
 
-MIB = 1 << 20
 # Deeper than any hand-in; a folder below it is not looked into.
 MAX_DEPTH = 16
+# Below one folder at the top of a delivery: a student's. A clone with its tools has a thousand.
+MOST_ENTRIES = 20_000
+# In bytes of UTF-8, as file systems have it (NAME_MAX, PATH_MAX).
+_MOST_NAME, _MOST_PATH = 255, 4096
 # Left by systems and editors; nobody means to hand these in.
 IGNORED_FOLDERS = frozenset({"__macosx", "__pycache__", ".ipynb_checkpoints"})
 # Made by tools, in a student's copy of the kit among others, and too large to be looked through.
@@ -70,14 +75,6 @@ def folded(text: str) -> str:
     return nfc(" ".join(nfc(text).split()).casefold())
 
 
-def shown(name: str | tuple[str, ...], most: int = 80) -> str:
-    """A stranger's name in a message: on one line, with nothing that steers a terminal or turns
-    the writing direction round, and not without end."""
-    text = name if isinstance(name, str) else "/".join(name)
-    text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def is_ignored(path: tuple[str, ...]) -> bool:
     """Whether it is what nobody has meant to hand in: macOS's resource forks ("._x" and
     __MACOSX), what file managers and editors leave, a repository's inside."""
@@ -93,6 +90,8 @@ def is_ignored(path: tuple[str, ...]) -> bool:
 def safe_path(name: str) -> tuple[str, ...]:
     """The parts of a path of an archive, which Windows may have written. Raises Refused, whose
     message goes on from the name."""
+    if len(name.encode(errors="replace")) > _MOST_PATH:
+        raise Refused("has a name that is too long")
     text = nfc(name.replace("\\", "/"))
     parts = tuple(part for part in text.split("/") if part not in ("", "."))
     if text.startswith("/") or (parts and len(parts[0]) == 2 and parts[0][1] == ":"):
@@ -101,31 +100,35 @@ def safe_path(name: str) -> tuple[str, ...]:
         raise Refused("climbs out of the archive")
     if not parts or len(parts) > MAX_DEPTH:
         raise Refused("lies too deep")
+    if any(len(part.encode(errors="replace")) > _MOST_NAME for part in parts):
+        raise Refused("has a name that is too long")
     return parts
+
+
+def last_part(name: str) -> str:
+    """Of a path that is refused: what is told of it."""
+    return name[-_MOST_PATH:].replace("\\", "/").rstrip("/").rpartition("/")[2][:_MOST_NAME] or "?"
 
 
 def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
     """The rest of a file. Raises Refused where there is more than that."""
-    data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise Refused(f"{shown(name)} is larger than {bytes_shown(most_bytes)}")
-    return data
-
-
-def bytes_shown(count: int) -> str:
-    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
+    data = bytearray()
+    while len(data) <= most_bytes:
+        part = file.read(most_bytes + 1 - len(data))
+        if not part:
+            return bytes(data)
+        data += part
+    raise Refused(f"{shown(name)} is larger than {bytes_allowed(most_bytes)}")
 
 
 def open_plainly(path: Path) -> IO[bytes]:
-    """A regular file, and nothing else that has its name by now. Raises Refused."""
+    """As files.open_plainly. Raises Refused."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise Refused(f"{shown(path.name)} can't be read: {reason_of(error)}") from error
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise Refused(f"{shown(path.name)} is not a plain file")
-    return os.fdopen(number, "rb")
+        return files.open_plainly(path)
+    except FileNotFoundError as error:
+        raise Refused(f"{shown(path.name)} is not there any more") from error
+    except NotPlain as error:
+        raise Refused(f"{shown(path.name)} {error}") from error
 
 
 def _kind(entry: os.DirEntry[str]) -> EntryKind:
@@ -136,25 +139,54 @@ def _kind(entry: os.DirEntry[str]) -> EntryKind:
     return "file" if entry.is_file(follow_symlinks=False) else "special"
 
 
-def walk_folder(root: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
-    """All entries of a folder in order of their names, folders before what is in them. Raises
-    OSError."""
-    with os.scandir(root) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
+def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
+    """All entries of a folder in order of their names, folders before what is in them. What can't
+    be looked into is told as an entry that is refused, and so is a folder at the top with more
+    than `most` entries in it. Raises OSError for the folder itself."""
+    for top in _listed(root, ()):
+        yield top
+        for number, entry in enumerate(_below(top)):
+            if number == most:
+                why = f"lies behind {most:,} entries, and no more are read"
+                yield Entry((top.name, "…"), "special", why)
+                break
+            yield entry
+
+
+def _listed(folder: Path, above: tuple[str, ...]) -> list[Entry]:
+    """What is in a folder itself. Raises OSError."""
+    with os.scandir(folder) as scanned:
+        listed = sorted(scanned, key=lambda entry: entry.name)
+    entries = []
+    for found in listed:
         # A name that is not UTF-8 has surrogates in it, which nothing could print.
-        name = nfc(os.fsencode(entry.name).decode("utf-8", "replace"))
+        name = nfc(os.fsencode(found.name).decode("utf-8", "replace"))
         path = (*above, name)
         if is_ignored(path):
             continue
-        kind = _kind(entry)
-        place = root / entry.name
-        if kind == "file":
-            yield Entry(path, kind, open=partial(open_plainly, place))
-        elif kind == "folder":
-            yield Entry(path, kind, folder=place)
-            is_made = bool(above) and name.casefold() in MADE_FOLDERS
-            if name != GIT and not is_made and len(path) < MAX_DEPTH:
-                yield from walk_folder(place, path)
-        else:
-            yield Entry(path, kind, refused="is a link" if kind == "link" else "is no plain file")
+        kind = _kind(found)
+        place = folder / found.name
+        refused = {"link": "is a link", "special": "is no plain file"}.get(kind, "")
+        entries.append(
+            Entry(
+                path, kind, refused,
+                partial(open_plainly, place) if kind == "file" else None,
+                place if kind == "folder" else None,
+            )
+        )  # fmt: skip
+    return entries
+
+
+def _below(folder: Entry) -> Iterator[Entry]:
+    path = folder.path
+    is_made = len(path) > 1 and folder.name.casefold() in MADE_FOLDERS
+    if folder.folder is None or folder.name == GIT or is_made or len(path) >= MAX_DEPTH:
+        return
+    try:
+        entries = _listed(folder.folder, path)
+    except OSError as error:
+        yield Entry((*path, "…"), "special", f"can't be read: {error.strerror}")
+        return
+    for entry in entries:
+        yield entry
+        yield from _below(entry)

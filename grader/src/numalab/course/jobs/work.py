@@ -7,7 +7,6 @@ renamed into the course's folder when they are whole.
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -33,6 +32,8 @@ from numalab.files import read_json
 from numalab.grading.kit_digests import judged_by
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
+from numalab.strangers.tools import code_of
+from numalab.strangers.visible import shortened, visible
 
 Json = dict[str, Any]
 LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
@@ -154,22 +155,6 @@ def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
             room -= len(block)
 
 
-def _code_of(process: subprocess.Popen[bytes], limit_s: int) -> int | None:
-    """Once it has ended; None where it does not in time. Popen.wait with a limit looks twenty
-    times a second, which delays what comes next and is seen in a timing."""
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:  # Linux before 5.3
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(limit_s)
-        return None
-    try:
-        is_over, _, _ = select.select([descriptor], [], [], limit_s)
-        return process.wait() if is_over else None
-    finally:
-        os.close(descriptor)
-
-
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """The grading and all that it has started."""
     with suppress(ProcessLookupError):
@@ -183,7 +168,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 def _last_words(path: Path) -> str:
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else ""
+    return shortened(visible(lines[-1]), 300) if lines else ""
 
 
 def run_grading(
@@ -200,7 +185,7 @@ def run_grading(
     reader = threading.Thread(target=_keep_output, args=(process.stdout, kept), daemon=True)
     reader.start()
     try:
-        code = _code_of(process, limit_s)
+        code = code_of(process, limit_s)
     finally:
         _end_group(process)
     reader.join(LEAVE_S)

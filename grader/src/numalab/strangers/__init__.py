@@ -1,0 +1,1 @@
+"""Strangers' bytes, read by libraries and programs that are not ours: apart, and with limits."""

@@ -1,0 +1,420 @@
+"""Whatever strangers write ends in a verdict or a refusal: no other exception, nothing that hangs,
+no text that steers a terminal. NUMALAB_FUZZ_S=600 fuzzes each reader for so long."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from rich.console import Console
+from support import invented
+from support.deliveries import put, tar_bytes
+from support.fuzzing import fuzz, only
+from support.hostile_files import zip_of
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.csv_files import defused
+from numalab.course.gradebook.rules import TEMPLATE, parse_rules
+from numalab.course.intake.intake import take_in
+from numalab.course.intake.layouts import read_layout
+from numalab.course.intake.student_list import read_student_list
+from numalab.course.intake.trees import Entry
+from numalab.errors import KitError, UserError, wrapped
+from numalab.evidence.results import Outcome
+from numalab.grading import handed_in
+from numalab.grading.from_records import judge_again, read_grading
+from numalab.harness import build, interface
+from numalab.judging import explain
+from numalab.kit import Kit
+from numalab.labs import launch, prediction
+from numalab.labs.declaration import Lab, load_lab
+from numalab.machines import hwloc_xml
+from numalab.machines.gallery import find_machine
+from numalab.machines.topology import topology_of_machine
+from numalab.reports import report
+from numalab.strangers import toml
+from numalab.strangers import xml as strangers_xml
+from numalab.strangers.visible import shown, visible, visible_lines
+
+NASTY = ("\x1b[2J", "\x1b]52;c;eA==\x07", "\u202e", "\u200b", "\0", "\r", "\ud800", "9" * 5_000,
+         "[" * 999, "{a=" * 300, "0x" + "f" * 5_000, "a." * 300, "1e999", "-0.0", "nan", '"""',
+         "\\u001b", "=cmd|' /C calc'!A0", "../" * 20, "_", "\ufeff", "\u3164")  # fmt: skip
+CHARACTERS = st.characters()
+WORDS = st.one_of(st.text(CHARACTERS, max_size=20), st.sampled_from(NASTY))
+
+
+@st.composite
+def changed(draw: st.DrawFn, texts: list[str]) -> str:
+    """A real text with pieces cut out, doubled and put in."""
+    text = draw(st.sampled_from(texts))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(text)))
+        to = min(len(text), at + draw(st.integers(0, 12)))
+        put_in = draw(st.one_of(WORDS, st.just(text[at:to] * 2), st.sampled_from("=[]{}.,#\n\"'0")))
+        text = text[:at] + put_in + text[to:]
+    return text
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.integers(), st.floats(), st.booleans(), WORDS.map(json.dumps),
+        st.sampled_from(
+            ("2027-05-03", "07:00:00", "0x1F", '"core"', '"numa_node"', "1979-05-27T07:32:00Z")
+        ),
+    ).map(str),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(lambda values: f"[{', '.join(values)}]"),
+        st.dictionaries(st.sampled_from(("one_per", "a", "b")), inner, max_size=2).map(
+            lambda values: "{" + ", ".join(f"{k} = {v}" for k, v in values.items()) + "}"
+        ),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def tables(keys: list[str]) -> st.SearchStrategy[str]:
+    """TOML texts with these keys, and any others."""
+    key = st.one_of(st.sampled_from(keys), WORDS.map(json.dumps))
+    lines = st.one_of(
+        st.tuples(key, VALUES).map(" = ".join), key.map("[{}]".format), key.map("[[{}]]".format)
+    )
+    return st.lists(lines, max_size=8).map("\n".join)
+
+
+def is_text(text: str) -> bool:
+    """As a file in UTF-8 can hold it."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs are short here, and a process for each would take the time of a hundred."""
+    monkeypatch.setattr(toml, "why_not_readable", lambda text: "")
+    monkeypatch.setattr(strangers_xml, "parsed", strangers_xml.parse)
+
+
+# ---- TOML and placements -----------------------------------------------------------------------
+
+
+def handed_files(labs: dict[str, Lab], kit: Kit, kind: str) -> tuple[list[Any], list[str]]:
+    found = [(lab, file) for lab in labs.values() for file in lab.files if file.kind == kind]
+    texts = [
+        (folder / file.name).read_text()
+        for lab, file in found
+        for folder in (kit.lab_folder(lab.name), kit.solution_folder(lab.name))
+    ]
+    return [file for _, file in found], texts
+
+
+def test_placements(kit: Kit, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, kit, "placement")
+
+    def check(text: str) -> None:
+        for file in files[:2]:
+            complaint = handed_in.complaint_of(file, text)
+            assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
+
+    lines = st.lists(st.tuples(WORDS, WORDS).map("=".join), max_size=5).map("\n".join)
+    fuzz(st.one_of(changed(texts), lines), check)
+
+
+def test_launches(kit: Kit, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, kit, "launch")
+    nodes = [topology_of_machine(find_machine(kit, name)) for name in ("hydra", "westmere-ex")]
+
+    def check(text: str) -> None:
+        complaint = handed_in.complaint_of(files[0], text)
+        assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
+        policy = only(launch.BadPolicy, lambda: launch.parse_policy(text, "launch.toml"))
+        assert (policy is None) == (complaint is not None)
+        for node in nodes if policy is not None and policy.ranks not in range(513, 10**6) else ():
+            plan = only(launch.BadPolicy, lambda node=node: launch.plan(policy, node))
+            if plan is not None:
+                assert launch.with_mpiexec(plan, ["x"]).shell_line()
+                assert all(line == visible(line) for line in launch.summary(plan))
+
+    inputs = st.one_of(changed(texts), tables(list(launch.POLICY_KEYS)))
+    fuzz(inputs.filter(is_text), check)
+
+
+def test_predictions(kit: Kit, labs: dict[str, Lab]) -> None:
+    _, texts = handed_files(labs, kit, "prediction")
+    formulas = st.lists(
+        st.one_of(
+            st.sampled_from((*prediction.NAMES, *"+-*/() ", "1", "2.5", "**", "e", "0")), WORDS
+        ),
+        max_size=12,
+    ).map("".join)  # fmt: skip
+    quoted = formulas.map(lambda text: f"{prediction.KEY} = {json.dumps(text)}")
+
+    def check(text: str) -> None:
+        try:
+            formula = prediction.read_prediction(text)
+            value = prediction.predict(formula, 0.7, 1e4)
+        except prediction.BadPrediction:
+            return  # cleaned by whoever tells it
+        assert value > 0
+
+    fuzz(st.one_of(changed(texts), tables([prediction.KEY]), quoted).filter(is_text), check)
+
+
+def test_courses(labs: dict[str, Lab]) -> None:
+    keys = ["title", "counts", "late", "labs", "extension", "override", "student", "points", "at"]
+    texts = [TEMPLATE, TEMPLATE.replace("\n# ", "\n")]
+
+    def check(text: str) -> None:
+        only(UserError, lambda: parse_rules(text, "course.toml", list(labs)))
+
+    fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)
+
+
+def test_labs(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
+    texts = [(kit.lab_folder(name) / "lab.toml").read_text() for name in labs]
+    keys = ["name", "title", "criterion", "kind", "rule", "points", "launch", "file", "parts"]
+    folder = tmp_path / "01_first_touch"
+    folder.mkdir()
+
+    def check(text: str) -> None:
+        (folder / "lab.toml").write_text(text, encoding="utf-8", newline="")
+        only(KitError, lambda: load_lab(folder))
+
+    fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)
+
+
+# ---- machines ----------------------------------------------------------------------------------
+
+NODE = (
+    '<topology version="2.0"><object type="Machine"><object type="NUMANode" os_index="{n}" '
+    'cpuset="{set}" gp_index="1" local_memory="{n}"/><object type="Package" cpuset="{set}">'
+    '<object type="L3Cache" cpuset="{set}" cache_size="{n}"><object type="Core" cpuset="{set}">'
+    '<object type="PU" os_index="{n}" cpuset="{set}"/></object></object></object></object>'
+    '<info name="CPUModel" value="{n}"/><distances2 type="NUMANode" name="NUMALatency">'
+    "<indexes>{n} 1</indexes><u64values>10 {n} 21 10</u64values></distances2></topology>"
+)
+
+
+def test_exports_of_hwloc(tmp_path: Path) -> None:
+    path = tmp_path / "node.xml"
+    texts = [
+        NODE.format(n=0, set="0x1"),
+        NODE.format(n=1, set="0x3,,0x2"),
+        NODE.format(n="9" * 5_000, set="0xf...f"),
+    ]
+
+    def check(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        made = only(UserError, lambda: hwloc_xml.import_xml(path, "node"))
+        assert made is None or made == visible_lines(made)
+
+    fuzz(st.one_of(changed(texts), st.text(CHARACTERS)), check)
+
+
+# ---- deliveries --------------------------------------------------------------------------------
+
+PARTS = st.sampled_from(
+    ("ada", "eve", "LATE", "1", "22", "anon", "_", "-", " ", ".", "assignsubmission", "file",
+     "onlinetext", "text.html", "kernel.c", ".zip", ".tar.gz", "01_first_touch", "labs", "..",
+     "\x1b[2J", "\u202e", "\n", "é", "\\", "kernel.f90", ".git", "__MACOSX")
+)  # fmt: skip
+NAMES = st.lists(PARTS, min_size=1, max_size=7).map("".join)
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+TOPS = NAMES.filter(lambda name: name not in (".", ".."))
+
+
+@contextmanager
+def a_class(files: dict[str, bytes]) -> Iterator[tuple[Path, CourseFolder]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = put(Path(scratch) / "delivery", files)
+        yield folder, CourseFolder(Path(scratch) / "course")
+
+
+def test_archives(labs: dict[str, Lab]) -> None:
+    """Of any names and with any damage, beside an honest student's."""
+    lab = {"01_first_touch": labs["01_first_touch"]}
+
+    def check(value: tuple[list[str], bool, int, int]) -> None:
+        names, is_zip, damage, chance = value
+        packed = bytearray(
+            zip_of(names)
+            if is_zip
+            else tar_bytes(dict.fromkeys(names, b"x"), ("", "gz")[chance % 2])
+        )  # fmt: skip
+        luck = random.Random(chance)
+        for _ in range(damage):
+            packed[luck.randrange(len(packed))] = luck.randrange(256)
+        files = {"ada/kernel.c": b"int a;", f"eve{'.zip' if is_zip else '.tar.gz'}": bytes(packed)}
+        with a_class(files) as (delivery, course):
+            intake = take_in(delivery, course, lab, lambda _: None)
+        assert "ada" in {one.student.id for one in intake.submissions}
+        told = {one.student.id for one in (*intake.submissions, *intake.problems) if one.student}
+        assert told == {"ada", "eve"}
+        for text in (t for p in intake.problems for t in (p.source, p.why)):
+            assert text == visible(text)
+            assert len(text) < 4_000
+
+    names = st.lists(PATHS, max_size=6)
+    fuzz(st.tuples(names, st.booleans(), st.integers(0, 3), st.integers(0, 1 << 30)), check, 25)
+
+
+def test_layouts() -> None:
+    """One entry more changes nothing of what the others are."""
+    honest = [Entry((name,), "folder") for name in ("ada", "bob", "cem")]
+
+    def check(value: tuple[str, bool]) -> None:
+        name, is_folder = value
+        top = Entry((name,), "folder" if is_folder else "file")
+        inside = [Entry((name, ".git"), "folder", folder=Path())] if is_folder else []
+        found = read_layout([*honest, top, *inside], "class", {"kernel.c"})
+        assert found.name == "plain"
+        assert [one.source for one in found.delivered][:3] == ["ada", "bob", "cem"]
+        delivered = {one.source for one in found.delivered}
+        assert name in delivered or shown(name) in {problem.source for problem in found.problems}
+        for problem in found.problems:
+            assert problem.why == visible(problem.why)
+
+    fuzz(
+        st.tuples(TOPS.filter(lambda name: name not in ("ada", "bob", "cem")), st.booleans()),
+        check,
+        200,
+    )
+
+
+def test_student_lists(tmp_path: Path) -> None:
+    path = tmp_path / "students.csv"
+    texts = [
+        "id,name,email\na1,Ada,a@x\n",
+        "Identifier,Full name,Email address,Last modified (submission)\nParticipant 7,Zoe,z@x,-\n",
+        "Student,ID,SIS User ID\nPoints Possible,,\n\"Love, Ada\",7,8\n",
+        "id;name;handed_in_at\n1;A;2026-01-31T18:00:00+01:00\n2;B;0001-01-01\n",
+    ]  # fmt: skip
+
+    def check(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        found = only(UserError, lambda: read_student_list(path))
+        for line in found[0] if found else ():
+            for value in (line.person.name, *line.person.external.values()):
+                assert value == visible(value)
+        assert found is None or all(text == visible(text) for text in found[1])
+
+    fuzz(changed(texts), check, 80)
+
+
+# ---- records, and what other programs say ------------------------------------------------------
+
+
+def places_of(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All places of a record, of long lists the first few."""
+    yield above
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value[:3] if isinstance(value, list) else ())
+    )
+    for key, each in inner:
+        yield from places_of(each, (*above, key))
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), WORDS, st.just(10**30), st.just(-1),
+    st.just([]), st.just({}), st.sampled_from(("ok", "crashed", "submission", "missing")),
+)  # fmt: skip
+
+
+def test_records(kit: Kit, labs: dict[str, Lab], schema: Path, tmp_path: Path) -> None:
+    """With values changed anywhere: refused, or judged and shown."""
+    golden = [
+        json.loads(path.read_text()) for path in sorted(invented.GOLDEN.glob("*/evidence.json"))
+    ]
+    places = [list(places_of(record))[1:] for record in golden]
+    path = tmp_path / "evidence.json"
+
+    def check(value: tuple[int, list[tuple[int, Any]]]) -> None:
+        number, changes = value
+        record = json.loads(json.dumps(golden[number]))
+        for where, new in changes:
+            *outer, last = places[number][where % len(places[number])]
+            holder = record
+            for key in outer:
+                known = isinstance(holder, dict | list) and (
+                    key in holder if isinstance(holder, dict) else key < len(holder)
+                )
+                holder = holder[key] if known else {}
+            if isinstance(holder, dict) or (
+                isinstance(holder, list) and isinstance(last, int) and last < len(holder)
+            ):
+                holder[last] = new
+        path.write_text(json.dumps(record))
+        stored = only(UserError, lambda: read_grading(path, labs, schema))
+        kernel = only(UserError, lambda: judge_again(kit, stored)) if stored else None
+        if kernel is not None:
+            console = Console(file=io.StringIO(), width=80)
+            report.show_verdict(console, kernel)
+            said = console.file.getvalue()
+            assert said == visible_lines(said)
+
+    changes = st.lists(st.tuples(st.integers(0, 1 << 30), SCALARS), min_size=1, max_size=3)
+    fuzz(st.tuples(st.integers(0, len(golden) - 1), changes), check, 12)
+
+
+def test_what_launchers_and_kernels_print() -> None:
+    texts = [
+        "Abort(1) on node 3 (rank 3 in comm 0): Fatal error in internal_Send\n",
+        "=" * 60 + "\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n",
+        "OMP: Warning #1: x\nlibgomp: Invalid value for environment variable OMP_PLACES: y\n",
+    ]
+
+    def check(value: tuple[str, str, int]) -> None:
+        printed, status, size = value
+        detail = {"printed": printed, "printed_bytes": size, "doing": "compute",
+                  "limit_bytes": size, "limit_s": 1.0, "resident_bytes": size, "exit_code": size,
+                  "threads": size,
+                  "limit_threads": size, "array_bytes": size, "limit_of": "cpu_time"}  # fmt: skip
+        said = explain.outcome(Outcome(status, detail), "c")
+        assert said is not None
+        assert len(said) < 1_000
+
+    endings = st.sampled_from(("exited", "too_much_output", "kit_error", "bad_protocol"))
+    fuzz(st.tuples(changed(texts), endings, st.integers(0, 1 << 62)), check)
+
+
+def test_what_compilers_and_linkers_say(first_touch: Lab) -> None:
+    texts = [
+        "FAILED: x.o\n/usr/bin/cc -c x\nkernel.c:3:1: error: 'x' undeclared\n  3 | x\n    | ^\n",
+        "ld: undefined reference to `initialize'\nmultiple definition of `main'\n[1/2] x\nninja:\n",
+        "void initialize (double *a, int n);\nvoid f (void (*g) (int));\n",
+        "procedure name = initialize\nsymtree: 'a'|| symbol: 'a'\n  (DUMMY AS_ASSUMED_SHAPE)\n",
+        "!$omp parallel\n! $omp do\n!omp x\n",
+    ]  # fmt: skip
+
+    def check(text: str) -> None:
+        output = build.compiler_output(text, {"/a/kernel.c": "kernel.c"})
+        assert output == visible_lines(output)
+        assert len(output) < 15_000
+        assert set(build._undefined(text, first_touch)) <= set(first_touch.functions)
+        for note in build.misspelt_directives(text, "fortran"):
+            assert note == visible(note)
+        interface.prototypes(interface._prototype_lines(text, first_touch.functions))
+        interface._assumed_shape(text, "initialize")
+        interface._pointer_by_reference(text, "initialize")
+
+    fuzz(changed(texts), check, 80)
+
+
+def test_messages() -> None:
+    def check(text: str) -> None:
+        assert visible(visible(text)) == visible(text)
+        assert visible(text).isprintable()
+        told = wrapped(text)
+        assert told == visible_lines(told)
+        cell = defused(text)
+        assert not cell.lstrip(" \n").startswith(("=", "+", "-", "@"))
+
+    fuzz(st.lists(WORDS, max_size=4).map("".join), check, 100)
