@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from numalab.errors import KitError
@@ -104,12 +105,25 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
             for _ in range(most):
                 beside = _beside(session, kind, part)
                 if not _run(session, kind, role, part, *options, *beside):
+                    _look_whether_node_traces(session, kind, role, part)
                     return
                 if most == 1:
                     break
                 _take_turn(session, kind, part)
                 if not needs.needs_another_look(session.lab, session.evidence, part):
                     break
+
+
+def _look_whether_node_traces(
+    session: Session, kind: Kind[Any], role: str, part: str | None
+) -> None:
+    """Has the solution traced where the submission says that it can't be: whether that is the
+    kernel's doing or the node's."""
+    if role != SUBMISSION or session.data["runs"][-1]["outcome"]["status"] != "untraceable":
+        return
+    with contextlib.suppress(KitError):  # then it stays the kernel's
+        session.build_own(SOLUTION)
+        _run(session, kind, SOLUTION, part)
 
 
 def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:
