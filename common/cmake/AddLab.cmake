@@ -40,6 +40,16 @@ set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-
 # What compiles and links a student's kernel: in a sandbox where the grader asks for it.
 set(NUMALAB_COMPILE_APART ${PROJECT_SOURCE_DIR}/common/cmake/compile_apart)
 
+# Leaves of a kernel's object nothing to be seen but the names of its contract.
+set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
+if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
+  message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
+endif()
+
+# What watched kernels are compiled with, and beside.
+set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
+set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
+
 function(add_lab name)
   cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK" "CONTRACT"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
@@ -72,6 +82,10 @@ function(add_lab name)
   add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
   set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
 
+  file(STRINGS lab.toml functions REGEX "^functions = ")
+  string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" lab_FUNCTIONS "${functions}")
+  list(REMOVE_AT lab_FUNCTIONS 0) # the key
+
   file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env *.toml)
   list(REMOVE_ITEM placement_files lab.toml explore.toml)
   foreach(file IN LISTS placement_files)
@@ -97,7 +111,7 @@ function(add_lab name)
     if(lab_BOTH_RUNTIMES)
       add_executable(${name}-${short}-solution-libgomp EXCLUDE_FROM_ALL)
       numalab_link_worker(${name}-${short}-solution-libgomp ${name} ${short}
-        ${name}-${short}-solution-kernel numalab::libgomp)
+        ${CMAKE_CURRENT_BINARY_DIR}/${name}-${short}-solution-kernel.o numalab::libgomp)
     endif()
     if(lab_RACE_CHECK AND NUMALAB_RACE_COMPILER)
       numalab_add_race_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
@@ -127,8 +141,21 @@ function(numalab_add_worker lab language variant kernel)
       Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${worker}-modules)
   endif()
 
+  set(apart "")
+  if(variant STREQUAL "submission")
+    set(apart ${NUMALAB_COMPILE_APART})
+  endif()
+  set(isolated ${CMAKE_CURRENT_BINARY_DIR}/${worker}-kernel.o)
+  add_custom_command(OUTPUT ${isolated}
+    COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+      $<TARGET_OBJECTS:${worker}-kernel> -o ${isolated} ${lab_FUNCTIONS}
+    DEPENDS ${worker}-kernel $<TARGET_OBJECTS:${worker}-kernel> ${NUMALAB_ISOLATE}
+    COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Isolating the kernel of ${worker}")
+  set_source_files_properties(${isolated} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+
   add_executable(${worker} EXCLUDE_FROM_ALL)
-  numalab_link_worker(${worker} ${lab} ${language} ${worker}-kernel numalab::openmp_runtime)
+  numalab_link_worker(${worker} ${lab} ${language} ${isolated} numalab::openmp_runtime)
   if(variant STREQUAL "submission")
     # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
     set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
@@ -136,11 +163,11 @@ function(numalab_add_worker lab language variant kernel)
   endif()
 endfunction()
 
-# What a worker program is made of: the harness, the lab's phases, a kernel and a runtime.
+# What a worker program is made of: the harness, the lab's phases, a kernel's objects and a runtime.
 function(numalab_link_worker worker lab language kernel runtime)
   set_target_properties(${worker} PROPERTIES LINKER_LANGUAGE C)
   target_sources(${worker} PRIVATE
-    $<TARGET_OBJECTS:${kernel}> $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
+    ${kernel} $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
   if(lab_MPI)
     target_sources(${worker} PRIVATE $<TARGET_OBJECTS:numalab_mpi_worker>)
     target_link_libraries(${worker} PRIVATE
