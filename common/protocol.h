@@ -40,6 +40,8 @@ enum numalab_request_kind {
     NUMALAB_TRAP_COMPUTE,     /* arm it for the first access */
     NUMALAB_UNTRAP,
     NUMALAB_UNMAP_PAGES, /* drop page table entries, keep the contents */
+    NUMALAB_RACE,        /* threads of the kit's own race, in a program that looks for that */
+    NUMALAB_SET_TEAM,    /* in such a program: parallel regions have n threads from now on */
     NUMALAB_QUIT
 };
 

@@ -180,39 +180,65 @@ function(numalab_link_worker worker lab language kernel runtime)
   endif()
 endfunction()
 
-# A worker program that ThreadSanitizer watches. clang builds it, or links what gfortran has
-# instrumented, since only LLVM's OpenMP runtime tells the sanitizer of its barriers
-# (through Archer, in that runtime's folder). -fno-builtin: as memcpy a loop would hide.
+# A worker program that ThreadSanitizer watches. The kernel is compiled by the compiler that compiles
+# it to be run; clang compiles the phases and links, since only LLVM's OpenMP runtime tells the
+# sanitizer of its barriers (through Archer, in that runtime's folder).
 function(numalab_add_race_worker lab language variant kernel)
   set(program ${lab}-${language}-${variant}-race)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${program})
-  set(sanitize -g -O1 -fopenmp -fsanitize=thread)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # where kernels may use its vectors by name
-    list(APPEND sanitize -march=${NUMALAB_KERNEL_ARCHITECTURE})
-  endif()
-  set(compile_c ${NUMALAB_RACE_COMPILER} ${sanitize} -fno-builtin
-    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
+  string(TOUPPER ${CMAKE_BUILD_TYPE} type)
   if(language STREQUAL "c")
-    set(compile_kernel ${compile_c} -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${kernel})
+    set(compiler C)
+    set(text ${file}-kernel.i)
+    set(beside numalab_race_options)
     set(libraries "")
   else()
-    set(compile_kernel ${CMAKE_Fortran_COMPILER} ${sanitize} -J${file}-modules -c ${kernel})
+    set(compiler Fortran)
+    set(text ${file}-kernel-pp.f90)
+    set(beside numalab_race_options numalab_race_fortran)
     list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
     list(APPEND libraries -lgfortran)
   endif()
+  separate_arguments(flags UNIX_COMMAND
+    "${CMAKE_${compiler}_FLAGS} ${CMAKE_${compiler}_FLAGS_${type}} ${CMAKE_C11_STANDARD_COMPILE_OPTION}")
+  if(language STREQUAL "fortran")
+    list(REMOVE_ITEM flags ${CMAKE_C11_STANDARD_COMPILE_OPTION})
+    list(APPEND flags -J${file}-modules)
+  endif()
+  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${CMAKE_CURRENT_SOURCE_DIR})
+  if(CMAKE_${compiler}_COMPILER_ID STREQUAL "GNU")
+    list(APPEND flags -fdump-tree-tsan=${file}-accesses)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # calls, which can be seen, for what is copied
+      list(APPEND flags -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign)
+    endif()
+  endif()
+  list(TRANSFORM beside REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects_beside)
+  set(compile_own ${NUMALAB_RACE_COMPILER} -g -O1 -fno-builtin -fopenmp -fsanitize=thread
+    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
   set(apart "")
   if(variant STREQUAL "submission")
     set(apart ${NUMALAB_COMPILE_APART})
   endif()
+  # ThreadSanitizer takes the C library's for calls of a library that is not looked at.
+  set(watched memcpy memmove memset __memcpy_chk __memmove_chk __memset_chk)
+  list(TRANSFORM watched REPLACE ".+" "\\0=numalab_watched_\\0")
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
   file(GLOB headers CONFIGURE_DEPENDS *.h)
   add_custom_command(OUTPUT ${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
-    COMMAND ${apart} ${compile_kernel} -o ${file}-kernel.o
-    COMMAND ${compile_c} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
+    COMMAND ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${NUMALAB_PLAIN_MEMORY}
+      -o ${text} -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags}
+    COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+      ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched}
+    COMMAND ${compile_own} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
+    COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/race.c -o ${file}-race.o
     COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
-      ${file}-kernel.o ${file}-phases.o $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
+      ${file}-kernel.o ${file}-phases.o ${file}-race.o ${objects_beside}
+      $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
     DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
+      ${PROJECT_SOURCE_DIR}/common/worker/race.c ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED}
+      ${NUMALAB_ISOLATE} ${beside} ${objects_beside}
       $<TARGET_OBJECTS:numalab_worker>
     COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Building ${program}")

@@ -19,6 +19,10 @@
 
 const struct numalab_rank_notes *numalab_rank_notes(void) __attribute__((weak));
 
+/* Of race.c, in programs that look for races. */
+void numalab_race(void) __attribute__((weak));
+void numalab_set_team(size_t threads) __attribute__((weak));
+
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
     for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
@@ -79,6 +83,18 @@ int main(void)
             break;
         case NUMALAB_UNMAP_PAGES:
             reply.error = numalab_arrays_unmap_pages(&arrays);
+            break;
+        case NUMALAB_RACE:
+            if (numalab_race)
+                numalab_race();
+            else
+                reply.error = -ENOTSUP;
+            break;
+        case NUMALAB_SET_TEAM:
+            if (numalab_set_team)
+                numalab_set_team(request.n);
+            else
+                reply.error = -ENOTSUP;
             break;
         case NUMALAB_QUIT:
             /* _exit: what the kernel registered with atexit is not ours to run. */

@@ -26,7 +26,7 @@ from numalab.labs.launch import RankPlan, binding_words
 # launcher needs some of them in a job, and is told itself where ranks go.
 _STRIPPED = re.compile(
     r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
-    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
+    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_|TSAN_|ARCHER_)"
 )
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
@@ -148,13 +148,14 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     for outcome in outcomes(record):
         line = _kernel_line(outcome.get("frames", []), asked.options)
         outcome |= {"line": line} if line else {}
-    race = _race_of(record, asked.options) if asked.run == "race" else None
+    race = None
+    if asked.run == "race":
+        race = _race_of(record, asked.options)
+        _forget_archers_advice(record["outcome"])
     return record | ({"race": race} if race else {}) | dict(asked.facts)
 
 
-# The first race ends the program; what the kernel's library calls do is not looked at.
-RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:symbolize=0"
-_RACE_EXIT_CODE = 66
+_RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
 def _race_of(record: Json, options: Sequence[str]) -> Json | None:
@@ -172,6 +173,18 @@ def _race_of(record: Json, options: Sequence[str]) -> Json | None:
         if line:
             accesses.append(line)
     return {"accesses": accesses}
+
+
+_ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
+
+
+def _forget_archers_advice(outcome: Json) -> None:
+    """Takes out of what was printed that an option should stand in the environment: it stands in
+    the program."""
+    if "printed" in outcome:
+        printed = _ADVICE.sub("", outcome["printed"])
+        outcome["printed_bytes"] -= len(outcome["printed"]) - len(printed)
+        outcome["printed"] = printed
 
 
 @contextmanager
