@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static size_t now, all;
+static volatile size_t now;
+static size_t all;
 static long ids[64];
 static int is_serial;
 
