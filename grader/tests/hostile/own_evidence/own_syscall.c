@@ -12,7 +12,7 @@
 static volatile size_t now;
 static size_t all;
 static long ids[64];
-static int is_serial;
+static volatile int is_serial;
 
 static long ask(long number, long a)
 {
