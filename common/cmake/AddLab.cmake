@@ -40,6 +40,16 @@ set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-
 # What compiles and links a student's kernel: in a sandbox where the grader asks for it.
 set(NUMALAB_COMPILE_APART ${PROJECT_SOURCE_DIR}/common/cmake/compile_apart)
 
+# Leaves of a kernel's object nothing to be seen but the names of its contract.
+set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
+if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
+  message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
+endif()
+
+# What watched kernels are compiled with, and beside.
+set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
+set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
+
 function(add_lab name)
   cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK" "CONTRACT"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
@@ -72,6 +82,10 @@ function(add_lab name)
   add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
   set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
 
+  file(STRINGS lab.toml functions REGEX "^functions = ")
+  string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" lab_FUNCTIONS "${functions}")
+  list(REMOVE_AT lab_FUNCTIONS 0) # the key
+
   file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env *.toml)
   list(REMOVE_ITEM placement_files lab.toml explore.toml)
   foreach(file IN LISTS placement_files)
@@ -97,7 +111,7 @@ function(add_lab name)
     if(lab_BOTH_RUNTIMES)
       add_executable(${name}-${short}-solution-libgomp EXCLUDE_FROM_ALL)
       numalab_link_worker(${name}-${short}-solution-libgomp ${name} ${short}
-        ${name}-${short}-solution-kernel numalab::libgomp)
+        ${CMAKE_CURRENT_BINARY_DIR}/${name}-${short}-solution-kernel.o numalab::libgomp)
     endif()
     if(lab_RACE_CHECK AND NUMALAB_RACE_COMPILER)
       numalab_add_race_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
@@ -127,8 +141,21 @@ function(numalab_add_worker lab language variant kernel)
       Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${worker}-modules)
   endif()
 
+  set(apart "")
+  if(variant STREQUAL "submission")
+    set(apart ${NUMALAB_COMPILE_APART})
+  endif()
+  set(isolated ${CMAKE_CURRENT_BINARY_DIR}/${worker}-kernel.o)
+  add_custom_command(OUTPUT ${isolated}
+    COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+      $<TARGET_OBJECTS:${worker}-kernel> -o ${isolated} ${lab_FUNCTIONS}
+    DEPENDS ${worker}-kernel $<TARGET_OBJECTS:${worker}-kernel> ${NUMALAB_ISOLATE}
+    COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Isolating the kernel of ${worker}")
+  set_source_files_properties(${isolated} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+
   add_executable(${worker} EXCLUDE_FROM_ALL)
-  numalab_link_worker(${worker} ${lab} ${language} ${worker}-kernel numalab::openmp_runtime)
+  numalab_link_worker(${worker} ${lab} ${language} ${isolated} numalab::openmp_runtime)
   if(variant STREQUAL "submission")
     # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
     set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
@@ -140,11 +167,11 @@ function(numalab_add_worker lab language variant kernel)
   endif()
 endfunction()
 
-# What a worker program is made of: the harness, the lab's phases, a kernel and a runtime.
+# What a worker program is made of: the harness, the lab's phases, a kernel's objects and a runtime.
 function(numalab_link_worker worker lab language kernel runtime)
   set_target_properties(${worker} PROPERTIES LINKER_LANGUAGE C)
   target_sources(${worker} PRIVATE
-    $<TARGET_OBJECTS:${kernel}> $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
+    ${kernel} $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
   if(lab_MPI)
     target_sources(${worker} PRIVATE $<TARGET_OBJECTS:numalab_mpi_worker>)
     target_link_libraries(${worker} PRIVATE
@@ -157,39 +184,65 @@ function(numalab_link_worker worker lab language kernel runtime)
   endif()
 endfunction()
 
-# A worker program that ThreadSanitizer watches. clang builds it, or links what gfortran has
-# instrumented, since only LLVM's OpenMP runtime tells the sanitizer of its barriers
-# (through Archer, in that runtime's folder). -fno-builtin: as memcpy a loop would hide.
+# A worker program that ThreadSanitizer watches. The kernel is compiled by the compiler that compiles
+# it to be run; clang compiles the phases and links, since only LLVM's OpenMP runtime tells the
+# sanitizer of its barriers (through Archer, in that runtime's folder).
 function(numalab_add_race_worker lab language variant kernel)
   set(program ${lab}-${language}-${variant}-race)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${program})
-  set(sanitize -g -O1 -fopenmp -fsanitize=thread)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # where kernels may use its vectors by name
-    list(APPEND sanitize -march=${NUMALAB_KERNEL_ARCHITECTURE})
-  endif()
-  set(compile_c ${NUMALAB_RACE_COMPILER} ${sanitize} -fno-builtin
-    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
+  string(TOUPPER ${CMAKE_BUILD_TYPE} type)
   if(language STREQUAL "c")
-    set(compile_kernel ${compile_c} -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${kernel})
+    set(compiler C)
+    set(text ${file}-kernel.i)
+    set(beside numalab_race_options)
     set(libraries "")
   else()
-    set(compile_kernel ${CMAKE_Fortran_COMPILER} ${sanitize} -J${file}-modules -c ${kernel})
+    set(compiler Fortran)
+    set(text ${file}-kernel-pp.f90)
+    set(beside numalab_race_options numalab_race_fortran)
     list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
     list(APPEND libraries -lgfortran)
   endif()
+  separate_arguments(flags UNIX_COMMAND
+    "${CMAKE_${compiler}_FLAGS} ${CMAKE_${compiler}_FLAGS_${type}} ${CMAKE_C11_STANDARD_COMPILE_OPTION}")
+  if(language STREQUAL "fortran")
+    list(REMOVE_ITEM flags ${CMAKE_C11_STANDARD_COMPILE_OPTION})
+    list(APPEND flags -J${file}-modules)
+  endif()
+  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${CMAKE_CURRENT_SOURCE_DIR})
+  if(CMAKE_${compiler}_COMPILER_ID STREQUAL "GNU")
+    list(APPEND flags -fdump-tree-tsan=${file}-accesses)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # calls, which can be seen, for what is copied
+      list(APPEND flags -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign)
+    endif()
+  endif()
+  list(TRANSFORM beside REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects_beside)
+  set(compile_own ${NUMALAB_RACE_COMPILER} -g -O1 -fno-builtin -fopenmp -fsanitize=thread
+    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
   set(apart "")
   if(variant STREQUAL "submission")
     set(apart ${NUMALAB_COMPILE_APART})
   endif()
+  # ThreadSanitizer takes the C library's for calls of a library that is not looked at.
+  set(watched memcpy memmove memset __memcpy_chk __memmove_chk __memset_chk)
+  list(TRANSFORM watched REPLACE ".+" "\\0=numalab_watched_\\0")
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
   file(GLOB headers CONFIGURE_DEPENDS *.h)
   add_custom_command(OUTPUT ${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
-    COMMAND ${apart} ${compile_kernel} -o ${file}-kernel.o
-    COMMAND ${compile_c} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
+    COMMAND ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${NUMALAB_PLAIN_MEMORY}
+      -o ${text} -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags}
+    COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+      ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched}
+    COMMAND ${compile_own} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
+    COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/race.c -o ${file}-race.o
     COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
-      ${file}-kernel.o ${file}-phases.o $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
+      ${file}-kernel.o ${file}-phases.o ${file}-race.o ${objects_beside}
+      $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
     DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
+      ${PROJECT_SOURCE_DIR}/common/worker/race.c ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED}
+      ${NUMALAB_ISOLATE} ${beside} ${objects_beside}
       $<TARGET_OBJECTS:numalab_worker>
     COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Building ${program}")

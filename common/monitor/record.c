@@ -20,6 +20,7 @@ static const char *const outcome_names[] = {
     [NUMALAB_TOO_MANY_THREADS] = "too_many_threads",
     [NUMALAB_NO_ARRAY] = "no_array",
     [NUMALAB_ARRAY_GONE] = "array_gone",
+    [NUMALAB_UNTRACEABLE] = "untraceable",
     [NUMALAB_BAD_PROTOCOL] = "bad_protocol",
     [NUMALAB_OBSTRUCTED] = "obstructed",
     [NUMALAB_CANCELLED] = "cancelled",
@@ -188,6 +189,7 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
             json_object_set_new(object, "ran_s", json_real(outcome->ran_s));
         break;
     case NUMALAB_OK:
+    case NUMALAB_UNTRACEABLE:
     case NUMALAB_CANCELLED:
         break;
     }

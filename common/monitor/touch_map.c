@@ -16,6 +16,7 @@
 
 #include "closings.h"
 #include "record.h"
+#include "worker/userfault.h"
 
 /* Each thread that faults gets a small number, in order of appearance. */
 enum { MAX_THREADS = 2048, WORD_BITS = 64 };
@@ -585,6 +586,13 @@ struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
         return NULL;
     }
     if (reply.error == 0 && map->fd >= 0 && enable(map) == 0) return map;
+    /* What a worker traces of itself its kernel can forge, and so can it that there is no
+     * userfaultfd: the system's word counts. */
+    if (numalab_touch_map_probe() == 0) {
+        worker->outcome.kind = NUMALAB_UNTRACEABLE;
+        numalab_touch_map_close(map);
+        return NULL;
+    }
     map->method = NUMALAB_TOUCH_IN_PROCESS;
     return map;
 }
@@ -634,6 +642,10 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     struct numalab_watch watch = {
         .fd = map->fd, .serve = serve_faults, .timeout_ms = until_next_answer_ms, .context = map};
     int error = register_arrays(map, mode);
+    if (error < 0 && error != -ENOMEM) { /* the probe has shown that they could be */
+        worker->outcome.kind = NUMALAB_UNTRACEABLE;
+        return -1;
+    }
     if (error < 0) return numalab_worker_obstructed(worker, "watch the pages", error);
     map->pending_count = 0;
     map->has_arrival = false;
@@ -828,9 +840,8 @@ int numalab_touch_map_probe(void)
     int error = 0;
     void *memory = MAP_FAILED;
 
-    long fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    if (fd < 0) return -errno;
-    map.fd = (int)fd;
+    map.fd = numalab_userfault_open();
+    if (map.fd < 0) return map.fd;
     int file = memfd_create("numalab", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)map.page_bytes) < 0) error = -errno;
     if (error == 0) {

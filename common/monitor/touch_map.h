@@ -15,8 +15,9 @@
  * pages are closed again while the phase runs (closings.h), and who uses them then is told beside
  * the set of their users.
  *
- * Where userfaultfd is refused, the worker traps its own faults (trap.h); that
- * map is made inside the student's process and says so. */
+ * Where the system refuses userfaultfd, the worker traps its own faults (trap.h); that
+ * map is made inside the student's process and says so. A worker that is refused what the monitor
+ * is not has seen to that itself: it is not believed. */
 #ifndef NUMALAB_MONITOR_TOUCH_MAP_H
 #define NUMALAB_MONITOR_TOUCH_MAP_H
 
@@ -44,8 +45,9 @@ struct numalab_touch_map;
 
 /* For a worker whose arrays are NUMALAB_SHARED and untouched, those of a page or more, which
  * have to be whole pages; of each the pages that the sampling says. Uses in_process where
- * userfaultfd is refused, or when asked to: then the worker traps all of its pages, and those are
- * taken from its log. Returns NULL with worker->outcome set. */
+ * userfaultfd is refused to this process, too, or when asked to: then the worker traps all of its
+ * pages, and those are taken from its log. Returns NULL with worker->outcome set: where only the
+ * worker is refused, NUMALAB_UNTRACEABLE. */
 struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
                                                  const struct numalab_driver *driver,
                                                  const struct numalab_sampling *sampling,

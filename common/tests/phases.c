@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +53,23 @@ static void leave(size_t n, void **arrays)
     (void)n;
     (void)arrays;
     exit(7);
+}
+
+/* Says from now on that this system has no userfaultfd. */
+static void refuse_userfaultfd(size_t n, void **arrays)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    (void)n;
+    (void)arrays;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        abort();
 }
 
 static void hang(size_t n, void **arrays)
@@ -461,6 +482,7 @@ const struct numalab_phase numalab_phases[] = {
     {"past_end", past_end},
     {"before_start", before_start},
     {"leave", leave},
+    {"refuse_userfaultfd", refuse_userfaultfd},
     {"hang", hang},
     {"print_endlessly", print_endlessly},
     {"grow", grow},

@@ -195,6 +195,21 @@ static void test_order(enum numalab_touch_order order, bool by_main_thread)
     EXPECT(2 * right > tries);
 }
 
+/* A worker that says it can't be traced, where the system lets it, is not traced by itself. */
+static void test_refusal(void)
+{
+    const size_t n = PAGES * (size_t)sysconf(_SC_PAGESIZE) / sizeof(double);
+    const struct numalab_sampling all = {.traced_pages = SIZE_MAX / PAGES, .team = 2};
+    struct numalab_worker worker;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
+    EXPECT(numalab_worker_run(&worker, "refuse_userfaultfd", NULL) == 0);
+    EXPECT(numalab_worker_allocate(&worker, n, numalab_drivers[0], NUMALAB_SHARED) == 0);
+    EXPECT(numalab_touch_map_open(&worker, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL,
+                                  NUMALAB_TOUCH_USERFAULTFD) == NULL);
+    EXPECT(worker.outcome.kind == NUMALAB_UNTRACEABLE);
+    numalab_worker_end(&worker);
+}
+
 int main(void)
 {
     test_method(NUMALAB_TOUCH_IN_PROCESS, "in_process");
@@ -207,6 +222,7 @@ int main(void)
     test_sampled(NUMALAB_TOUCH_USERFAULTFD);
     test_touched_is_not_worked();
     test_contents_are_kept();
+    test_refusal();
 
     test_order(NUMALAB_ORDER_ASCENDING, true);
     test_order(NUMALAB_ORDER_DESCENDING, false);

@@ -20,6 +20,10 @@
 const struct numalab_rank_notes *numalab_rank_notes(void) __attribute__((weak));
 void numalab_rank_set_modes(uint32_t modes) __attribute__((weak));
 
+/* Of race.c, in programs that look for races. */
+void numalab_race(void) __attribute__((weak));
+void numalab_set_team(size_t threads) __attribute__((weak));
+
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
     for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
@@ -84,6 +88,18 @@ int main(void)
             descriptor = arrays.file;
             arrays.file = -1; /* nobody else here is to have it */
             if (descriptor < 0) reply.error = -EBADF;
+            break;
+        case NUMALAB_RACE:
+            if (numalab_race)
+                numalab_race();
+            else
+                reply.error = -ENOTSUP;
+            break;
+        case NUMALAB_SET_TEAM:
+            if (numalab_set_team)
+                numalab_set_team(request.n);
+            else
+                reply.error = -ENOTSUP;
             break;
         case NUMALAB_QUIT:
             /* _exit: what the kernel registered with atexit is not ours to run. */

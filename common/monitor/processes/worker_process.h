@@ -21,6 +21,7 @@ enum numalab_outcome_kind {
     NUMALAB_TOO_MANY_THREADS, /* in a sandbox: started more than any team needs */
     NUMALAB_NO_ARRAY,         /* the kernel was to make an array and did not */
     NUMALAB_ARRAY_GONE,       /* an array is not, or no longer, mapped as a whole */
+    NUMALAB_UNTRACEABLE,      /* has no userfaultfd to give, though this system has them */
     NUMALAB_BAD_PROTOCOL,     /* something else wrote on the worker's channel, or kept
                                  the worker from being stopped */
     NUMALAB_OBSTRUCTED,       /* the kit could not do its part in the worker's process, where its

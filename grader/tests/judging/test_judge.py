@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -677,6 +678,38 @@ def test_tracing_inside_the_process_is_said(first_touch: Lab) -> None:
         if run["kind"] == "trace":
             run["touch_map"]["method"] = "in_process"
     assert "Traced inside" in criterion(judged(first_touch, record), "touched_where_used").why
+
+
+def untraceable(record: Json, role: str) -> Json:
+    """The same with tracings of a role that say that they can't be made."""
+    runs = [
+        {key: value for key, value in run.items() if key != "touch_map"}
+        | {"outcome": {"status": "untraceable", "doing": "trace", "n": run["n"],
+                       "printed_bytes": 0, "printed": ""}}
+        if (run["kind"], run.get("role")) == ("trace", role) else run
+        for run in record["runs"]
+    ]  # fmt: skip
+    return record | {"runs": runs}
+
+
+def test_who_keeps_itself_from_being_traced_fails(first_touch: Lab, schema: Path) -> None:
+    record = untraceable(right(), "submission")
+    validate(record, schema)
+    verdict = judged(first_touch, record)
+    for name in ("correct", "shared_out", "touched_where_used"):
+        found = criterion(verdict, name)
+        assert (found.status, found.cause) == ("fail", "disturbed_monitor")
+        assert "userfaultfd" in found.why
+
+
+def test_a_node_on_which_nothing_can_be_traced_fails_nobody(first_touch: Lab) -> None:
+    record = untraceable(right(), "submission")
+    solution = [run | {"role": "solution"} for run in record["runs"] if run["kind"] == "trace"]
+    verdict = judged(first_touch, record | {"runs": record["runs"] + solution[:1]})
+    assert criterion(verdict, "correct").status == "pass"
+    for name in ("shared_out", "touched_where_used"):
+        found = criterion(verdict, name)
+        assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
 
 
 def test_an_absent_page_is_nowhere_for_an_unbound_thread_too(first_touch: Lab) -> None:

@@ -485,6 +485,38 @@ def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
     assert "unexpected memory mapping" in found.why
 
 
+def test_a_search_that_only_the_kernel_breaks_fails_it(lab: Lab, schema: Path) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    crashed = {"status": "crashed", "signal": "SIGABRT", "doing": "one", "n": 100,
+               "printed_bytes": 0, "printed": ""}  # fmt: skip
+    other = race("two", searched=True)
+    control = race("one", role="solution", searched=True)
+    record = session(*runs, race("one", outcome=crashed, searched=None), other, control)
+    validate(record, schema)
+    found = judged(lab, record)["race_free"]
+    assert (found.status, found.cause) == ("fail", "crashed")
+    assert "In the search for data races" in found.why and "SIGABRT" in found.why
+    # Of a part that the solution was not searched for, nobody knows.
+    elsewhere = race("two", role="solution", searched=True)
+    found = judged(lab, session(*runs, race("one", outcome=crashed), other, elsewhere))["race_free"]
+    assert found.status == "error"
+
+
+def test_a_search_that_is_switched_off_finds_not_even_the_kits_own_race(lab: Lab) -> None:
+    runs = [run for run in right() if run["kind"] != "race"]
+    silent, other = race("one", searched=False), race("two", searched=True)
+    control = race("one", role="solution", searched=True)
+    found = judged(lab, session(*runs, silent, other, control))["race_free"]
+    assert (found.status, found.cause) == ("fail", "disturbed_monitor")
+    assert "switched off" in found.why
+    blind = race("one", role="solution", searched=False)
+    for controls in ([], [blind]):
+        found = judged(lab, session(*runs, silent, other, *controls))["race_free"]
+        assert (found.status, found.cause) == ("error", "kit")
+    # Before there was such a race nobody could tell.
+    assert judged(lab, session(*runs, race("one"), other))["race_free"].status == "pass"
+
+
 def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "race"]
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]

@@ -260,6 +260,7 @@ def _race(data: Json) -> Race:
         outcome=_outcome(data["outcome"]),
         found=race is not None,
         accesses=tuple(race["accesses"]) if race else (),
+        searched=data.get("searched"),
     )
 
 

@@ -75,13 +75,16 @@ class TracedArray:
 
 @dataclass(frozen=True)
 class Race:
-    """A run that looks for data races. found: where, None if there was none; outcome is not
-    ok in either case that matters. accesses: kernel lines of the two, as far as known."""
+    """A run that looks for data races. found: whether there was one; then the outcome is not ok.
+    accesses: kernel lines of the two, as far as known. searched: whether it saw the one that the
+    kit made when the kernel was done; None: it did not come to that, or an older record does not
+    tell."""
 
     part: str | None
     outcome: Outcome
     found: bool
     accesses: tuple[str, ...]
+    searched: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
+from numalab.harness.watched import search_complaint
 from numalab.judging import needs
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
 
 VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
-LEAST_RACE_THREADS = 4
 
 
 def gather_evidence(session: Session) -> None:
@@ -130,6 +130,7 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
             for _ in range(most):
                 beside = _beside(session, kind, part)
                 if not _run(session, kind, role, part, *options, *beside):
+                    _look_whether_node_traces(session, kind, role, part)
                     return
                 if most == 1:
                     break
@@ -157,6 +158,18 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
     environment = monitor.worker_environment(session.lab, team)
     pus = [pu.number for pu in topology.pus if pu.core != left_out]
     session.run(ANOTHER_TEAM, options, environment, pus=pus, another_team=True)
+
+
+def _look_whether_node_traces(
+    session: Session, kind: Kind[Any], role: str, part: str | None
+) -> None:
+    """Has the solution traced where the submission says that it can't be: whether that is the
+    kernel's doing or the node's."""
+    if role != SUBMISSION or session.data["runs"][-1]["outcome"]["status"] != "untraceable":
+        return
+    with contextlib.suppress(KitError):  # then it stays the kernel's
+        session.build_own(SOLUTION)
+        _run(session, kind, SOLUTION, part)
 
 
 def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:
@@ -215,42 +228,57 @@ def _look_at_control(session: Session, part: str | None) -> None:
 
 
 def _look_for_races(session: Session, part: str | None) -> None:
-    program = session.program(SUBMISSION, "-race")
     if not session.data["build"].get("race_compiler"):
         session.data["race_error"] = (
-            "Data races are found by clang's ThreadSanitizer, and it is not there beside the "
-            "kit's OpenMP runtime; ./numalab setup installs it where it can."
+            "Data races are found by ThreadSanitizer, and clang, which it comes with, is not there "
+            "beside the kit's OpenMP runtime; ./numalab setup installs it where it can."
         )
-    elif session.data["race_error"] is None:
-        try:
-            build_kit(session.kit, [f"{program.name}-built"], session.sandbox)
-        except KitError as error:
-            _note_no_race_program(session, str(error))
+    elif session.data["race_error"] is None and "race_refused" not in session.data:
+        _build_race_program(session)
     if session.data["race_error"] is not None or session.data.get("race_refused") is not None:
         return
-    threads = max(session.threads, LEAST_RACE_THREADS)
-    environment = monitor.worker_environment(session.lab, threads)
-    environment["TSAN_OPTIONS"] = monitor.RACE_OPTIONS
+    _run_race(session, SUBMISSION, part)
+    if needs.needs_race_control(session.evidence, part):
+        with contextlib.suppress(KitError):  # then it stays ours
+            build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
+            _run_race(session, SOLUTION, part)
+
+
+def _run_race(session: Session, role: str, part: str | None) -> None:
+    environment = monitor.worker_environment(session.lab, session.threads)
     options = [
-        *monitor.worker_option(SUBMISSION, program),
-        *monitor.common_options(part, threads, "quick", session.effort.phase_limit_s),
+        *monitor.worker_option(role, session.program(role, "-race")),
+        *monitor.common_options(
+            part, session.threads, session.effort.size, session.effort.phase_limit_s
+        ),
     ]
     session.run(RACE, options, environment)
+
+
+def _build_race_program(session: Session) -> None:
+    program = session.program(SUBMISSION, "-race")
+    try:
+        build_kit(session.kit, [f"{program.name}-built"], session.sandbox)
+    except KitError as error:
+        _note_no_race_program(session, str(error))
+    else:
+        complaint = search_complaint(program, session.language)
+        if complaint is not None:
+            session.data["race_refused"] = f"Data races were not looked for: {complaint}"
 
 
 def _note_no_race_program(session: Session, said: str) -> None:
     """Whose fault it is that there is no program to find races with: the solution's tells. said:
     by the compiler. Where the kernel's alone is not built, its author could keep it from being
     looked at, and can mend it, too."""
-    why = f"the kernel does not compile with clang's ThreadSanitizer: {_first_error(said)}"
+    why = f"the kernel does not compile with ThreadSanitizer: {_first_error(said)}"
     try:
         build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
     except KitError:
         session.data["race_error"] = f"Data races can't be looked for, since {why}"
     else:
         session.data["race_refused"] = (
-            f"Data races can't be looked for, since {why}. The kit's own kernels do: write it so "
-            "that gcc and clang both take it."
+            f"Data races can't be looked for, since {why}. The kit's own kernels do."
         )
 
 

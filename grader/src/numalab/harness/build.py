@@ -16,6 +16,7 @@ from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
 from numalab.harness.interface import interface_complaint
 from numalab.harness.sandbox import Sandbox, level_of
+from numalab.harness.symbols import names_complaint, read_symbols
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.strangers import tools
@@ -238,8 +239,6 @@ def _link_failure(
 ) -> Build:
     missing = _undefined(output, lab)
     file = KERNEL_FILES[language]
-    if re.search(r"multiple definition of [`'\"]?main\b", output):
-        return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
     if missing:
         names = " and ".join(missing)
         message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
@@ -256,6 +255,20 @@ def _link_failure(
             message += " Is the name spelt as in the contract?"
         return Build("does_not_link", message, "")
     return Build("does_not_link", f"{file} compiles but can't be linked.", text)
+
+
+def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Build | None:
+    """What is to be told of the names in a kernel's object, or None. isolated: what is left of them
+    to be seen from outside, once it is made."""
+    symbols = read_symbols(object_file)
+    if "main" in symbols.defined:
+        return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
+    complaint = names_complaint(symbols, file, lab.functions)
+    if complaint is None:
+        others = sorted(read_symbols(isolated).defined - set(lab.functions))
+        if others:
+            complaint = f"{file} defines {others[0]} in a way that can't be kept to itself."
+    return Build("does_not_link", complaint, "") if complaint else None
 
 
 def _forget_other_level(staged: Path, sandbox: Sandbox | None) -> None:
@@ -306,12 +319,19 @@ def build_kernel(
         )
         if complaint:
             return Build("wrong_interface", complaint, "")
-    if done.returncode == 0:
+    is_linked = done.returncode == 0
+    is_not_linked = "undefined reference" in done.stdout or "ld: " in done.stdout
+    if object_file is not None and (is_linked or is_not_linked):
+        isolated = worker.with_name(f"{worker.name}-kernel.o")
+        trouble = names_trouble(object_file, isolated, lab, file)
+        if trouble is not None:
+            return trouble
+    if is_linked:
         if "no work to do" not in done.stdout:
             said.write_text(text, encoding="utf-8")
         warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
-    if object_file is not None and ("undefined reference" in done.stdout or "ld: " in done.stdout):
+    if object_file is not None and is_not_linked:
         return _link_failure(done.stdout, text, lab, language, object_file, sandbox)
     if "conflicting types for" in done.stdout:
         names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]

@@ -30,6 +30,7 @@ ADDRESS_SPACE_BYTES = 4 << 30
 FILE_BYTES = 64 << 20
 SAID_BYTES = 1 << 20  # of its messages; the rest is dropped
 MODULES = (".mod", ".smod")  # that a Fortran compiler writes beside its object
+_DUMP = "-fdump-tree-tsan="  # a file that gcc writes beside its object
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def read_step(arguments: Sequence[str], cwd: Path) -> Step:
             outputs.append(cwd / next(words, ""))
         elif word in ("-MT", "-MQ"):
             next(words, "")
+        elif word.startswith(_DUMP):
+            outputs.append(cwd / word.removeprefix(_DUMP))
         elif word.startswith("-J"):
             modules = cwd / (word[2:] or next(words, ""))
         elif word.startswith("-I"):

@@ -30,7 +30,7 @@ from numalab.strangers.visible import may_hide, visible_json
 # launcher needs some of them in a job, and is told itself where ranks go.
 _STRIPPED = re.compile(
     r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
-    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_)"
+    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_|TSAN_|ARCHER_)"
 )
 
 _LINE = re.compile(r"\d{1,7}", re.ASCII)
@@ -169,7 +169,10 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     for found in (*outcomes(record), *_open_requests(record)):
         line = _kernel_line(found.get("frames", []), asked)
         found |= {"line": line} if line else {}
-    race = _race_of(record, asked) if asked.run == "race" else None
+    race = None
+    if asked.run == "race":
+        race = _race_of(record, asked)
+        _forget_archers_advice(record["outcome"])
     return record | ({"race": race} if race else {}) | dict(asked.facts)
 
 
@@ -180,9 +183,7 @@ def _open_requests(record: Json) -> Iterator[Json]:
             yield check["results"]["requests"]
 
 
-# The first race ends the program; what the kernel's library calls do is not looked at.
-RACE_OPTIONS = "halt_on_error=1:exitcode=66:ignore_noninstrumented_modules=1:symbolize=0"
-_RACE_EXIT_CODE = 66
+_RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
 def _race_of(record: Json, asked: MonitorRun) -> Json | None:
@@ -200,6 +201,18 @@ def _race_of(record: Json, asked: MonitorRun) -> Json | None:
         if line:
             accesses.append(line)
     return {"accesses": accesses}
+
+
+_ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
+
+
+def _forget_archers_advice(outcome: Json) -> None:
+    """Takes out of what was printed that an option should stand in the environment: it stands in
+    the program."""
+    if "printed" in outcome:
+        printed = _ADVICE.sub("", outcome["printed"])
+        outcome["printed_bytes"] -= len(outcome["printed"]) - len(printed)
+        outcome["printed"] = printed
 
 
 @contextmanager

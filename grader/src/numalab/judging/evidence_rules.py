@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
-from numalab.evidence.record import Binding, Evidence
+from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
@@ -23,7 +23,7 @@ from numalab.judging.soundness import (
     unusable,
 )
 from numalab.judging.thread_goals import Reached
-from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.judging.work_rules import balanced
 from numalab.labs.declaration import Criterion, Lab
 
@@ -65,6 +65,30 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
     )
 
 
+def race_is_doubtful(race: Race) -> bool:
+    """Whether the search found nothing, and did not come to its end or was switched off."""
+    return not race.found and (not race.outcome.ok or race.searched is False)
+
+
+def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
+    """The verdict on such a one: the kit's fault unless the solution was searched well."""
+    control = [run for run in evidence.of(RACE, SOLUTION) if run.part == race.part]
+    is_ours = not any(run.outcome.ok and run.searched for run in control)
+    if race.outcome.ok:
+        why = (
+            "The search for data races was switched off while the kernel ran: it did not see one "
+            "that the kit has made in the end, as it does behind the kit's own kernel. Take out "
+            "what meddles with ThreadSanitizer, with threads or with signals."
+        )
+        status: Status = "error" if is_ours else "fail"
+        return verdict_on(criterion, status, "kit" if is_ours else "disturbed_monitor", why)
+    if race.outcome.status == "cancelled" or not is_ours:
+        which = "In the search for data races, which takes ten times as long: "
+        return unusable(criterion, race.outcome, evidence, which)
+    why = explain.outcome(race.outcome, evidence.language) or ""
+    return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
+
+
 def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
@@ -75,10 +99,8 @@ def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionV
             return verdict_on(
                 criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
             )
-    for race in evidence.of(RACE):
-        if not race.outcome.ok:
-            why = explain.outcome(race.outcome, evidence.language)
-            return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
+    for race in filter(race_is_doubtful, evidence.of(RACE)):
+        return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
         if first_bad(outcomes(evidence)) is not None:
             return verdict_on(

@@ -455,6 +455,14 @@ def _array_gone(ended: Outcome, phase: str) -> str:
     )
 
 
+def _untraceable(ended: Outcome, phase: str) -> str:
+    return (
+        "The kernel's process gave no userfaultfd, by which the monitor sees who touches which "
+        "page, and this node lets it have one: something in the kernel refuses system calls "
+        "(seccomp) or uses up the file descriptors. Take that out."
+    )
+
+
 def _bad_protocol(ended: Outcome, phase: str) -> str:
     disturbance = ended.detail.get("disturbance")
     if disturbance == "ran_while_stopped":
@@ -497,6 +505,7 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "too_many_threads": _too_many_threads,
     "no_array": _no_array,
     "array_gone": _array_gone,
+    "untraceable": _untraceable,
     "bad_protocol": _bad_protocol,
     "obstructed": _obstructed,
     "cancelled": lambda ended, phase: NOT_GRADED,

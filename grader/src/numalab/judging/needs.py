@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import AT_WORK, GENERATION, LATENCY
+from numalab.evidence.kinds import AT_WORK, GENERATION, LATENCY, RACE
 from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, Kind
-from numalab.judging.evidence_rules import EVIDENCE_JUDGES
+from numalab.judging.evidence_rules import EVIDENCE_JUDGES, race_is_doubtful
 from numalab.judging.judge import (
     RULES_WITHOUT_KERNEL,
     gate,
@@ -109,6 +109,12 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
         return False
     rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL - in_turns
     return _evidence_has(lab, evidence, part, rules, "fail")
+
+
+def needs_race_control(evidence: Evidence, part: str | None) -> bool:
+    """Whether the search for data races in a part ended in a way that may be the kernel's doing or
+    the kit's: the solution tells."""
+    return any(race_is_doubtful(race) for race in evidence.of_parts(part).of(RACE))
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from numalab.evidence.kinds import CHECK, GENERATION, LOOKS
-from numalab.evidence.record import SUBMISSION, Evidence, Generation, KernelRun
+from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation, KernelRun
 from numalab.evidence.results import Outcome, Results
 from numalab.judging import explain, meddling
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
@@ -19,9 +19,15 @@ def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
     return tuple(run for kind in LOOKS_OF_KERNEL for run in evidence.of(kind))
 
 
+def node_refuses_tracing(evidence: Evidence) -> bool:
+    """Whether a worker has to say that it can't be traced here: the kit's own says it, too."""
+    return any(run.outcome.status == "untraceable" for run in evidence.of(TRACE, SOLUTION))
+
+
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
+    blameless = "untraceable" if node_refuses_tracing(evidence) else None
     yield from (check.outcome for check in evidence.of(CHECK))
-    yield from (run.outcome for run in evidence_runs(evidence))
+    yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
     for generation in evidence.of(GENERATION):
         if SUBMISSION in generation.roles and not timed_out(generation):
             yield generation.roles[SUBMISSION].outcome
@@ -86,6 +92,7 @@ CAUSE_OF_OUTCOME: dict[str, Cause] = {
     "too_many_threads": "over_limit",
     "no_array": "no_memory",
     "array_gone": "no_memory",
+    "untraceable": "disturbed_monitor",
     "bad_protocol": "disturbed_monitor",
     "obstructed": "disturbed_monitor",
     "cancelled": "interrupted",
@@ -117,11 +124,19 @@ def unusable(
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
 
 
+NOT_TRACED = (
+    "This node lets the kit see page faults of its own, and none of a kernel's: the solution can't "
+    "be traced, either."
+)
+
+
 def missing_runs(
     criterion: Criterion, evidence: Evidence, runs: Sequence[KernelRun]
 ) -> CriterionVerdict | None:
     """The verdict where the runs that a criterion needs are not there, or None."""
     bad = first_bad(run.outcome for run in runs)
+    if bad is not None and bad.status == "untraceable" and node_refuses_tracing(evidence):
+        return verdict_on(criterion, "not_gradable", "not_visible_here", NOT_TRACED)
     if bad is None and not runs:
         bad = first_bad(outcomes(evidence))
         if bad is None:

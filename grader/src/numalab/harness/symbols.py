@@ -1,0 +1,157 @@
+"""The names that a compiled kernel defines and asks for, and which of them it may not: those that
+belong to the harness, to a runtime or to what looks on.
+
+What a kernel defines beside its contract's functions is made local before it is linked
+(common/cmake/isolate), so nothing is put in another's place, whatever it is called. Names are
+looked at so that who takes MPI_Send for a name of his own is told why nothing arrives.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Of one object. defined: seen from outside it, common and weak ones, too; asked: that others
+    have to define, or may."""
+
+    defined: frozenset[str]
+    asked: frozenset[str]
+
+
+NONE = Symbols(frozenset(), frozenset())
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMBOL_TABLE = 2
+_LOCAL = 0
+_UNDEFINED = 0
+
+
+def read_symbols(path: Path) -> Symbols:
+    """Of an object file for 64 bits, little endian; of any other file, and of one that is not
+    there, NONE. A compiler wrote it, of a stranger's words: no number in it is trusted."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return NONE
+    try:
+        return _symbols(content)
+    except (struct.error, IndexError, ValueError):
+        return NONE
+
+
+def _symbols(content: bytes) -> Symbols:
+    header = _HEADER.unpack_from(content)
+    if header[0][:6] != b"\x7fELF\x02\x01":
+        return NONE
+    at, entry_bytes, count = header[6], header[11], header[12]
+    sections = [_SECTION.unpack_from(content, at + i * entry_bytes) for i in range(count)]
+    defined: set[str] = set()
+    asked: set[str] = set()
+    for section in sections:
+        kind, offset, size, link = section[1], section[4], section[5], section[6]
+        if kind != _SYMBOL_TABLE:
+            continue
+        names_at = sections[link][4]
+        table = content[offset : offset + size - size % _SYMBOL.size]
+        for name_at, info, _, index, _, _ in _SYMBOL.iter_unpack(table):
+            if info >> 4 == _LOCAL:
+                continue
+            start = names_at + name_at
+            name = content[start : content.index(b"\0", start)].decode("ascii", "replace")
+            (asked if index == _UNDEFINED else defined).add(name)
+    return Symbols(frozenset(defined), frozenset(asked))
+
+
+@dataclass(frozen=True)
+class _Family:
+    names: re.Pattern[str]
+    whose: str
+
+
+def _family(names: str, whose: str) -> _Family:
+    return _Family(re.compile(rf"(?:{names})(?:@.*)?"), whose)
+
+
+_KITS = _family(r"numalab_\w+", "the kit's harness")
+_RACES = _family(
+    r"__tsan_\w+|__sanitizer_\w+|__interceptor_\w+|___interceptor_\w+|Annotate[A-Z]\w+"
+    r"|RunningOnValgrind|__archer_\w+",
+    "what looks for data races",
+)
+_PROFILING = _family(r"P?MPI[RX]?_[A-Z]\w*|PMPI_\w+|pmpi_\w+", "MPI")
+
+# What a kernel that defines it can only mean to put in another's place.
+_NOT_TO_DEFINE = (
+    _KITS,
+    _RACES,
+    _PROFILING,
+    _family(
+        r"omp_(?:get|set|in|is|test|init|destroy|unset|fulfill|pause|target|capture|display)_\w+"
+        r"|omp_(?:alloc|calloc|realloc|free|aligned_alloc|aligned_calloc)|GOMP_\w+|GOACC_\w+"
+        r"|__kmpc?_\w+|kmp_\w+|kmpc_\w+|ompt_start_tool|ompd_\w+",
+        "the OpenMP runtime",
+    ),
+    _family(
+        r"__libc_\w+|__GI_\w+|_dl_\w+|_init|_fini|_start|_environ|__environ|environ"
+        r"|__gmon_start__|__stack_chk_fail",
+        "the C library",
+    ),
+)
+
+# What a kernel that calls it can only mean to pass by what looks on.
+_NOT_TO_ASK = (
+    _KITS,
+    _RACES,
+    _family(  # and not the constants of mpi_f08
+        r"PMPI_\w+|pmpi_\w+|MPIR_(?!F)\w+",
+        "MPI's profiling interface: call MPI's own functions",
+    ),
+    _family(
+        r"dlopen|dlmopen|dlsym|dlvsym|dlinfo|dladdr1?|dl_iterate_phdr|_dl_\w+|__libc_dl\w+|_r_debug",
+        "the dynamic linker: name what you call in the source",
+    ),
+)
+
+# What compilers put in for ThreadSanitizer: accesses, entries of functions, atomic operations.
+_INSTRUMENTED = re.compile(
+    r"__tsan_(?:init|func_(?:entry|exit)|vptr_(?:read|update)|mem(?:cpy|move|set)"
+    r"|(?:unaligned_|volatile_|unaligned_volatile_)?(?:read|write|read_write)(?:1|2|4|8|16)(?:_pc)?"
+    r"|(?:read|write)_range(?:_pc)?"
+    r"|atomic(?:8|16|32|64|128)_\w+|atomic_(?:thread|signal)_fence)"
+)
+
+
+def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str] | None:
+    for name in sorted(names):
+        for family in families:
+            if family.names.fullmatch(name):
+                return name, family.whose
+    return None
+
+
+def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str | None:
+    """What is to be told of a kernel's names, or None. contract: its functions."""
+    defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
+    if defined:
+        name, whose = defined
+        return f"{file} defines {name.split('@')[0]}, which belongs to {whose}: rename it."
+    asked = _first(symbols.asked, _NOT_TO_ASK)
+    if asked:
+        name, whose = asked
+        return f"{file} uses {name.split('@')[0]}, which belongs to {whose}. Take it out."
+    return None
+
+
+def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
+    """The same of a kernel that was compiled to look for data races, in which the compiler asks for
+    names of ThreadSanitizer's, too: it may have been written to be another one then."""
+    own = frozenset(name for name in symbols.asked if not _INSTRUMENTED.fullmatch(name))
+    return names_complaint(Symbols(symbols.defined, own), file, ())

@@ -1,0 +1,200 @@
+"""What of a kernel the search for data races could not see. ThreadSanitizer is told of accesses by
+code that compilers put in; so whatever passes by that is looked for in what the compiler was given,
+and in what it made of it (common/cmake/compile_watched)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.files import read_text
+from numalab.harness.symbols import instrumented_complaint, read_symbols
+from numalab.labs.declaration import KERNEL_FILES
+
+
+def search_complaint(program: Path, language: str) -> str | None:
+    """What of a kernel can't be searched, or None. program: for which it was built."""
+    file = KERNEL_FILES[language]
+    beside = program.with_name
+    symbols = read_symbols(beside(f"{program.name}-kernel-whole.o"))
+    if not symbols.defined:
+        return f"What {file} was compiled to can't be read."
+    complaint = instrumented_complaint(symbols, file)
+    accesses = read_text(beside(f"{program.name}-accesses"))
+    if complaint is None and language == "c":
+        text = read_text(beside(f"{program.name}-kernel.i")) or ""
+        complaint = text_complaint(text, is_all=accesses is None)
+    return complaint or accesses_complaint(accesses or "", file)
+
+
+# ---- the source, preprocessed ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    line: str  # as the preprocessor tells it, file:line
+
+    @property
+    def is_string(self) -> bool:
+        return self.text.endswith('"')
+
+    @property
+    def is_word(self) -> bool:
+        return self.text[0].isalpha() or self.text[0] == "_"
+
+
+_TOKEN = re.compile(
+    r"""(?:u8|[LuU])?"(?:[^"\\\n]|\\.)*" | (?:u8|[LuU])?'(?:[^'\\\n]|\\.)*'
+    | [A-Za-z_$][\w$]* | \.?\d[\w.]* | \S""",
+    re.VERBOSE,
+)
+_MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"')
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """Those of preprocessed C, and each of its directives as one."""
+    name, number = "", 0
+    for line in text.splitlines():
+        marker = _MARKER.match(line)
+        if marker:
+            name, number = Path(marker[2]).name, int(marker[1])
+            continue
+        where = f"{name}:{number}"
+        number += 1
+        if line.lstrip().startswith("#"):
+            yield _Token(line.strip(), where)
+            continue
+        for token in _TOKEN.finditer(line):
+            yield _Token(token[0], where)
+
+
+_ASM = frozenset({"asm", "__asm", "__asm__"})
+_QUALIFIERS = frozenset(
+    {"volatile", "__volatile", "__volatile__", "inline", "__inline", "__inline__", "goto"}
+)
+# Printed into the assembler's text as they are.
+_PRINTED = frozenset(
+    f"{fence}{word}{fence}"
+    for word in ("section", "alias", "ifunc", "weakref", "symver")
+    for fence in ("", "__")
+)
+_PRINTED_DIRECTIVES = re.compile(r"#\s*(?:ident|sccs|pragma\s+(?:ident|redefine_extname))\b.*\\")
+_LEAVES_OUT = re.compile(r"#\s*pragma\s+clang\s+attribute\b")
+_PLAIN_NAME = re.compile(r"[\w.$@-]*")
+
+# Of assembler, what touches no memory.
+_HARMLESS = re.compile(
+    r"pause|nop|rep(?:\s+nop)?|[mls]fence|rdtscp?|rdpid\s+%0|xgetbv|yield|isb|dmb\s+\w+|dsb\s+\w+"
+)
+# One word each, so that they look like the names that declarations give to the linker.
+_TOUCHES = re.compile(
+    r"(?:rep\w*|lock)?(?:movs|stos|lods|scas|cmps|ins|outs)[bwlqd]?|xlatb?|syscall|sysenter|svc"
+    r"|int\d?|into|i?ret\w*|leave\w*|enter\w*|push\w*|pop\w*|clzero|hlt|ud2"
+)
+
+
+_HAS_ASSEMBLER = (
+    "has assembler, whose accesses to memory the search for data races can't see: write it in C."
+)
+
+
+def text_complaint(text: str, is_all: bool) -> str | None:
+    """text: a preprocessed kernel in C. is_all: nobody else looks at the assembler that is left of
+    its functions; else at that of headers, which may have functions that nobody calls, neither."""
+    tokens = list(_tokens(text))
+    depth = 0
+    for i, token in enumerate(tokens):
+        depth += {"{": 1, "}": -1}.get(token.text, 0)
+        if token.text.startswith("#"):
+            if _LEAVES_OUT.match(token.text) or _PRINTED_DIRECTIVES.match(token.text):
+                return f"{token.line} has a directive that the search for data races can't follow."
+        elif not token.is_word:
+            continue
+        elif token.text.replace("_", "").lower().startswith(("nosanitize", "disablesanitizer")):
+            return (
+                f"{token.line} asks to be left out of the search for data races ({token.text}): "
+                "take that out."
+            )
+        elif token.text in _ASM and not _is_harmless(tokens, i, is_all or depth == 0):
+            return f"{token.line} {_HAS_ASSEMBLER}"
+        elif _is_printed(tokens, i) and not all(map(_is_plain, _strings(tokens, i + 2))):
+            return f"{token.line} gives {token.text} a name that no linker would take."
+    return None
+
+
+def _is_printed(tokens: Sequence[_Token], at: int) -> bool:
+    """Whether it is an attribute by such a name."""
+    before = tokens[at - 1].text if at else ""
+    return tokens[at].text in _PRINTED and before in ("(", ",", ":")
+
+
+def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
+    """The literals that follow one another from there on, without their quotes."""
+    found = []
+    for token in tokens[first:]:
+        if not token.is_string:
+            break
+        found.append(token.text[token.text.index('"') + 1 : -1])
+    return found
+
+
+def _is_plain(name: str) -> bool:
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def _is_harmless(tokens: Sequence[_Token], at: int, is_all: bool) -> bool:
+    """Whether assembler touches no memory, or is but the name of something declared. is_all: as of
+    text_complaint; else what can only stand in a function is let through."""
+    first = at + 1
+    while first < len(tokens) and tokens[first].text in _QUALIFIERS:
+        first += 1
+    strings = _strings(tokens, first + 1)
+    words = "".join(strings)
+    behind = tokens[first + 1 + len(strings) :][:1]
+    ends = bool(behind) and behind[0].text == ")"
+    before = tokens[at - 1] if at else None
+    is_declared = before is not None and (
+        before.text in (")", "]") or (before.is_word and before.text not in ("else", "do"))
+    )
+    is_statement = first > at + 1 or not ends or not is_declared
+    if not is_all and is_statement:
+        return True
+    if not strings or not (ends or (behind and behind[0].text == ":")):
+        return False
+    is_name = not is_statement and _is_plain(words) and not _TOUCHES.fullmatch(words)
+    return is_name or _touches_nothing(words)
+
+
+def _touches_nothing(words: str) -> bool:
+    """words: assembler as it stands in a literal."""
+    parts = (part.strip() for part in re.split(r"\\n|\\t|;", words))
+    return all(_HARMLESS.fullmatch(part) for part in parts if part)
+
+
+# ---- what the compiler made of it -------------------------------------------------------
+
+_ASSEMBLER = re.compile(r'__asm__(?: __\w+__| goto)*\s*\("((?:[^"\\]|\\.)*)"')
+_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_UNSEEN = re.compile(
+    r"__builtin_ia32_\w*(?:mask(?:load|store|mov)|(?:load|store)(?:u|a|dq|s)|movnt|gather"
+    r"|scatter|lddqu|compress|expand|xsave|xrstor|fxsave|fxrstor|movdir|enqcmd)\w*"
+    r"|__builtin_aarch64_(?:ld|st)\w+"
+    r"|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
+)
+
+
+def accesses_complaint(dump: str, file: str) -> str | None:
+    """dump: the functions of a kernel as gcc had them when it put in what tells of accesses."""
+    for assembler in _ASSEMBLER.finditer(dump):
+        if not _touches_nothing(assembler[1]):
+            return f"{file} {_HAS_ASSEMBLER}"
+    unseen = _UNSEEN.search(_LITERAL.sub('""', dump))
+    if unseen is None:
+        return None
+    return (
+        f"{file} touches memory by {unseen[0]}, which the search for data races can't see. Write a "
+        "plain loop: compilers turn it into vector instructions themselves."
+    )

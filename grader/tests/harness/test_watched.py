@@ -1,0 +1,99 @@
+"""What of a kernel the search for data races could not see."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalab.harness.watched import accesses_complaint, text_complaint
+
+BEFORE = '# 1 "/x/kernel.c"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'extern int scan(int) __asm__ ("" "__isoc99_scan") __attribute__ ((__nothrow__));',
+        'extern double x __asm__("y");\nregister long r __asm__("rax");',
+        'void f(void) { __asm__ volatile ("" : : : "memory"); asm("pause"); }',
+        'void f(void) { __asm__ __volatile__("rep; nop" ::: "memory"); }',
+        'void f(void) { asm volatile("mfence\\n\\tlfence"); }',
+        'static int a __attribute__((section(".data.hot")));',
+        'void section(const char *); void f(void) { section("a \\n b"); }',
+        'const char *s = "asm(\\"mov\\") no_sanitize /*"; char c = \'"\';',
+        "#pragma omp parallel for\n#pragma GCC ivdep\nint sanitize_no;",
+    ],
+)
+def test_what_touches_no_memory_is_let_through(text: str) -> None:
+    assert text_complaint(BEFORE + text, is_all=True) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'void f(double *p) { __asm__ volatile("movsd %%xmm0, (%0)" : : "r"(p)); }',
+        'void f(void) { asm("stosq"); }',
+        'void f(int x) { if (x) asm("syscall"); }',
+        'void f(void) { asm("pause; movsd %xmm0, x(%rip)"); }',
+        'void f(void) { asm("\\x6dovsd %xmm0, x(%rip)"); }',
+        'int g; __asm__(".globl h\\nh: ret");',
+        'int f(void) { return 1; } __extension__ asm("h: ret");',
+        'int h(int) __asm__("k\\n\\tmovsd %xmm0, x(%rip)");',
+        'asm("h: ret");',
+        'void f(void) { asm goto("jmp %l0" : : : : out); out: ; }',
+        "void f(void) { asm(TEXT); }",
+    ],
+)
+def test_assembler_is_told(text: str) -> None:
+    said = text_complaint(BEFORE + text, is_all=True)
+    assert said is not None and said.startswith("kernel.c:1 has assembler")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'int g; __asm__(".globl h\\nh: ret");',
+        'int f(void) { return 1; } __extension__ asm("h: ret");',
+        'void f(void) { int h(int) __asm__("k\\n\\tmovsd %xmm0, x(%rip)"); }',
+    ],
+)
+def test_what_gcc_tells_of_functions_leaves_names_and_what_stands_outside(text: str) -> None:
+    assert text_complaint(BEFORE + text, is_all=False) is not None
+    unused = 'static void f(double *p) { __asm__ volatile("movsd %%xmm0, (%0)" : : "r"(p)); }'
+    assert text_complaint(BEFORE + unused, is_all=False) is None
+    left = '__asm__ __volatile__("movsd %%xmm0, (%0)" :  : "r" p_2(D));'
+    assert accesses_complaint(left, "kernel.c") is not None
+    assert accesses_complaint('__asm__ __volatile__("rep; nop" : : );', "kernel.c") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__attribute__((no_sanitize_thread)) void f(void);",
+        '__attribute__((__no_sanitize__("thread"))) void f(void);',
+        "__attribute__((disable_sanitizer_instrumentation)) void f(void);",
+    ],
+)
+def test_who_asks_to_be_left_out_is_told(text: str) -> None:
+    said = text_complaint(f"{BEFORE}\n{text}", is_all=False)
+    assert said is not None and said.startswith("kernel.c:2 asks to be left out")
+
+
+def test_other_ways_into_the_assemblers_text_are_told() -> None:
+    for text in (
+        'int a __attribute__((section(".data\\n\\tmov")));',
+        'void f(void) __attribute__((unused, __alias__("g\\nh")));',
+        '#ident "x\\"\\n"',
+        "#pragma clang attribute push(__attribute__((x)))",
+    ):
+        assert text_complaint(BEFORE + text, is_all=True) is not None, text
+
+
+def test_what_stays_a_call_is_told() -> None:
+    seen = '__builtin_puts (&"__builtin_ia32_maskstorepd256"[0]); _1 = __tsan_read8 (x);'
+    assert accesses_complaint(seen, "kernel.c") is None
+    assert accesses_complaint("", "kernel.c") is None
+    for name in ("__builtin_ia32_maskstorepd256", "__builtin_ia32_gathersiv4df", ".MASK_STORE"):
+        said = accesses_complaint(f"{seen} {name} (p, m, v);", "kernel.c")
+        assert said is not None and name in said
+    for name in ("__builtin_ia32_pause", "__builtin_ia32_sqrtpd256", "__builtin_ia32_blendvpd"):
+        assert accesses_complaint(f"{name} ();", "kernel.c") is None
