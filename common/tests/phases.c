@@ -321,7 +321,7 @@ static void sleep_for(const char *variable)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-static volatile sig_atomic_t is_computing;
+static volatile sig_atomic_t is_computing, times_woken;
 static timer_t waking_timer;
 static const struct itimerspec waking_times = {.it_value = {.tv_nsec = 30000000}};
 
@@ -329,10 +329,12 @@ static const struct itimerspec waking_times = {.it_value = {.tv_nsec = 30000000}
 static void work_when_woken(int number)
 {
     static const double piece_s = 0.01;
+    enum { MOST_TIMES = 3 };
     struct timespec begin, now;
     (void)number;
     timer_settime(waking_timer, 0, &waking_times, NULL);
-    if (is_computing) return;
+    /* The monitor's own signal comes by here, too, before anything is computed. */
+    if (is_computing || ++times_woken > MOST_TIMES) return;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     do {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -398,6 +400,7 @@ static void compute_as_told(size_t n, void **arrays)
     double *x = arrays[0];
     const char *left_out = getenv("LEFT_OUT");
     is_computing = 1;
+    times_woken = 0;
     sleep_for("COMPUTE_MS");
     stop_as_told();
     well_behaved_compute(n, arrays);

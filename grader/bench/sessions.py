@@ -3,6 +3,7 @@ the function that makes verdicts in a grading, looking when a grading looks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,11 +23,12 @@ _QUICKLY_SEEN = replace(_NOTHING_SEEN, quick=True)
 
 
 def timing_criterion(rule: str, at_least: float | None = None) -> Criterion:
-    """A criterion of times, such as a lab declares. at_least: of an efficiency."""
+    """A criterion of times, such as a lab declares, whatever is plausible. at_least: of an
+    efficiency."""
     return Criterion(
         name=rule, kind="timing", rule=rule, part=None, points=1, at_least=at_least, at_most=None,
         needs_numa_nodes=1, needs_huge_page_mode=(), handout_fails_from=None, on_machines=False,
-        file=None, slow=None, kit_writes_first=False, whole_team=False,
+        file=None, slow=None, kit_writes_first=False, plausible_up_to=math.inf, whole_team=False,
     )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ class Answers:
     asked: list[str] = field(default_factory=list)
     name = "here"
     slowness = 1.0
+    monitor_options: Sequence[str] = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> monitor.Finished:
         kind, *words = command[1:]

@@ -92,7 +92,8 @@ def test_who_only_touches_pages_does_not_use_them(first_touch: Lab, schema: Path
         ([(0, 0, 130), (1, 1, 90), (1, 0, 40)], "fail", "pass"),  # handed over one by one
         ([(0, 0, 5), (1, 0, 5)], "fail", "pass"),  # few, and half of them
         ([(0, 0, 10), (1, 0, 1)], "pass", "pass"),  # one may be chance
-        ([(0, 0, 130), (1, 1, 15)], "pass", "fail"),
+        ([(0, 0, 130), (1, 1, 15), (1, 0, 50)], "fail", "fail"),
+        ([(0, 0, 130), (1, 1, 15)], "pass", "pass"),  # done before the first moments
         ([(0, 0, 130), (1, 1, 45)], "pass", "pass"),  # fewer, and not by far
         ([], "pass", "pass"),
     ],

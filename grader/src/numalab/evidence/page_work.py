@@ -16,6 +16,10 @@ from numalab.evidence.touch import Users, place_of
 # mid-phase and of CPU time. Threads far from their memory, or on slower cores, take up to some
 # times the CPU time of others; who reads a byte of each page takes some hundredths.
 LEAST_WORK = 0.25
+# That it is seldom seen is not enough: a thread that has done its part before the first moment, as
+# others began late, is not seen at all. Either others use its pages, by such a part of what is
+# expected of it, or its CPU time is less than this part of that.
+LEAST_TAKEN_OVER, MOST_OF_AN_IDLER = 0.25, 0.6
 # A thread of an even loop is busy with the arrays at nearly all moments, beside whatever load.
 # Where it is so at this part of the moments at which the best one is, it is at work; of fewer
 # moments nothing is told.
@@ -29,11 +33,13 @@ MOST_CHANCE = 1e-4
 @dataclass(frozen=True)
 class PagesInUse:
     """Uses of pages that were seen in mid-phase. by_thread: whose; at_home: those by a thread that
-    sits where the page was first written; moments: at which pages were closed."""
+    sits where the page was first written; taken_over: by first writer, those by other threads;
+    moments: at which pages were closed."""
 
     by_thread: Mapping[int, int]
     at_home: int
     moments: int
+    taken_over: Mapping[int, int]
 
     @property
     def total(self) -> int:
@@ -63,15 +69,18 @@ def chance_of(found: int, drawn: int, share: float) -> float:
 def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
     """Of all tracings together; nothing of those that did not look."""
     by_thread: Counter[int] = Counter()
+    taken_over: Counter[int] = Counter()
     at_home = 0
     for trace in traces:
         place = place_of(trace, numa_nodes)
         for array in trace.arrays:
             for (writer, user), times in array.used_again.items():
                 by_thread[user] += times
+                taken_over[writer] += times if user != writer else 0
                 if writer >= 0 and place(writer) >= 0 and place(writer) == place(user):
                     at_home += times
-    return PagesInUse(by_thread, at_home, sum(trace.closings or 0 for trace in traces))
+    moments = sum(trace.closings or 0 for trace in traces)
+    return PagesInUse(by_thread, at_home, moments, taken_over)
 
 
 def threads_that_use(users: Users) -> tuple[int, ...]:
@@ -104,12 +113,18 @@ def idlers(
     cpu_s = {} if placement is None else dict(enumerate(t.cpu_s for t in placement.cpu_time))
     all_cpu_s = sum(cpu_s.get(thread, 0.0) for thread in page_shares)
     for thread, share in page_shares.items():
+        if share <= 0:
+            continue
         expected = in_use.total * share
         uses = in_use.by_thread.get(thread, 0)
-        if expected >= LEAST_EXPECTED and uses < LEAST_WORK * expected:
+        is_known = thread in cpu_s and all_cpu_s > 0
+        of_cpu_time = cpu_s[thread] / (share * all_cpu_s) if is_known else 1.0
+        is_seldom_seen = expected >= LEAST_EXPECTED and uses < LEAST_WORK * expected
+        is_replaced = in_use.taken_over.get(thread, 0) >= LEAST_TAKEN_OVER * expected
+        if is_seldom_seen and (is_replaced or of_cpu_time < MOST_OF_AN_IDLER):
             found.append(Idler(thread, uses / expected, False))
-        elif share > 0 and thread in cpu_s and cpu_s[thread] < LEAST_WORK * share * all_cpu_s:
-            found.append(Idler(thread, cpu_s[thread] / (share * all_cpu_s), True))
+        elif of_cpu_time < LEAST_WORK:
+            found.append(Idler(thread, of_cpu_time, True))
     return sorted(found, key=lambda idler: idler.of_expected)
 
 

@@ -222,6 +222,7 @@ def spending_of(evidence: Evidence) -> Spending:
     both = [
         (generation.taken_s[SUBMISSION], generation.taken_s[SOLUTION])
         for generation in complete(evidence, (SOLUTION, SUBMISSION))
+        if generation.taken_s  # of older records nothing is known
     ]
     return Spending(
         generations=len(both),
