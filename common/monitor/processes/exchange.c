@@ -27,8 +27,8 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
     const ssize_t got = numalab_receive_message(worker->channel, message, MSG_DONTWAIT,
                                                 is_wanted ? descriptor : NULL);
     if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
-    if (got == 0 && is_closed(worker->channel))
-        return 2; /* the process descriptor tells the rest */
+    /* The process descriptor tells the rest. */
+    if (got == 0 && is_closed(worker->channel)) return 2;
     if (got != (ssize_t)sizeof *message) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
     if (message->error > 0 || message->error < -4095)
         return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
