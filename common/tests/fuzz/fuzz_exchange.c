@@ -5,7 +5,6 @@
  * Input: what is asked for; how many messages; of each how it is sent, and its bytes; what is left
  * over is printed. The last message is a plain reply, so that no run waits for a limit. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
@@ -13,13 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "message.h"
 #include "monitor/processes/inside.h"
 #include "monitor/record.h"
 

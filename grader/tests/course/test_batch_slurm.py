@@ -253,10 +253,11 @@ def test_preempted_jobs_are_begun_again(
     # The first gradings last until they are ended; those after them find the file.
     words = held_up(
         arguments(delivery, course, "--per-job", "1", "-p", "main"), tmp_path,
-        f'[ -e "{tmp_path}/go" ] || sleep 600',
+        f'[ -e "{tmp_path}/go" ] || {{ : >"{tmp_path}/held-$$"; sleep 600; }}',
     )  # fmt: skip
     process = started(kit, words, own)
-    until(lambda: under_way(course) == 2, "both gradings")
+    # Not `under_way`: a grading is that before its shell looks for the file.
+    until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both gradings")
     (tmp_path / "go").touch()
     urgent = ["--partition=urgent", "--nodes=2", "--exclusive", f"--output={tmp_path}/urgent"]
     done = slurm.command("sbatch", *urgent, "--wrap=sleep 1")
