@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -185,6 +186,24 @@ static void leave_soon(size_t n, void **arrays)
     (void)arrays;
     pthread_t thread;
     if (pthread_create(&thread, NULL, leave_in_a_while, NULL) != 0) abort();
+}
+
+static void *crash_in_a_while(void *unused)
+{
+    (void)unused;
+    usleep(100000);
+    if (send(3, NULL, 0, 0) < 0) abort();
+    raise(SIGFPE);
+    return NULL;
+}
+
+/* Crashes when it has answered, and says nothing before, in a message. */
+static void crash_soon(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, crash_in_a_while, NULL) != 0) abort();
 }
 
 /* 256 MiB in a memory file that is mapped nowhere. */
@@ -498,6 +517,7 @@ const struct numalab_phase numalab_phases[] = {
     {"hide", hide},
     {"use_up_files", use_up_files},
     {"leave_soon", leave_soon},
+    {"crash_soon", crash_soon},
     {"hold", hold},
     {"overrun_stack", overrun_stack},
     {"divide_by_zero", divide_by_zero},

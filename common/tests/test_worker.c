@@ -126,6 +126,13 @@ static void test_obstructed(void)
     EXPECT(numalab_worker_obstructed(&worker, "look", -ESRCH) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_EXITED && worker.outcome.exit_code == 7);
     numalab_worker_end(&worker);
+
+    EXPECT(start(&worker, 10) == 0);
+    EXPECT(numalab_worker_run(&worker, "crash_soon", NULL) == 0);
+    EXPECT(numalab_worker_obstructed(&worker, "look", -ESRCH) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_CRASHED && worker.outcome.signal_number == SIGFPE);
+    EXPECT(worker.outcome.has_report && worker.outcome.report.frame_count > 0);
+    numalab_worker_end(&worker);
 }
 
 /* Memory that is in no mapping counts, too. */

@@ -165,12 +165,19 @@ bool numalab_worker_keep_report(struct numalab_worker *worker,
     return true;
 }
 
+/* A channel holds no more (net.unix.max_dgram_qlen, 10 as a rule), and its end, read once more,
+ * looks like an empty message. */
+enum { MESSAGES_LEFT = 512 };
+
 /* What it has said stays in the channel when it has ended. */
 void numalab_worker_take_reports(struct numalab_worker *worker)
 {
     struct numalab_message message;
-    while (recv(worker->channel, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message)
-        numalab_worker_keep_report(worker, &message);
+    for (int i = 0; i < MESSAGES_LEFT; i++) {
+        const ssize_t got = recv(worker->channel, &message, sizeof message, MSG_DONTWAIT);
+        if (got < 0 && errno != EINTR) return;
+        if (got == (ssize_t)sizeof message) numalab_worker_keep_report(worker, &message);
+    }
 }
 
 /* How the worker inside a sandbox has ended is what the sandbox then ends with. */
