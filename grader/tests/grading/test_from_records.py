@@ -252,9 +252,10 @@ def test_a_damaged_record_is_a_users_error(kit: Kit, tmp_path: Path) -> None:
     (folder / "evidence.json").write_text('{"schema": 1')
     done = numalab_command(kit, "grade", "--from", str(folder))
     assert done.code == 2 and "is damaged: it is no JSON" in done.said
-    write_json(folder / "evidence.json", here() | {"runs": [{"kind": "trace"}]})
-    done = numalab_command(kit, "grade", "--from", str(folder))
-    assert done.code == 2 and "not a valid evidence record" in done.said
+    for change in ({"runs": [{"kind": "trace"}]}, {"handed_in": 5, "x": "\x1b"}):
+        write_json(folder / "evidence.json", here() | change)
+        done = numalab_command(kit, "grade", "--from", str(folder))
+        assert done.code == 2 and "not a valid evidence record" in done.said
     done = numalab_command(kit, "grade", "--from", str(tmp_path / "nowhere"))
     assert done.code == 2 and "there is no record" in done.said
 

@@ -134,15 +134,16 @@ def _read(file: Path, schema: Path | None) -> Json:
         raise UserError(f"{file} is damaged: it is no JSON ({error})") from error
     if not isinstance(data, dict):
         raise UserError(f"{file} is no record of evidence")
-    if may_hide(text):
-        data = _cleaned(data)
-    if schema is not None:
-        try:
+    try:
+        if schema is not None:
             read_record.validate(data, schema)
-        except KitError as error:
-            raise UserError(f"{file}: {error}") from error
-        _check_texts(data, file)
-    record: Json = data
+        record: Json = _cleaned(data) if may_hide(text) else data
+    except KitError as error:
+        raise UserError(f"{file}: {error}") from error
+    except (*_BAD, RecursionError) as error:
+        raise _damaged(file, error) from error
+    if schema is not None:
+        _check_texts(record, file)
     return record
 
 
