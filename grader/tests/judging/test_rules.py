@@ -12,9 +12,10 @@ from support import invented
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
-from numalab.judging import explain, needs
+from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.needs import is_needed
+from numalab.judging.runtime_words import warning_words
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
@@ -812,7 +813,7 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
     ]
     found = judged(affinity, handed_in(*runs))["spread"]
     assert found.status == "pass"
-    assert explain.warning_words(found.warnings) == (
+    assert warning_words(found.warnings) == (
         " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
         "libgomp said: Invalid value for environment variable OMP_PLACES."
     )
