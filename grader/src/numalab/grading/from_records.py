@@ -24,8 +24,11 @@ from numalab.words import count
 
 FILE = "evidence.json"
 ON = "on_"  # how the folder of a virtual node's record begins
-# What stands in a record that is none: of another kit, or changed by hand.
-_BAD = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+# What stands in a record that is none: of another kit, or changed by hand, so that it contradicts
+# what a monitor's always have, such as the first of its wrong elements.
+_BAD = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, AssertionError,
+)  # fmt: skip
 _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 
