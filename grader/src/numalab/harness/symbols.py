@@ -129,13 +129,13 @@ _INSTRUMENTED = re.compile(
 )
 
 
-# Of MPI's older Fortran bindings, which tell some constants by where a common block is: so the kernel
-# and the library share it (common/cmake/isolate).
+# Of MPI's older Fortran bindings, which tell some constants by where a common block is: so kernel
+# and library share it (common/cmake/isolate).
 _SHARED_BLOCKS = re.compile(r"mpi(?:fcmb|priv)\w_|mpi_fortran_\w+_")
 
 
 def not_isolated(isolated: Symbols, contract: Sequence[str]) -> list[str]:
-    """What can be seen from outside of an object that was to show its contract's functions alone."""
+    """What can be seen of an object from outside beside its contract's functions."""
     others = isolated.defined - set(contract)
     return sorted(name for name in others if not _SHARED_BLOCKS.fullmatch(name))
 
