@@ -216,6 +216,12 @@ int MPI_Abort(MPI_Comm comm, int code)
         if (is_main_thread()) call;                                                                \
     } while (0)
 
+/* The same of a call that has done what it was to do. */
+#define FOLLOW_RESULT(call)                                                                        \
+    do {                                                                                           \
+        if (result == MPI_SUCCESS) FOLLOW(call);                                                   \
+    } while (0)
+
 static bool sends_wait(void)
 {
     return modes & NUMALAB_SYNCHRONOUS_SENDS;
@@ -269,7 +275,7 @@ static bool sends_wait(void)
     {                                                                                              \
         enter(1);                                                                                  \
         const int result = PMPI_##name(buffer, count, kind, from, tag, comm, status);              \
-        FOLLOW(numalab_trips_receive(&trips, END(count, kind, from)));                             \
+        FOLLOW_RESULT(numalab_trips_receive(&trips, END(count, kind, from)));                      \
         return leave(result);                                                                      \
     }
 #define RECEIVE_LATER(name, type)                                                                  \
@@ -278,7 +284,7 @@ static bool sends_wait(void)
         enter(1);                                                                                  \
         void *landing = numalab_landing(buffer, count, kind, from);                                \
         const int result = PMPI_##name(landing, count, kind, from, tag, comm, request);            \
-        FOLLOW(numalab_trips_expect(&trips, END(count, kind, from), *request));                    \
+        FOLLOW_RESULT(numalab_trips_expect(&trips, END(count, kind, from), *request));             \
         if (result == MPI_SUCCESS)                                                                 \
             numalab_receive_started("MPI_" #name, *request, buffer, landing);                      \
         return leave(result);                                                                      \
@@ -342,7 +348,7 @@ PREPARE_RECEIVE(Recv_init_c, MPI_Count)
         const int result =                                                                         \
             PMPI_##name(sent, sent_count, sent_kind, to, sent_tag, received, received_count,       \
                         received_kind, from, received_tag, comm, status);                          \
-        FOLLOW(numalab_trips_receive(&trips, END(received_count, received_kind, from)));           \
+        FOLLOW_RESULT(numalab_trips_receive(&trips, END(received_count, received_kind, from)));    \
         return leave(result);                                                                      \
     }
 #define EXCHANGE_IN_PLACE(name, type)                                                              \
@@ -352,7 +358,7 @@ PREPARE_RECEIVE(Recv_init_c, MPI_Count)
         FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
         const int result =                                                                         \
             PMPI_##name(buffer, count, kind, to, sent_tag, from, received_tag, comm, status);      \
-        FOLLOW(numalab_trips_receive(&trips, END(count, kind, from)));                             \
+        FOLLOW_RESULT(numalab_trips_receive(&trips, END(count, kind, from)));                      \
         return leave(result);                                                                      \
     }
 
@@ -369,7 +375,7 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype kind, MPI_Message *message, 
     const MPI_Comm comm = MPI_COMM_WORLD;
     enter(1);
     const int result = PMPI_Mrecv(buffer, count, kind, message, status);
-    FOLLOW(numalab_trips_receive(&trips, END(count, kind, MPI_ANY_SOURCE)));
+    FOLLOW_RESULT(numalab_trips_receive(&trips, END(count, kind, MPI_ANY_SOURCE)));
     return leave(result);
 }
 
@@ -387,7 +393,8 @@ static int own_rank(MPI_Comm comm)
     {                                                                                              \
         enter(1);                                                                                  \
         const int result = PMPI_##name arguments;                                                  \
-        FOLLOW(numalab_trips_collect(&trips, is_receive, END(count, kind, MPI_ANY_SOURCE)));       \
+        FOLLOW_RESULT(                                                                             \
+            numalab_trips_collect(&trips, is_receive, END(count, kind, MPI_ANY_SOURCE)));          \
         return leave(result);                                                                      \
     }
 #define SPREAD(type) (void *buffer, type count, MPI_Datatype kind, int root, MPI_Comm comm)

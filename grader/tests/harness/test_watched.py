@@ -39,6 +39,7 @@ def test_what_touches_no_memory_is_let_through(text: str) -> None:
         'int f(void) { return 1; } __extension__ asm("h: ret");',
         'int h(int) __asm__("k\\n\\tmovsd %xmm0, x(%rip)");',
         'asm("h: ret");',
+        'void f(void) { %> asm("h: ret");',
         # What Python takes for the end of a line, too, may stand in a literal.
         *(f'char *s = "{c}"; asm("incl (%rdi)"); char *t = "{c}";' for c in "\v\f\x1c\x85\u2028"),
         'void f(void) { asm goto("jmp %l0" : : : : out); out: ; }',
@@ -94,7 +95,12 @@ def test_what_stays_a_call_is_told() -> None:
     seen = '__builtin_puts (&"__builtin_ia32_maskstorepd256"[0]); _1 = __tsan_read8 (x);'
     assert accesses_complaint(seen, "kernel.c") is None
     assert accesses_complaint("", "kernel.c") is None
-    for name in ("__builtin_ia32_maskstorepd256", "__builtin_ia32_gathersiv4df", ".MASK_STORE"):
+    for name in (
+        "__builtin_ia32_addcarryx_u64",
+        "__builtin_ia32_maskstorepd256",
+        "__builtin_ia32_gathersiv4df",
+        ".MASK_STORE",
+    ):
         said = accesses_complaint(f"{seen} {name} (p, m, v);", "kernel.c")
         assert said is not None and name in said
     for name in ("__builtin_ia32_pause", "__builtin_ia32_sqrtpd256", "__builtin_ia32_blendvpd"):

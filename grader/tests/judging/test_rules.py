@@ -518,6 +518,13 @@ def test_a_search_that_is_switched_off_finds_not_even_the_kits_own_race(lab: Lab
     for controls in ([], [blind]):
         found = judged(lab, session(*runs, silent, other, *controls))["race_free"]
         assert (found.status, found.cause) == ("error", "kit")
+    # A search may miss it by itself.
+    record = session(*runs, silent, other)
+    assert needs.needs_another_race_search(parse(record), "one")
+    again = session(*runs, silent, race("one", searched=True), other)
+    assert judged(lab, again)["race_free"].status == "pass"
+    for enough in (again, session(*runs, *3 * [silent], other), session(*runs, other)):
+        assert not needs.needs_another_race_search(parse(enough), "one")
     # Before there was such a race nobody could tell.
     assert judged(lab, session(*runs, race("one"), other))["race_free"].status == "pass"
 

@@ -14,6 +14,10 @@ from numalab.files import read_text
 from numalab.harness.symbols import instrumented_complaint, read_symbols
 from numalab.labs.declaration import KERNEL_FILES
 
+# Of a kernel with what it includes; with MPI's header and some others it has half a megabyte. Each
+# byte may be a token, which takes a hundred.
+_MOST_BYTES = 4 << 20
+
 
 def search_complaint(program: Path, language: str) -> str | None:
     """What of a kernel can't be searched, or None. program: for which it was built."""
@@ -25,8 +29,10 @@ def search_complaint(program: Path, language: str) -> str | None:
     complaint = instrumented_complaint(symbols, file)
     accesses = read_text(beside(f"{program.name}-accesses"))
     if complaint is None and language == "c":
-        text = read_text(beside(f"{program.name}-kernel.i")) or ""
-        complaint = text_complaint(text, is_all=accesses is None)
+        preprocessed = beside(f"{program.name}-kernel.i")
+        if preprocessed.is_file() and preprocessed.stat().st_size > _MOST_BYTES:
+            return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
+        complaint = text_complaint(read_text(preprocessed) or "", is_all=accesses is None)
     return complaint or accesses_complaint(accesses or "", file)
 
 
@@ -49,7 +55,7 @@ class _Token:
 
 _TOKEN = re.compile(
     r"""(?:u8|[LuU])?"(?:[^"\\\n]|\\.)*" | (?:u8|[LuU])?'(?:[^'\\\n]|\\.)*'
-    | [A-Za-z_$][\w$]* | \.?\d[\w.]* | \S""",
+    | [A-Za-z_$][\w$]* | \.?\d[\w.]* | <% | %> | \S""",
     re.VERBOSE,
 )
 _MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"')
@@ -110,7 +116,7 @@ def text_complaint(text: str, is_all: bool) -> str | None:
     tokens = list(_tokens(text))
     depth = 0
     for i, token in enumerate(tokens):
-        depth += {"{": 1, "}": -1}.get(token.text, 0)
+        depth += {"{": 1, "<%": 1, "}": -1, "%>": -1}.get(token.text, 0)
         if token.text.startswith("#"):
             if _LEAVES_OUT.match(token.text) or _PRINTED_DIRECTIVES.match(token.text):
                 return f"{token.line} has a directive that the search for data races can't follow."
@@ -184,7 +190,8 @@ _ASSEMBLER = re.compile(r'__asm__(?: __\w+__| goto)*\s*\("((?:[^"\\]|\\.)*)"')
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _UNSEEN = re.compile(
     r"\b__builtin_ia32_\w*(?:mask(?:load|store|mov)|(?:load|store)(?:u|a|dq|s)|movnt|gather"
-    r"|scatter|lddqu|compress|expand|xsave|xrstor|fxsave|fxrstor|movdir|enqcmd)\w*"
+    r"|addcarry|subborrow|sbb|rdrand|rdseed|rdtscp|scatter|lddqu|compress|expand"
+    r"|xsave|xrstor|fxsave|fxrstor|movdir|enqcmd)\w*"
     r"|\b__builtin_aarch64_(?:ld|st)\w+"
     r"|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
 )

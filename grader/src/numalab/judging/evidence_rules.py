@@ -71,6 +71,13 @@ def race_is_doubtful(race: Race) -> bool:
     return not race.found and (not race.outcome.ok or race.searched is False)
 
 
+def doubtful_races(evidence: Evidence) -> list[Race]:
+    """Those of parts in which no search came to its end and saw what it had to."""
+    races = evidence.of(RACE)
+    well = {race.part for race in races if race.outcome.ok and race.searched is not False}
+    return [race for race in races if race_is_doubtful(race) and race.part not in well]
+
+
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
     """The verdict on such a one: the kit's fault unless the solution was searched well."""
     control = [run for run in evidence.of(RACE, SOLUTION) if run.part == race.part]
@@ -100,7 +107,7 @@ def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionV
             return verdict_on(
                 criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
             )
-    for race in filter(race_is_doubtful, evidence.of(RACE)):
+    for race in doubtful_races(evidence):
         return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
         if first_bad(outcomes(evidence)) is not None:
