@@ -193,7 +193,9 @@ def kept_evidence(kit: Kit, schema: Path, language: str) -> Evidence:
     evidence = load(
         kit.results_folder("01_first_touch", language, "solution") / "evidence.json", schema
     )
-    assert [one.n for one in evidence.of(CHECK)[0].checked] == [1, 7, 1000, 4099, 100003]
+    sizes = [one.n for one in evidence.of(CHECK)[0].checked]
+    assert sizes[:5] == [1, 7, 1000, 4099, 100003]
+    assert {n % 64 for n in sizes[5:]} == set(range(64))  # whatever the width of a vector
     for one in evidence.of(CHECK)[0].checked:
         assert (
             one.results.checked % (3 * 4) == 0
