@@ -568,6 +568,12 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
         return PMPI_##name arguments;                                                              \
     }
 
+void numalab_mpi_has_completed(MPI_Request request)
+{
+    const MPI_Request before[NUMALAB_TRIP_REQUESTS] = {request};
+    FOLLOW(numalab_trips_complete(&trips, before, 0));
+}
+
 COMPLETES(Wait, (MPI_Request * request, MPI_Status *status), (request, status), 1, request,
           numalab_trips_complete(&trips, before, 0))
 COMPLETES(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]),

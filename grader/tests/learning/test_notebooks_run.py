@@ -62,7 +62,15 @@ def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
     return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
 
 
-@pytest.mark.parametrize("lab", with_notebooks(KIT, load_labs(KIT.root)))
+# Each takes a minute or so: the first, and one with ranks and machines, for every change.
+USUAL = ("01_first_touch", "07_hybrid")
+NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [pytest.param(lab, marks=[] if lab in USUAL else [pytest.mark.slow]) for lab in NOTEBOOKS],
+)
 def test_a_notebook_runs_from_top_to_bottom(
     kit: Kit, lab: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
