@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <hwloc/cpukinds.h>
 #include <hwloc/distances.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -222,6 +223,31 @@ static json_t *describe_caches(const struct numalab_node *node)
     return list;
 }
 
+/* The kinds of cores that there are, the weakest first: the system may name them, or tell how
+ * fast or how large they are. null where it tells nothing. */
+static json_t *describe_core_kinds(const struct numalab_node *node)
+{
+    const int count = hwloc_cpukinds_get_nr(node->topology, 0);
+    hwloc_bitmap_t pus = hwloc_bitmap_alloc();
+    json_t *list = count > 0 && pus ? json_array() : json_null();
+    for (unsigned kind = 0; pus && (int)kind < count; kind++) {
+        unsigned infos_count = 0, pu = 0;
+        struct hwloc_info_s *infos = NULL;
+        if (hwloc_cpukinds_get_info(node->topology, kind, pus, NULL, &infos_count, &infos, 0) < 0)
+            continue;
+        const char *name = NULL;
+        for (unsigned i = 0; i < infos_count; i++)
+            if (strcmp(infos[i].name, "CoreType") == 0) name = infos[i].value;
+        json_t *numbers = json_array();
+        hwloc_bitmap_foreach_begin(pu, pus)
+            json_array_append_new(numbers, json_integer((json_int_t)pu));
+        hwloc_bitmap_foreach_end();
+        json_array_append_new(list, json_pack("{so ss?}", "pus", numbers, "name", name));
+    }
+    hwloc_bitmap_free(pus);
+    return list;
+}
+
 static const char *info(hwloc_topology_t topology, hwloc_obj_type_t type, const char *name)
 {
     hwloc_obj_t object = hwloc_get_next_obj_by_type(topology, type, NULL);
@@ -269,6 +295,7 @@ json_t *numalab_node_describe(const struct numalab_node *node)
     json_object_set_new(object, "numa_node_list", describe_numa_nodes(node));
     json_object_set_new(object, "distances", describe_distances(node));
     json_object_set_new(object, "pu_list", describe_pus(node));
+    json_object_set_new(object, "core_kinds", describe_core_kinds(node));
     json_object_set_new(object, "huge_page_mode",
                         chosen_word("/sys/kernel/mm/transparent_hugepage/enabled"));
     set_line(object, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");

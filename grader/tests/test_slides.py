@@ -193,6 +193,8 @@ def test_published_figures_show_the_data_files(drawn: dict[str, Any]) -> None:
     for name, machine in (("nebula_stream", "nebula"), ("janus_stream", "janus")):
         published = Sources().machine(machine).bandwidths[:2]
         assert heights(name) == [value for one in published for value in one.values]
+    labels = [text.get_text() for text in drawn["nebula_stream"].figure.axes[0].texts]
+    assert "22721" in labels and "22720" not in labels  # published as 22720.5
     lines = drawn["osu_latency"].figure.axes[0].lines
     latencies = Sources().machine("hydra").latencies
     assert [list(line.get_ydata()) for line in lines] == [list(one.values) for one in latencies]

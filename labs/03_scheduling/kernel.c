@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-void pair_energy(size_t n, const double *x, const double *y, const double *z,
-                 double *e)
+void pair_energy(size_t n, const double *restrict x, const double *restrict y,
+                 const double *restrict z, double *restrict e)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -21,7 +21,8 @@ void pair_energy(size_t n, const double *x, const double *y, const double *z,
     }
 }
 
-void stream_update(size_t n, double *a, const double *b, const double *c)
+void stream_update(size_t n, double *restrict a, const double *restrict b,
+                   const double *restrict c)
 {
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < n; i++)

@@ -12,9 +12,11 @@
 
 /* e[i] = sum over j < i of 1 / sqrt(r_ij^2 + 1e-6), where r_ij is the distance
  * between the particles i and j; e[0] = 0. Called many times. */
-void pair_energy(size_t n, const double *x, const double *y, const double *z, double *e);
+void pair_energy(size_t n, const double *restrict x, const double *restrict y,
+                 const double *restrict z, double *restrict e);
 
 /* a[i] = b[i] + 3 c[i]. Called many times. */
-void stream_update(size_t n, double *a, const double *b, const double *c);
+void stream_update(size_t n, double *restrict a, const double *restrict b,
+                   const double *restrict c);
 
 #endif

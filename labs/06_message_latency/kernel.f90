@@ -3,8 +3,7 @@
 !
 ! The messages go one way, nothing comes back, and nobody adds 1.
 module message_latency
-  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_int8_t, &
-       c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_size_t
   use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, MPI_Send, &
        MPI_STATUS_IGNORE
   implicit none
@@ -15,19 +14,17 @@ contains
 
   subroutine ping_pong(rank, partner, buffer, bytes, repetitions) bind(c)
     integer(c_int), value :: rank, partner
-    type(c_ptr), value :: buffer
     integer(c_size_t), value :: bytes
+    integer(c_int8_t), intent(inout) :: buffer(bytes)
     integer(c_int), value :: repetitions
-    integer(c_int8_t), pointer, contiguous :: message(:)
     integer :: i
 
-    call c_f_pointer(buffer, message, [bytes])
     do i = 1, repetitions
        if (rank == 0) then
-          call MPI_Send(message, size(message), MPI_BYTE, partner, 0, &
+          call MPI_Send(buffer, int(bytes), MPI_BYTE, partner, 0, &
                MPI_COMM_WORLD)
        else
-          call MPI_Recv(message, size(message), MPI_BYTE, partner, 0, &
+          call MPI_Recv(buffer, int(bytes), MPI_BYTE, partner, 0, &
                MPI_COMM_WORLD, MPI_STATUS_IGNORE)
        end if
     end do

@@ -15,7 +15,8 @@
  * overflows.
  *
  * bytes: 0 to 4 MiB, the same in both ranks. buffer has exactly so many and may start at
- * any address, also one that is no multiple of 8. */
+ * any address, also one that is no multiple of 8. In Fortran it is an array of that size,
+ * integer(c_int8_t), intent(inout) :: buffer(bytes). */
 void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions);
 
 #endif

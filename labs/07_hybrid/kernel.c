@@ -15,8 +15,8 @@ int start_mpi(void)
     return 1;
 }
 
-void initialize(size_t rows, size_t columns, size_t first_row, double *field,
-                double *next)
+void initialize(size_t rows, size_t columns, size_t first_row,
+                double *restrict field, double *restrict next)
 {
     memset(field, 0, (rows + 2) * columns * sizeof *field);
     memset(next, 0, (rows + 2) * columns * sizeof *next);
@@ -40,7 +40,8 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
 }
 
 /* This one is right: leave it. */
-void sweep(size_t rows, size_t columns, const double *field, double *next)
+void sweep(size_t rows, size_t columns, const double *restrict field,
+           double *restrict next)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
@@ -54,8 +55,8 @@ void sweep(size_t rows, size_t columns, const double *field, double *next)
 }
 
 /* The sum over the own rows only. */
-double residual(size_t rows, size_t columns, const double *field,
-                const double *next)
+double residual(size_t rows, size_t columns, const double *restrict field,
+                const double *restrict next)
 {
     double sum = 0.0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)

@@ -5,7 +5,8 @@
 #include <numa.h>
 #include <sched.h>
 
-void initialize(size_t n, double *a, double *b, double *c)
+void initialize(size_t n, double *restrict a, double *restrict b,
+                double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -15,7 +16,8 @@ void initialize(size_t n, double *a, double *b, double *c)
     }
 }
 
-void stream(size_t n, double s, double *a, double *b, double *c)
+void stream(size_t n, double s, double *restrict a, double *restrict b,
+            double *restrict c)
 {
 #pragma omp parallel
     {

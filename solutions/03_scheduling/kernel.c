@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-void pair_energy(size_t n, const double *x, const double *y, const double *z, double *e)
+void pair_energy(size_t n, const double *restrict x, const double *restrict y,
+                 const double *restrict z, double *restrict e)
 {
 #pragma omp parallel for schedule(guided)
     for (size_t i = 0; i < n; i++) {
@@ -18,7 +19,8 @@ void pair_energy(size_t n, const double *x, const double *y, const double *z, do
     }
 }
 
-void stream_update(size_t n, double *a, const double *b, const double *c)
+void stream_update(size_t n, double *restrict a, const double *restrict b,
+                   const double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)

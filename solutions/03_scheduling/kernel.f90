@@ -11,19 +11,23 @@ contains
     integer(c_size_t), value :: n
     real(c_double), intent(in) :: x(n), y(n), z(n)
     real(c_double), intent(out) :: e(n)
-    real(c_double) :: dx, dy, dz, energy
-    integer(c_size_t) :: i, j
+    integer(c_size_t) :: i
 
-    !$omp parallel do schedule(guided) private(j, dx, dy, dz, energy)
+    !$omp parallel do schedule(guided)
     do i = 1, n
-       energy = 0
-       do j = 1, i - 1
-          dx = x(i) - x(j)
-          dy = y(i) - y(j)
-          dz = z(i) - z(j)
-          energy = energy + 1 / sqrt(dx**2 + dy**2 + dz**2 + 1e-6_c_double)
-       end do
-       e(i) = energy
+       block ! each thread's own, without a clause to forget
+         real(c_double) :: dx, dy, dz, energy
+         integer(c_size_t) :: j
+
+         energy = 0
+         do j = 1, i - 1
+            dx = x(i) - x(j)
+            dy = y(i) - y(j)
+            dz = z(i) - z(j)
+            energy = energy + 1 / sqrt(dx**2 + dy**2 + dz**2 + 1e-6_c_double)
+         end do
+         e(i) = energy
+       end block
     end do
     !$omp end parallel do
   end subroutine pair_energy

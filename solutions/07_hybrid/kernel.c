@@ -24,8 +24,8 @@ static void set_row(size_t columns, size_t row_number, double *row)
 
 /* The loop of sweep, so that each thread touches first what it uses; a halo row goes with
  * the own row beside it. */
-void initialize(size_t rows, size_t columns, size_t first_row, double *field,
-                double *next)
+void initialize(size_t rows, size_t columns, size_t first_row,
+                double *restrict field, double *restrict next)
 {
     double *const arrays[] = {field, next};
 #pragma omp parallel for schedule(static)
@@ -54,7 +54,8 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-void sweep(size_t rows, size_t columns, const double *field, double *next)
+void sweep(size_t rows, size_t columns, const double *restrict field,
+           double *restrict next)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
@@ -68,8 +69,8 @@ void sweep(size_t rows, size_t columns, const double *field, double *next)
 }
 
 /* The threads' sums first, then the ranks'. */
-double residual(size_t rows, size_t columns, const double *field,
-                const double *next)
+double residual(size_t rows, size_t columns, const double *restrict field,
+                const double *restrict next)
 {
     double sum = 0.0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)

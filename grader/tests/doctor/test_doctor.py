@@ -66,6 +66,10 @@ FROM_RECORD = [
     ({"cgroup_memory_max_bytes": 2**35}, "memory limit", "good", ""),
     ({"memory_bytes": 2**30}, "memory", "note", ""),
     ({"pus": 2}, "CPU set", "note", ""),
+    ({"core_kinds": None}, "kinds of cores", "unknown", ""),
+    ({"core_kinds": [{"pus": [3], "name": "IntelAtom"},
+                     {"pus": [0, 1, 2], "name": "IntelCore"}]}, "kinds of cores", "note",
+     "taskset -c 0-2 ./numalab grade"),
 ]  # fmt: skip
 
 

@@ -341,6 +341,26 @@ def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
     assert "fewer looks say so than it takes" in looked_at(lab, UNEVEN).why
 
 
+def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab, schema: Path) -> None:
+    """A loop of equal parts is uneven there, and whoever wrote it is told why; one that deals
+    parts out on demand passes as anywhere."""
+    kinds = [{"pus": [2, 3], "name": "IntelAtom"}, {"pus": [0, 1], "name": "IntelCore"}]
+    runs = [run for run in right() if run["kind"] != "placement"]
+    alike = judged(lab, session(*runs, *3 * [UNEVEN]))["balanced"]
+    for told in (None, kinds[:1]):
+        record = session(*runs, *3 * [UNEVEN])
+        record["node"]["core_kinds"] = told
+        assert judged(lab, record)["balanced"].why == alike.why
+    record["node"]["core_kinds"] = kinds
+    validate(record, schema)
+    found = judged(lab, record)["balanced"]
+    assert (found.status, found.value) == ("fail", alike.value)
+    assert "not alike, PUs 0,1 (IntelCore), PUs 2,3 (IntelAtom): equal parts" in found.why
+    even = session(*runs, *3 * [EVEN])
+    even["node"]["core_kinds"] = kinds
+    assert judged(lab, even)["balanced"].status == "pass"
+
+
 def test_a_busy_node_is_no_excuse_for_a_serial_kernel(lab: Lab) -> None:
     disturbed = placed("one", 0.2, 0.1, waiting_s=(0.0, 0.1), role="solution")
     serial = placed("one", 0.4, 0.0, waiting_s=(0.3, 0.0))

@@ -1,6 +1,7 @@
 """./numalab launch: policies, what they mean on a node, and where MPICH then puts ranks.
 
-Slurm's command lines are compared as text only: no Slurm has run them."""
+Command lines for Slurm, Open MPI and Intel MPI are compared as text only; grader/README.md says
+which of them have been run."""
 
 from __future__ import annotations
 
@@ -27,14 +28,18 @@ from numalab.labs.launch import (
     BINDINGS,
     UNITS,
     BadPolicy,
-    Command,
     OnePer,
     Policy,
     RankPlan,
     parse_policy,
     plan,
     summary,
+)
+from numalab.labs.launch_commands import (
+    Command,
+    with_intel_mpi,
     with_mpiexec,
+    with_open_mpi,
     with_srun,
 )
 from numalab.machines.gallery import find_machine
@@ -342,6 +347,46 @@ def test_sruns_command_line(kit: Kit, machine: str, policy: str, options: str) -
     assert command.arguments == ("srun", *options.split(), "./a.out")
 
 
+@pytest.mark.parametrize(
+    ("machine", "policy", "options"),
+    [
+        ("nebula", PER_NUMA_NODE, "-n 8 --map-by numa --bind-to numa"),
+        ("hydra", 'ranks = 2\nbind_to = "core"\nmap_by = "package"',
+         "-n 2 --map-by socket --bind-to core"),
+        ("hydra", "ranks = 2", "-n 2 --bind-to none"),
+        ("hydra", "ranks = 40", "-n 40 --oversubscribe --bind-to none"),
+        ("westmere-ep", 'ranks = 2\nbind_to = "pu"',
+         "-n 2 --use-hwthread-cpus --map-by hwthread --bind-to hwthread"),
+        ("westmere-ep", 'ranks = 24\nbind_to = "package"',
+         "-n 24 --use-hwthread-cpus --map-by socket --bind-to socket"),
+    ],
+)  # fmt: skip
+def test_open_mpis_command_line(kit: Kit, machine: str, policy: str, options: str) -> None:
+    command = with_open_mpi(on(kit, machine, policy), ["./a.out"])
+    assert command.arguments == ("mpirun", *options.split(), "./a.out")
+
+
+def test_open_mpi_has_no_words_for_a_part_of_a_node() -> None:
+    pus = tuple(Pu(n, n, 0, n % 2) for n in (4, 6, 5, 7))
+    found = plan(parse_policy(PER_NUMA_NODE, "p.toml"), Topology(pus, is_even=False))
+    with pytest.raises(BadPolicy, match="a part of a node, or its units differ"):
+        with_open_mpi(found, ["a"])
+
+
+def test_intel_mpi_gets_a_mask_for_each_rank(kit: Kit) -> None:
+    command = with_intel_mpi(on(kit, "hydra", PER_NUMA_NODE), ["./a.out"])
+    assert command.arguments == ("mpiexec", "-n", "2", "./a.out")
+    assert command.environment["I_MPI_PIN_DOMAIN"] == "[55555555,aaaaaaaa]"
+    assert command.environment["OMP_NUM_THREADS"] == "16"
+    assert "'[55555555,aaaaaaaa]'" in command.shell_line()
+    with pytest.raises(BadPolicy, match="several ranks share a unit"):
+        with_intel_mpi(on(kit, "hydra", 'ranks = 4\nbind_to = "package"'), ["./a.out"])
+    unbound = with_intel_mpi(on(kit, "hydra", "ranks = 2"), ["./a.out"])
+    assert unbound.environment["I_MPI_PIN"] == "off" and "I_MPI_PIN_DOMAIN" not in (
+        unbound.environment
+    )
+
+
 # ---- as a user calls it -----------------------------------------------------------------
 
 
@@ -390,6 +435,11 @@ def test_what_can_not_be_run_is_told_before(kit: Kit, policy: Path, tmp_path: Pa
         assert done.code == 2 and says in done.said, done.err
     for name in ("sh", "dirname", "date"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
+    pretender = tmp_path / "mpirun"
+    pretender.write_text("#!/bin/sh\necho HYDRA build details:\n")
+    pretender.chmod(0o755)
+    done = launch(kit, policy, "--with", "openmpi", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert done.code == 2 and "the mpirun that is found first here is not Open MPI's" in done.said
     done = launch(kit, policy, "--with", "srun", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin")
     if shutil.which("srun") is None:
         assert done.code == 2 and "there is no srun here; it is Slurm's" in done.said

@@ -14,7 +14,7 @@ CPU = "sys/devices/system/cpu"
 NODE: Json = invented.ONE_NODE.describe() | {
     "cores": 4, "pus": 4, "pus_online": 4, "load_1min": 0.0, "governor": "performance",
     "numa_balancing": False, "cgroup_memory_max_bytes": None, "clock_source": "tsc",
-    "huge_page_mode": "madvise",
+    "huge_page_mode": "madvise", "core_kinds": [{"pus": [0, 1, 2, 3], "name": None}],
     "evidence": {name: {"available": True, "error": None}
                  for name in ("userfaultfd", "process_vm_readv", "move_pages", "schedstat")},
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,14 +21,15 @@ from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 from numalab.labs import launch as policies
 from numalab.labs.declaration import FILE_BYTES
+from numalab.labs.launch_commands import LAUNCHERS, STEERING, Launcher
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine, topology_of_node
 
 if TYPE_CHECKING:
-    from numalab.labs.launch import Command
+    from numalab.labs.launch_commands import Command
     from numalab.machines.topology import Topology
 
-PACKAGES = {"mpiexec": "MPICH's (Debian: apt-get install mpich)", "srun": "Slurm's"}
+VERSION_LIMIT_S = 20.0
 
 
 @click.command(short_help="Run an MPI program as a policy over the topology says.")
@@ -39,10 +41,11 @@ PACKAGES = {"mpiexec": "MPICH's (Debian: apt-get install mpich)", "srun": "Slurm
 @click.option(
     "--with",
     "launcher",
-    type=click.Choice(["mpiexec", "srun"]),
+    type=click.Choice(list(LAUNCHERS)),
     default="mpiexec",
     show_default=True,
-    help="MPICH's mpiexec, or Slurm's srun in a job that has the whole node.",
+    help="MPICH's mpiexec; Open MPI's mpirun; Intel MPI's mpiexec; Slurm's srun in a job that has "
+    "the whole node.",
 )
 @click.option(
     "--machine",
@@ -81,15 +84,16 @@ def launch(
       ./numalab launch launch.toml -- ./jacobi 1000
       ./numalab launch launch.toml --print --with srun -- ./jacobi 1000
       ./numalab launch launch.toml --machine nebula -- ./jacobi 1000
+      ./numalab launch launch.toml --machine nebula --with openmpi -- ./jacobi
     """
     policy = policies.parse_policy(_read(file), str(file))
     topology = _topology(kit, machine_name)
     plan = policies.plan(policy, topology)
-    command = policies.LAUNCHERS[launcher](plan, program)
-    unset = [name for name in policies.STEERING if name in os.environ]
+    command = LAUNCHERS[launcher].render(plan, program)
+    unset = [name for name in STEERING if name in os.environ]
     is_run = not only_print and machine_name is None
     if is_run:
-        _check_programs(launcher, program[0])
+        _check_programs(LAUNCHERS[launcher], program[0])
     for line in policies.summary(plan):
         click.echo(click.wrap_text(line, 78, subsequent_indent="    "), err=True)
     if launcher == "srun" and plan.is_bound:
@@ -123,12 +127,31 @@ def _topology(kit: Kit, machine_name: str | None) -> Topology:
     return topology_of_node(describe_node(kit))
 
 
-def _check_programs(launcher: str, program: str) -> None:
-    """Both launchers say little that helps where a program is not there."""
-    if shutil.which(launcher) is None:
+def _version(program: str) -> str:
+    """What a launcher says of itself; nothing where it says nothing in time."""
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, errors="replace",
+            timeout=VERSION_LIMIT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def _check_programs(launcher: Launcher, program: str) -> None:
+    """Launchers say little that helps where a program is not there, and take some of each other's
+    words for their own."""
+    if shutil.which(launcher.program) is None:
         raise UserError(
-            f"there is no {launcher} here; it is {PACKAGES[launcher]}. --print shows the command "
-            "line without running it."
+            f"there is no {launcher.program} here; it is {launcher.package}. --print shows the "
+            "command line without running it."
+        )
+    if launcher.says and launcher.says not in _version(launcher.program):
+        raise UserError(
+            f"the {launcher.program} that is found first here is not {launcher.package}; load its "
+            "module, or choose another launcher by --with. --print shows the command line without "
+            "running it."
         )
     if shutil.which(program) is not None:
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from numalab.doctor.findings import Finding, by_cores, by_time, concerned
 from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
 from numalab.pu_lists import format_pus
@@ -99,6 +100,35 @@ def smt(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         "the kit starts one thread a core and OMP_PLACES=cores keeps it there; the core's "
         "other PUs stay free unless somebody else uses them",
         concerns=concerns,
+    )  # fmt: skip
+
+
+def kinds_of_cores(node: Json, labs: Sequence[Lab]) -> Finding:
+    """Cores that are not alike: equal parts of a loop take unlike time on them."""
+    topic, kinds = "kinds of cores", core_kinds(node)
+    concerns = concerned(
+        labs,
+        lambda lab, c: (
+            c.rule == "balanced"
+            or (c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores")
+        ),
+    )
+    if not kinds:
+        return Finding(
+            topic, "unknown", "unknown",
+            "neither the processor nor the kernel says whether all cores are alike",
+            concerns=concerns,
+        )  # fmt: skip
+    if len(kinds) == 1:
+        return Finding(topic, "good", "one", "equal work takes equal time on every core")
+    largest = max(reversed(kinds), key=lambda kind: len(kind.pus))
+    return Finding(
+        topic, "note", f"{len(kinds)}: {kinds_in_words(kinds)}",
+        "equal parts of a loop take unlike time: schedule(static) leaves the faster cores waiting, "
+        "bounds that are worked out for equal cores don't hold, and OMP_PLACES=cores takes both "
+        "kinds",
+        "grade on the cores of one kind, or take the difference into your predictions",
+        f"taskset -c {format_pus(largest.pus)} ./numalab grade", concerns,
     )  # fmt: skip
 
 

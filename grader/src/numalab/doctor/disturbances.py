@@ -144,6 +144,7 @@ def disturbances(
         allowances.cpu_quota(node, facts, labs),
         allowances.memory_limit(node, facts, labs),
         allowances.smt(facts, labs),
+        allowances.kinds_of_cores(node, labs),
         allowances.isolated(facts, labs),
         _governor(node, labs),
         _turbo(facts, labs),

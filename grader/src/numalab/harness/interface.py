@@ -206,6 +206,6 @@ def interface_complaint(
             if name is not None:
                 return (
                     f"{function} declares {name}(:), an assumed-shape array, which expects a "
-                    f"descriptor that C does not pass: declare {name}(n)."
+                    f"descriptor that C does not pass: declare its size, such as {name}(n)."
                 )
     return None

@@ -22,7 +22,8 @@ from numalab.evidence.repeats import outcomes
 from numalab.harness.sandbox import Sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.labs.launch import RankPlan, binding_words
+from numalab.labs.launch import RankPlan
+from numalab.labs.launch_commands import binding_words
 from numalab.strangers.tools import told_by
 from numalab.strangers.visible import may_hide, visible_json
 

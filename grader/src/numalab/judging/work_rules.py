@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab import words
+from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.kinds import AT_WORK, PLACEMENT
 from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, OneThread
@@ -87,7 +88,8 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if looks.says == "even":
         return _at_work(criterion, evidence, by_value(criterion, value, f"{why}.", unit="share"))
     if looks.says == "uneven":
-        return by_value(criterion, value, f"{why} and waits for it during the rest.", unit="share")
+        why = f"{why} and waits for it during the rest.{_unlike(evidence)}"
+        return by_value(criterion, value, why, unit="share")
     if looks.says == "spins":
         useful = min(value, 1.0) / looks.over
         return verdict_on(
@@ -143,6 +145,18 @@ def _ran(look: WorkShare, evidence: Evidence) -> str:
         return ""
     return (
         f"The kernel ran {look.ran} threads on {words.count(int(evidence.node['cores']), 'core')}. "
+    )
+
+
+def _unlike(evidence: Evidence) -> str:
+    """Of a node whose cores are of several kinds, with a space before it: parts that are equal
+    elsewhere are not there."""
+    kinds = core_kinds(evidence.node)
+    if kinds is None or len(kinds) < 2:
+        return ""
+    return (
+        f" The cores of this node are not alike, {kinds_in_words(kinds)}: equal parts take unlike "
+        "time there, and only a schedule that deals parts out on demand comes out even."
     )
 
 

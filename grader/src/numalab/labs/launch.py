@@ -2,17 +2,16 @@
 
 A policy (launch.toml) says over the topology how many ranks there are, how many threads
 each has, and what a rank is bound to; never by PU numbers, so that it holds on any
-machine. `plan` lays it over the PUs of one node; `with_mpiexec` and `with_srun` render the
-plan. Pure functions.
+machine. `plan` lays it over the PUs of one node; launch_commands renders the plan for each
+launcher. Pure functions.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -326,87 +325,6 @@ def _divisors(size: int) -> str:
 def _cores(pus: Pus, topology: Topology) -> int:
     mine = set(pus)
     return len({pu.core for pu in topology.pus if pu.number in mine})
-
-
-# ---- command lines -------------------------------------------------------------------
-
-# What would place threads against the plan, whatever OMP_PLACES says.
-STEERING = ("KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_ALL_THREADS", "GOMP_CPU_AFFINITY")
-LINE_COLUMNS = 80
-
-
-@dataclass(frozen=True)
-class Command:
-    """A program's arguments, its options in the groups that belong together, and the
-    environment that it needs on top of the caller's."""
-
-    words: tuple[tuple[str, ...], ...]
-    environment: Mapping[str, str]
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return tuple(word for group in self.words for word in group)
-
-    def shell_line(self, unset: Sequence[str] = ()) -> str:
-        """For a shell; on several lines where it is long. unset: variables that the caller
-        has and that must not be there."""
-        groups = [shlex.join(group) for group in self.words]
-        settings = [f"{key}={shlex.quote(value)}" for key, value in self.environment.items()]
-        if unset:
-            settings.insert(0, " ".join(["env", *(f"-u {name}" for name in unset)]))
-        lines = [""]
-        for part in (*settings, *groups):
-            joined = f"{lines[-1]} {part}" if lines[-1] else part
-            if len(joined) > LINE_COLUMNS - 2 and lines[-1]:
-                lines.append(f"    {part}")
-            else:
-                lines[-1] = joined
-        return " \\\n".join(lines)
-
-
-_HYDRA_UNITS = {
-    "machine": "machine", "package": "socket", "numa_node": "numa", "core": "core",
-    "pu": "hwthread",
-}  # fmt: skip
-
-
-def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
-    """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
-    policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
-    if not plan.is_bound:
-        return (("-bind-to", "none"),)
-    if plan.topology.is_even:
-        return (
-            ("-bind-to", _HYDRA_UNITS[plan.policy.bind_to]),
-            ("-map-by", _HYDRA_UNITS[plan.policy.map_by]),
-        )
-    lists = ("+".join(map(str, sorted(pus))) for pus in plan.ranks)
-    return (("-bind-to", "user:" + ",".join(lists)),)
-
-
-def with_mpiexec(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For MPICH's mpiexec."""
-    count = ("-n", str(len(plan.ranks)))
-    return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
-
-
-def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For Slurm's srun, in a job that has the whole node. README.md of the grader has the
-    reasons for each option."""
-    count, pus = len(plan.ranks), len(plan.topology.pus)
-    groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
-    if count > pus:
-        groups.append(("--overcommit",))
-    elif pus % count == 0:
-        groups.append((f"--cpus-per-task={pus // count}",))
-    binding = "none"
-    if plan.is_bound:
-        binding = "mask_cpu:" + ",".join(hex(sum(1 << pu for pu in set(r))) for r in plan.ranks)
-    groups += [("--distribution=block",), (f"--cpu-bind={binding}",), tuple(program)]
-    return Command(tuple(groups), plan.environment)
-
-
-LAUNCHERS = {"mpiexec": with_mpiexec, "srun": with_srun}
 
 
 # ---- for people ----------------------------------------------------------------------

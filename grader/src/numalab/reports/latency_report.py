@@ -124,5 +124,5 @@ def _published_lines(published: Sequence[Figure]) -> list[str]:
         values = "".join(f"{value:6.2f}" for value in figure.values)
         lines.append(f"  {figure.about:<20}{values}")
     if lines:
-        lines.append("(One label of a size is lost in the print; it is read from the others.)")
+        lines.append("(Five labels of sizes are lost in the print; values are in their order.)")
     return lines

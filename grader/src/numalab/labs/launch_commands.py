@@ -1,0 +1,159 @@
+"""A plan of ranks and threads as the command lines of launchers: MPICH's and Open MPI's mpiexec,
+Intel MPI's, and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.labs.launch import BadPolicy, RankPlan
+
+# What would place threads against the plan, whatever OMP_PLACES says.
+STEERING = ("KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_ALL_THREADS", "GOMP_CPU_AFFINITY")
+LINE_COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program's arguments, its options in the groups that belong together, and the
+    environment that it needs on top of the caller's."""
+
+    words: tuple[tuple[str, ...], ...]
+    environment: Mapping[str, str]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(word for group in self.words for word in group)
+
+    def shell_line(self, unset: Sequence[str] = ()) -> str:
+        """For a shell; on several lines where it is long. unset: variables that the caller
+        has and that must not be there."""
+        groups = [shlex.join(group) for group in self.words]
+        settings = [f"{key}={shlex.quote(value)}" for key, value in self.environment.items()]
+        if unset:
+            settings.insert(0, " ".join(["env", *(f"-u {name}" for name in unset)]))
+        lines = [""]
+        for part in (*settings, *groups):
+            joined = f"{lines[-1]} {part}" if lines[-1] else part
+            if len(joined) > LINE_COLUMNS - 2 and lines[-1]:
+                lines.append(f"    {part}")
+            else:
+                lines[-1] = joined
+        return " \\\n".join(lines)
+
+
+_HYDRA_UNITS = {
+    "machine": "machine", "package": "socket", "numa_node": "numa", "core": "core",
+    "pu": "hwthread",
+}  # fmt: skip
+
+
+def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
+    """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
+    policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
+    if not plan.is_bound:
+        return (("-bind-to", "none"),)
+    if plan.topology.is_even:
+        return (
+            ("-bind-to", _HYDRA_UNITS[plan.policy.bind_to]),
+            ("-map-by", _HYDRA_UNITS[plan.policy.map_by]),
+        )
+    lists = ("+".join(map(str, sorted(pus))) for pus in plan.ranks)
+    return (("-bind-to", "user:" + ",".join(lists)),)
+
+
+def with_mpiexec(plan: RankPlan, program: Sequence[str]) -> Command:
+    """For MPICH's mpiexec."""
+    count = ("-n", str(len(plan.ranks)))
+    return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
+
+
+def _mask(pus: Sequence[int]) -> int:
+    return sum(1 << pu for pu in set(pus))
+
+
+def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
+    """For Slurm's srun, in a job that has the whole node."""
+    count, pus = len(plan.ranks), len(plan.topology.pus)
+    groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
+    if count > pus:
+        groups.append(("--overcommit",))
+    elif pus % count == 0:
+        groups.append((f"--cpus-per-task={pus // count}",))
+    binding = "none"
+    if plan.is_bound:
+        binding = "mask_cpu:" + ",".join(hex(_mask(pus)) for pus in plan.ranks)
+    groups += [("--distribution=block",), (f"--cpu-bind={binding}",), tuple(program)]
+    return Command(tuple(groups), plan.environment)
+
+
+_OPEN_MPI_UNITS = {
+    "machine": "node", "package": "socket", "numa_node": "numa", "core": "core",
+    "pu": "hwthread",
+}  # fmt: skip
+
+
+def with_open_mpi(plan: RankPlan, program: Sequence[str]) -> Command:
+    """For Open MPI's mpirun, 4.1. Its units mean what the policy's do where the node is whole and
+    even. Raises BadPolicy elsewhere: Open MPI would have to be given a file of ranks and PUs."""
+    groups: list[tuple[str, ...]] = [("mpirun",), ("-n", str(len(plan.ranks)))]
+    cores = len({pu.core for pu in plan.topology.pus})
+    if not plan.is_bound:
+        oversubscribes = (("--oversubscribe",),) if len(plan.ranks) > cores else ()
+        return Command(
+            (*groups, *oversubscribes, ("--bind-to", "none"), tuple(program)), plan.environment
+        )
+    if not plan.topology.is_even:
+        raise BadPolicy(
+            "Open MPI's words mean whole nodes with units of one size, and this is a part of a "
+            "node, or its units differ in size. Take --with mpiexec (MPICH's) or --with srun, or "
+            'bind_to = "none"'
+        )
+    if plan.policy.bind_to == "pu" or len(plan.ranks) > cores:
+        groups.append(("--use-hwthread-cpus",))
+    groups += [
+        ("--map-by", _OPEN_MPI_UNITS[plan.policy.map_by]),
+        ("--bind-to", _OPEN_MPI_UNITS[plan.policy.bind_to]),
+    ]
+    return Command((*groups, tuple(program)), plan.environment)
+
+
+def with_intel_mpi(plan: RankPlan, program: Sequence[str]) -> Command:
+    """For Intel MPI's mpiexec: a mask of PUs for each rank on the node. Raises BadPolicy where
+    ranks share PUs: its domains may not overlap."""
+    domains = {"I_MPI_PIN": "off"}
+    if plan.is_bound:
+        if len(set(plan.ranks)) < len(plan.ranks):
+            raise BadPolicy(
+                "Intel MPI gives each rank PUs of its own, and here several ranks share a unit. "
+                'Take fewer ranks, bind them to a smaller unit, or write bind_to = "none"'
+            )
+        masks = ",".join(f"{_mask(pus):x}" for pus in plan.ranks)
+        domains = {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": f"[{masks}]"}
+    count = ("-n", str(len(plan.ranks)))
+    return Command((("mpiexec",), count, tuple(program)), domains | plan.environment)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """program: what is called; package: where it comes from, for who has none; render: a plan's
+    command line; says: what its --version says of it, where several launchers have one name and
+    other words would mislead them."""
+
+    program: str
+    package: str
+    render: Callable[[RankPlan, Sequence[str]], Command]
+    says: str = ""
+
+
+LAUNCHERS: Mapping[str, Launcher] = {
+    "mpiexec": Launcher("mpiexec", "MPICH's (Debian: apt-get install mpich)", with_mpiexec),
+    "openmpi": Launcher(
+        "mpirun", "Open MPI's (Debian: apt-get install openmpi-bin)", with_open_mpi, "Open MPI"
+    ),
+    "intelmpi": Launcher(
+        "mpiexec", "Intel MPI's (part of Intel oneAPI)", with_intel_mpi, "Intel(R) MPI"
+    ),
+    "srun": Launcher("srun", "Slurm's", with_srun),
+}

@@ -1,0 +1,54 @@
+"""Kinds of cores: what the monitor says of a node whose cores are not alike."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from numalab.evidence.core_kinds import CoreKind, core_kinds, kinds_in_words
+from numalab.harness.monitor import describe_node
+from numalab.kit import Kit
+
+
+def test_kinds_come_from_the_record() -> None:
+    assert core_kinds({}) is None and core_kinds({"core_kinds": None}) is None
+    two = [{"pus": [9, 8], "name": "IntelAtom"}, {"pus": [0, 1, 2, 3], "name": "IntelCore"}]
+    found = core_kinds({"core_kinds": two})
+    assert found == (CoreKind((8, 9), "IntelAtom"), CoreKind((0, 1, 2, 3), "IntelCore"))
+    assert kinds_in_words(found) == "PUs 0-3 (IntelCore), PUs 8,9 (IntelAtom)"
+    assert kinds_in_words((CoreKind((5,), None),)) == "PU 5"
+
+
+@pytest.mark.builds
+def test_the_monitor_tells_them(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """hwloc reads this very node from a file to which a second kind of core was added."""
+    pus = sorted(os.sched_getaffinity(0))
+    if len(pus) < 2:
+        pytest.skip("one PU")
+    told = subprocess.run(
+        ["lstopo-no-graphics", "--of", "xml", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    tree = ElementTree.fromstring(told)
+    for kind in tree.findall("cpukind"):
+        tree.remove(kind)
+    for efficiency, (name, members) in enumerate((("IntelAtom", pus[1:]), ("IntelCore", pus[:1]))):
+        mask = hex(sum(1 << pu for pu in members))
+        kind = ElementTree.SubElement(
+            tree, "cpukind", cpuset=mask, forced_efficiency=str(efficiency)
+        )
+        ElementTree.SubElement(kind, "info", name="CoreType", value=name)
+    file = tmp_path / "node.xml"
+    head = told[: told.index("<topology")]
+    file.write_text(head + ElementTree.tostring(tree, encoding="unicode"))
+    monkeypatch.setenv("HWLOC_XMLFILE", str(file))
+    found = core_kinds(describe_node(kit))
+    assert found == (
+        CoreKind(tuple(pus[1:]), "IntelAtom"), CoreKind(tuple(pus[:1]), "IntelCore"),
+    )  # fmt: skip
+    monkeypatch.delenv("HWLOC_XMLFILE")
+    here = core_kinds(describe_node(kit))
+    assert here is None or sorted(pu for kind in here for pu in kind.pus) == pus

@@ -1,0 +1,58 @@
+"""The labs' programs that have nothing of the kit in them: they are built as their texts say, and
+what `dealt` shows is so."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.commands import SOON_LIMIT_S
+
+from numalab.kit import Kit
+
+ALONE = ("01_first_touch", "04_huge_pages")
+STRICT = ("-std=c11", "-O2", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+ROW = re.compile(r"(\S+) +own +(\d+) % +kept +(\d+) % +\d+\.\d ns")
+
+
+def build(compiler: str, *sources: Path, to: Path) -> None:
+    command = [compiler, *STRICT, *map(str, sources), "-o", str(to)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("lab", ALONE)
+def test_a_program_of_its_own_takes_handout_and_solution(
+    kit: Kit, tmp_path: Path, lab: str
+) -> None:
+    for kernel in (kit.lab_folder(lab) / "kernel.c", kit.solution_folder(lab) / "kernel.c"):
+        alone = kit.lab_folder(lab) / "alone.c"
+        include = f"-I{kit.lab_folder(lab)}"
+        command = ["gcc", *STRICT, include, str(alone), str(kernel), "-o", str(tmp_path / "alone")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "gcc -O2" in (kit.lab_folder(lab) / "README.md").read_text()
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
+def test_dealt_shows_who_gets_what(kit: Kit, tmp_path: Path, compiler: str) -> None:
+    """Whose dynamic it is only static promises; the other shares are shares, whatever the node
+    does meanwhile."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    build(compiler, kit.lab_folder("03_scheduling") / "dealt.c", to=tmp_path / "dealt")
+    done = subprocess.run(
+        [tmp_path / "dealt"], env={"OMP_NUM_THREADS": "2"}, capture_output=True, text=True,
+        check=True, timeout=SOON_LIMIT_S,
+    )  # fmt: skip
+    rows = {name: (int(own), int(kept)) for name, own, kept in ROW.findall(done.stdout)}
+    assert list(rows) == [
+        "static", "dynamic", "monotonic:dynamic", "nonmonotonic:dynamic", "dynamic,512", "guided",
+    ]  # fmt: skip
+    assert rows["static"] == (100, 100)
+    assert all(0 <= share <= 100 for shares in rows.values() for share in shares)
