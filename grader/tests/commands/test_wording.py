@@ -175,7 +175,7 @@ def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
     lines = shown(first_touch, record | {"runs": []}).splitlines()
     first = lines.index("    " + said[0])
     assert lines[first : first + 4] == [f"    {line}" for line in said]
-    assert "Next: mend kernel.c so that it can be built" in "\n".join(lines)
+    assert "Next: fix kernel.c so that it can be built" in "\n".join(lines)
 
 
 def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, Lab]) -> None:
@@ -195,7 +195,7 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     node = node_of(kit, "hydra")
     text = shown(lab, session(*checks, *both, files=files, node=node))
     assert (
-        "Next: mend near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
+        "Next: fix near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
         "text: labs/"
     ) in " ".join(text.split())
     assert "2 ranks in the wrong place. Ranks 0 and 1 may run" in " ".join(text.split())
@@ -207,14 +207,14 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     }  # fmt: skip
     broken = invented.checked({"n": 7, "ranks": 2, "results": wrong}, part="ping_pong")
     text = " ".join(shown(lab, session(broken, *both, files=files, node=node)).split())
-    assert "Next: mend kernel.c, correct fails (the first of" in text
+    assert "Next: fix kernel.c, correct fails (the first of" in text
     assert "A hint: ./numalab hint 06 ping_pong The text:" in text
 
 
 def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     text = " ".join(shown(first_touch, record).split())
-    assert "Next: mend touched_where_used. A hint: ./numalab hint 01 The text:" in text
+    assert "Next: fix touched_where_used. A hint: ./numalab hint 01 The text:" in text
 
 
 def test_a_report_tells_a_runtimes_warning_once() -> None:

@@ -218,7 +218,7 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     runs = [run for run in runs if run["kind"] != "race"]
     raced = race("one", race={"accesses": ["kernel.c:7"]})
     racing = judged(lab, session(*runs, raced, race("two"), EVEN, EVEN))
-    assert "Mend the data race first" in racing["one_speedup"].why
+    assert "Fix the data race first" in racing["one_speedup"].why
     assert "dealing it out" not in racing["one_speedup"].why
     elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
     racing = judged(lab, session(*runs, race("one"), elsewhere, EVEN, EVEN))

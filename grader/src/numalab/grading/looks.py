@@ -274,7 +274,7 @@ def _build_race_program(session: Session) -> None:
 def _note_no_race_program(session: Session, said: str) -> None:
     """Whose fault it is that there is no program to find races with: the solution's tells. said:
     by the compiler. Where the kernel's alone is not built, its author could keep it from being
-    looked at, and can mend it, too."""
+    looked at, and can fix it, too."""
     why = f"the kernel does not compile with ThreadSanitizer: {_first_error(said)}"
     try:
         build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])

@@ -163,7 +163,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
         kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
     if len(kept) > MAX_OUTPUT_LINES:
         left = len(kept) - MAX_OUTPUT_LINES
-        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]
+        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; fix the first error first"]
     return "\n".join(kept)
 
 

@@ -16,12 +16,14 @@ from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     all_results,
     by_value,
+    ended_in,
     first_bad,
     missing_runs,
     not_looked_at,
     outcomes,
     unseen,
     unusable,
+    wrong_in,
 )
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
@@ -40,7 +42,6 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
             value = float(max(wrong, 1))  # writing before an array is wrong, too
-            array = results.first_wrong.array if results.first_wrong else ""
             return verdict_on(
                 criterion,
                 "fail",
@@ -48,10 +49,10 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
                 why,
                 value=value,
                 unit="elements",
-                wrong_array=array,
+                began_in=wrong_in(lab, results),
             )
     if bad is not None:
-        return unusable(criterion, bad, evidence)
+        return replace(unusable(criterion, bad, evidence), began_in=ended_in(lab, bad))
     if evidence.monitor_lost is not None:
         return not_looked_at(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):

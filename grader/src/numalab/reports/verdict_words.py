@@ -10,7 +10,7 @@ from numalab import words
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
-from numalab.judging import explain
+from numalab.judging.printed_words import printed_lines
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -116,20 +116,23 @@ def points_notes(verdict: Verdict, is_untimed: bool) -> str:
     return ", ".join(f"{points} {words}" for points, words in parts if points)
 
 
-def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
-    """The first thing to mend, how many there are, and where help is, a line each."""
+def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
+    """The first thing to fix, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
     first = (of_kernel or failed)[0]
-    told = f"Next: mend {first}"
-    if of_kernel:
-        told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
+    told, which = f"Next: fix {first}", "the first"
+    if first in verdict.explained_by:
+        first = verdict.explained_by[first]
+        told, which = f"Next: fix {first}, by which others fail", "one"
+    elif of_kernel:
+        told = f"Next: fix {KERNEL_FILES[verdict.language]}, {first} fails"
     if failed[1:]:
         told += f" (the first of {len(failed)} criteria that fail)"
     lines = [f"{told}."]
-    array = verdict.wrong_arrays.get(first, "")
-    hint = hint_command(lab, first, array, hints_seen)
-    if is_exhausted(lab, first, hints_seen, array):
+    began_in = verdict.began_in.get(first, "")
+    hint = hint_command(lab, first, began_in, hints_seen)
+    if is_exhausted(lab, first, hints_seen, began_in):
         lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
     elif hint:
         lines.append(f"A hint: {hint}")
@@ -161,9 +164,9 @@ def next_step(kernel: GradedKernel) -> str | None:
             more = f" and {names[0]}"
         return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
     if evidence.build.status != "ok":
-        return f"Next: mend {file} so that it can be built, then grade again."
+        return f"Next: fix {file} so that it can be built, then grade again."
     if failed:
-        return to_mend(kernel.lab, verdict, kernel.hints_seen)
+        return to_fix(kernel.lab, verdict, kernel.hints_seen)
     is_open = [criterion for criterion in verdict.criteria if criterion.status == "inconclusive"]
     if any(criterion.cause != "implausible" for criterion in is_open):
         return f"Next: {kernel.again}"
@@ -184,7 +187,7 @@ def printed_words(evidence: Evidence) -> str | None:
     outcomes += [trace.outcome for trace in evidence.of(TRACE)]
     outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
     for outcome in outcomes:
-        first = explain.printed_lines(outcome)
+        first = printed_lines(outcome)
         if outcome.ok and first:
             return (
                 f"Your kernel prints. The first line: {first[0][:100]}\n"

@@ -102,10 +102,10 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
     """What to do next."""
     file = KERNEL_FILES[verdict.language]
     if build is not None and build.status != "ok":
-        yield f"Mend {file} so that it can be built, then hand it in again."
+        yield f"Fix {file} so that it can be built, then hand it in again."
         return
     if verdict.failed() and lab is not None:
-        yield from verdict_words.to_mend(lab, verdict).splitlines()
+        yield from verdict_words.to_fix(lab, verdict).splitlines()
     elif verdict.status == "pass":
         yield "Nothing: all that the node can show is done."
     yield from ungraded_steps(verdict)
