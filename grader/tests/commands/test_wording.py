@@ -30,6 +30,7 @@ from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
 from numalab.reports.launch_times import duration, launch_times
+from numalab.terminal import kept_together, stripped
 
 Json = dict[str, Any]
 
@@ -141,11 +142,13 @@ def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, long)) <= 60
 
 
-def test_what_another_program_said_stays_as_it_was() -> None:
-    compiler = f"kernel.c:1:1: error: {'long ' * 30}\n    1 | int  x\n      |       ^"
-    assert (
-        wrapped(f"numalab: can't be built:\n{compiler}") == f"numalab: can't be built:\n{compiler}"
-    )
+def test_what_another_program_said_keeps_its_marks() -> None:
+    short = "kernel.c:1:1: error: no\n    1 | int  x\n      |       ^"
+    assert wrapped(f"numalab: can't be built:\n{short}") == f"numalab: can't be built:\n{short}"
+    long = f"kernel.c:1:1: error: {'long ' * 30}\n    1 | int  x\n      |       ^"
+    lines = wrapped(f"numalab: can't be built:\n{long}").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-2:] == ["    1 | int  x", "      |       ^"]
 
 
 def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
@@ -163,7 +166,7 @@ def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
 # ---- a report ------------------------------------------------------------------------------
 
 
-def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
+def test_the_compilers_words_fit_a_terminal_and_keep_their_marks(first_touch: Lab) -> None:
     said = [
         "kernel.c: In function 'initialize':",
         f"kernel.c:8:20: error: expected ';' before '{'x' * 90}'",
@@ -173,9 +176,30 @@ def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
     kernel = {"status": "does_not_compile", "message": "It does not.", "output": "\n".join(said)}
     record = invented.evidence(invented.ONE_NODE) | {"build": {"kernel": kernel}}
     lines = shown(first_touch, record | {"runs": []}).splitlines()
-    first = lines.index("    " + said[0])
-    assert lines[first : first + 4] == [f"    {line}" for line in said]
+    assert max(map(len, lines)) <= 80
+    assert "    " + said[0] in lines and f"    {said[2]}\n    {said[3]}" in "\n".join(lines)
     assert "Next: fix kernel.c so that it can be built" in "\n".join(lines)
+
+
+def test_a_figure_and_its_unit_stand_on_one_line() -> None:
+    """Wherever the line ends."""
+    for width in range(20, 60):
+        console = Console(file=io.StringIO(), width=width)
+        with stripped(console):
+            console.print(kept_together("Of 56 % of 8.1 MiB in 12 us, 88 % of them are used."))
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert max(map(len, lines)) <= width
+        assert not [line for line in lines if re.match(r" *(%|(MiB|us)\b)", line)], lines
+        assert " ".join(lines) == "Of 56 % of 8.1 MiB in 12 us, 88 % of them are used."
+
+
+def test_a_heading_is_broken_where_its_brackets_begin(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE)
+    assert shown(first_touch, record).splitlines()[1].endswith("(1 open, 4 not gradable here)")
+    record["language"] = "fortran"
+    first, second, *_ = shown(first_touch, record).strip("\n").splitlines()
+    assert first.endswith(" points") and len(first) <= 80
+    assert second == "  (1 open, 4 not gradable here)"
 
 
 def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, Lab]) -> None:

@@ -160,7 +160,7 @@ def test_what_does_not_build_shows_the_compiler(labs: dict[str, Lab], lab: Lab) 
     assert "Next: fix" not in words(root)
     result["build"] = asdict(Build("ok", "", "warning: unused"))
     root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
-    assert "The compiler warns warning: unused" in words(root)
+    assert "Warnings warning: unused" in words(root)
     assert "Next: fix" in words(root)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from numalab import words
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines
 from numalab.judging.runtime_words import warning_words
@@ -137,6 +137,11 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     elif hint:
         lines.append(f"A hint: {hint}")
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+
+
+def compiler_title(build: Build) -> str:
+    """Of what the compiler said, and in warnings the kit: of lines that are comments by mistake."""
+    return "Warnings" if build.status == "ok" else "The compiler says"
 
 
 # What an ordinary grading says of earlier times.
