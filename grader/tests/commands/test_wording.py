@@ -25,7 +25,7 @@ from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.verdict import CriterionVerdict, Warned, with_machine
+from numalab.judging.verdict import CriterionVerdict, Status, Warned, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
@@ -235,6 +235,34 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     assert "A hint: ./numalab hint 06 ping_pong The text:" in text
 
 
+def next_words(lab: Lab, record: Json, **more: Any) -> str:
+    evidence = parse(record)
+    graded = GradedKernel(lab, judge(lab, evidence), [("here", evidence)], (), **more)
+    return verdict_words.next_step(graded) or ""
+
+
+def test_what_a_virtual_node_shows_is_not_called_done_without_one(first_touch: Lab) -> None:
+    times = invented.steady(9, solution=0.2, control=0.2, submission=0.2)
+    record = invented.evidence(invented.ONE_NODE, times=times)
+    assert next_words(first_touch, record).startswith("Done: all that this node can show.")
+    assert next_words(first_touch, record, here_only=True) == (
+        "Right as far as was looked at, on this node. A virtual node shows local_pages: "
+        "./numalab grade 01"
+    )
+    two = invented.evidence(invented.TWO_NODES, times=invented.steady(9, **invented.FAST))
+    assert next_words(first_touch, two, here_only=True).startswith("Done: all that")
+
+
+def test_a_kernel_of_another_name_beside_the_handout_is_named(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
+    told = next_words(first_touch, record, unchanged=True, not_read=["kernel.C", "mine.c"])
+    assert told.startswith(
+        "This is still the handout. Beside it is what nobody reads, kernel.C and mine.c: the "
+        "kernel has to be called kernel.c. Read labs/01_first_touch/README.md,"
+    )
+    assert "nobody reads" not in next_words(first_touch, record, unchanged=True)
+
+
 def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     text = " ".join(shown(first_touch, record).split())
@@ -258,8 +286,8 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
     told = [row.criterion.why for row in verdict_words.criterion_rows(found)]
     assert told == [
         f"2 threads. libomp said: {said}.",
-        "4 threads share 1 PU. libomp said the same.",
-        "2 threads on one package. libomp said the same.",
+        "4 threads share 1 PU. libomp gave the same warning as above.",
+        "2 threads on one package. libomp gave the same warning as above.",
     ]
 
 
@@ -283,6 +311,21 @@ def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.Cri
     for where in ("hydra", "nebula"):
         verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
     return list(verdict_words.criterion_rows(verdict.criteria))
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "says"),
+    [
+        (0.8, "fail", "0.80, asked for: 0.9 or more"),
+        (0.8996, "fail", "0.8996, asked for: 0.9 or more"),
+        (0.8996, "inconclusive", "0.8996, asked for: 0.9 or more"),
+        (0.93, "inconclusive", ""),
+    ],
+)
+def test_no_figure_is_rounded_over_its_bound(value: float, status: Status, says: str) -> None:
+    cause = SOME_CAUSE[status]
+    found = CriterionVerdict("x", "evidence", status, cause, "", 0, 1, value, 0.9, unit="share")
+    assert verdict_words.bound_words(found) == says
 
 
 def test_what_no_place_changes_is_told_once(messages: Lab) -> None:

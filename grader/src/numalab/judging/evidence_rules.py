@@ -131,7 +131,10 @@ def _no_numa_node(language: str) -> str:
     asked = "Which of its functions was asked"
     if language == "fortran":  # the PU goes in by address unless told
         asked += ", and did it get the PU by value"
-    return f" -1 is no NUMA node: the handout says it, and libnuma where it knows none. {asked}?"
+    return (
+        " -1 is no NUMA node: the handout says it, and so does libnuma where it knows none. Is the "
+        f"node set at all? {asked}?"
+    )
 
 
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -203,6 +206,8 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = worst.why
     if len(runs) > 1 and worst.misplaced:
         why = _under_runtimes(worst, reaches)
+    if not text.variables and worst.misplaced:
+        why = f"{file.name} sets nothing. {why}"
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     blamed = [run for run, reach in reaches if reach == worst] if worst.misplaced else runs
     verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")

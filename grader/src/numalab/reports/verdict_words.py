@@ -31,7 +31,9 @@ def bound_words(criterion: CriterionVerdict) -> str:
         return ""
     if criterion.kind != "evidence":
         return ""  # the sentence names both
-    text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
+    if criterion.status == "inconclusive" and _is_within(criterion, criterion.value):
+        return ""  # what is open is not the figure
+    text = _figure(criterion, criterion.value)
     unit = criterion.unit
     if not unit:
         return ""  # there is nothing to count
@@ -43,6 +45,21 @@ def bound_words(criterion: CriterionVerdict) -> str:
     if criterion.at_most == 0:
         return f"{text} {unit}"  # that none should be goes without saying
     return f"{text} {unit}, allowed: {criterion.at_most:g} or less"
+
+
+def _is_within(criterion: CriterionVerdict, value: float) -> bool:
+    least, most = criterion.at_least, criterion.at_most
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def _figure(criterion: CriterionVerdict, value: float) -> str:
+    """With as many digits, two at least, as it takes to see on which side of the bounds it is."""
+    if value.is_integer():
+        return f"{value:.0f}"
+    shown = (f"{value:.{digits}f}" for digits in range(2, 6))
+    is_within = _is_within(criterion, value)
+    told = (text for text in shown if _is_within(criterion, float(text)) == is_within)
+    return next(told, f"{value:.2f}")
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
@@ -128,7 +145,7 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     elif of_kernel:
         told = f"Next: fix {KERNEL_FILES[verdict.language]}, {first} fails"
     if failed[1:]:
-        told += f" (the first of {len(failed)} criteria that fail)"
+        told += f" ({which} of {len(failed)} criteria that fail)"
     lines = [f"{told}."]
     began_in = verdict.began_in.get(first, "")
     hint = hint_command(lab, first, began_in, hints_seen)
@@ -167,7 +184,17 @@ def next_step(kernel: GradedKernel) -> str | None:
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         if len(names) == 1:
             more = f" and {names[0]}"
-        return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
+        beside = ""
+        if kernel.not_read:
+            named = words.some(kernel.not_read)
+            beside = (
+                f" Beside it is what nobody reads, {named}: the kernel has to be called {file}."
+            )
+        return (
+            f"This is still the handout.{beside} Read {text}, edit {file}{more}, then grade again."
+        )
+    if evidence.build.status == "missing":
+        return f"Next: put {file} where it is looked for, then grade again."
     if evidence.build.status != "ok":
         return f"Next: fix {file} so that it can be built, then grade again."
     if failed:
@@ -181,6 +208,14 @@ def next_step(kernel: GradedKernel) -> str | None:
         return None
     if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
         return "Right as far as was looked at: no times were taken."
+    elsewhere = [
+        c.name for c in verdict.criteria if c.kind == "evidence" and c.cause == "too_few_numa_nodes"
+    ]
+    if kernel.here_only and kernel.lab.machines and elsewhere:
+        return (
+            "Right as far as was looked at, on this node. A virtual node shows "
+            f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
+        )
     return (
         f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
     )
