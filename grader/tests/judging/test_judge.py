@@ -339,6 +339,10 @@ def test_who_is_moved_while_it_writes_is_told_so(first_touch: Lab) -> None:
     says = "so these sat on another NUMA node while they wrote. Does the kernel change"
     record = invented.evidence(invented.TWO_NODES, home=lambda owner, page: 0)
     assert says in criterion(judged(first_touch, record), "local_pages").why
+    # Of a page that two threads share it is chance who comes first, and of no other.
+    last = [run for run in record["runs"] if run["kind"] == "trace"][-1]
+    last["touch_map"]["arrays"][0]["first_writer"][0:2] = [[0, 39], [1, 41]]
+    assert says in criterion(judged(first_touch, record), "local_pages").why
     plain = [line.plain for line in touch_map_picture(parse(record), 65, with_homes=True)]
     assert "on other cores than the kit gives them (proc_bind)." in " ".join(map(str.strip, plain))
     for writer in (invented.master_writes, lambda owner, page: 1 - owner % 2):

@@ -326,7 +326,8 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
 def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: float) -> bool:
     """Whether each page was first written by a thread of the NUMA node on which it is used, as the
     kit binds threads; steadily, so that chance has no part in it."""
-    if any(trace.arrays != traces[0].arrays for trace in traces):
+    names = (array.name for array in traces[0].arrays)
+    if any(touch.unsteady_share(traces, name) > 1 - at_least for name in names):
         return False
     shown = touch.shown_trace(evidence)
     return shown is not None and touch.touch_share(*shown, evidence.numa_nodes).share >= at_least
