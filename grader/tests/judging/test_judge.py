@@ -364,6 +364,9 @@ def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
 
     assert share_of(4).value == 0.95
     assert share_of(4).status == "pass"
+    assert share_of(4).why == (
+        "95 % of the pages are used by a thread that sits where they were first written."
+    )
     assert share_of(5).status == "fail"
 
 

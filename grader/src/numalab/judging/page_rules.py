@@ -192,6 +192,9 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     ways = _ways_to_share(evidence)
     why = sentence(worst, evidence.numa_nodes, ways)
+    if criterion.at_least <= worst.share < 1:  # which is what it passes by, not the rest
+        part = words.first_upper(words.percent(worst.share))
+        why = f"{part} of the pages are used by a thread that sits where they were first written."
     unsteady = touch.unsteady_share(traces, worst.worst_array)
     if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
         why += (
