@@ -346,6 +346,7 @@ def build_kernel(
         str(staged.resolve()): file,
         str(staged): file,
         f"submissions/{lab.name}/{file}": file,
+        f"labs/{lab.name}/{worker.name}-kernel.o": file,  # with the kernel's names its own
     }
     text = compiler_output(done.stdout, rename)
     notes = misspelt_directives(staged.read_text(errors="replace"), language)
