@@ -148,7 +148,7 @@ def test_only_the_edited_kernel_is_graded_unless_asked(without_times: Kit) -> No
         assert "Fortran: still the handout, not graded" in done.err
         assert f"{LAB}  C  your kernel" in done.out
         assert f"{LAB}  Fortran" not in done.out
-        assert "Done: all that this node can show." in done.out
+        assert "Right as far as was looked at, on this node." in done.out
         both = numalab_command(copy, "grade", "01", "--quick", "--lang", "all", "--here-only")
     assert both.code == 1
     assert f"{LAB}  Fortran" in both.out

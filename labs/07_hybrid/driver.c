@@ -303,7 +303,7 @@ static const char *row_name(const struct numalab_oracle *oracle, size_t array, s
         .part = name,                                                                              \
         .arrays = arrays,                                                                          \
         .array_count = sizeof arrays / sizeof arrays[0],                                           \
-        .start_phase = "start",                                                                    \
+        .start_phase = "start_mpi",                                                                \
         .initialize_phase = "initialize",                                                          \
         .compute_phase = "an iteration",                                                           \
         .rank_counts = rank_counts,                                                                \

@@ -58,7 +58,7 @@ static void run_iterate(size_t n, void **arrays)
 }
 
 const struct numalab_phase numalab_phases[] = {
-    {"start", run_start},
+    {"start_mpi", run_start},
     {"initialize", run_initialize},
     {"an iteration", run_iterate},
     {NULL, NULL},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from numalab.strangers.listing import listing
 from numalab.strangers.visible import visible_lines
 
 WIDTH = 80  # columns of all that is told
@@ -40,8 +41,7 @@ def reason_of(error: OSError) -> str:
 
 def wrapped(message: str) -> str:
     """A message in lines of at most 80 columns; a path that is longer stays whole, so that it
-    can be copied. What follows a line break is another program's, a compiler's most often, and
-    stays as it is."""
+    can be copied. What follows a line break is another program's, a compiler's most often."""
     first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return f"{lines}{newline}{rest}"
+    return "\n".join([lines, *listing(rest, WIDTH)]) if newline else lines

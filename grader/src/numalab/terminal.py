@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,10 @@ from contextlib import contextmanager
 from rich.console import Console
 
 WIDTH = 80
+# Stands for a blank where no line may end; `stripped` makes one of it. (Of blanks that no line may
+# end at, rich takes every one for an ordinary blank.)
+_NO_BREAK = "\ue000"
+_UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w))")
 
 
 def make_console(to_stderr: bool = False) -> Console:
@@ -21,11 +26,18 @@ def make_console(to_stderr: bool = False) -> Console:
     return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
 
 
+def kept_together(text: str) -> str:
+    """With each figure and its unit on one line, wherever the lines will end: for what is printed
+    in a block of `stripped`."""
+    return _UNITS.sub(_NO_BREAK, text)
+
+
 @contextmanager
 def stripped(console: Console) -> Iterator[None]:
     """Takes the blanks off the line ends of what the block prints: tables are padded to the
-    full width, and nobody wants that in a file."""
+    full width, and nobody wants that in a file. Where lines may not end is a blank then."""
     with console.capture() as capture:
         yield
-    console.file.write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+    shown = capture.get().replace(_NO_BREAK, " ")
+    console.file.write("\n".join(line.rstrip() for line in shown.split("\n")))
     console.file.flush()

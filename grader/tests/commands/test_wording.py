@@ -25,11 +25,12 @@ from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.verdict import CriterionVerdict, Warned, with_machine
+from numalab.judging.verdict import CriterionVerdict, Status, Warned, with_machine
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
 from numalab.reports.launch_times import duration, launch_times
+from numalab.terminal import kept_together, stripped
 
 Json = dict[str, Any]
 
@@ -141,11 +142,13 @@ def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, long)) <= 60
 
 
-def test_what_another_program_said_stays_as_it_was() -> None:
-    compiler = f"kernel.c:1:1: error: {'long ' * 30}\n    1 | int  x\n      |       ^"
-    assert (
-        wrapped(f"numalab: can't be built:\n{compiler}") == f"numalab: can't be built:\n{compiler}"
-    )
+def test_what_another_program_said_keeps_its_marks() -> None:
+    short = "kernel.c:1:1: error: no\n    1 | int  x\n      |       ^"
+    assert wrapped(f"numalab: can't be built:\n{short}") == f"numalab: can't be built:\n{short}"
+    long = f"kernel.c:1:1: error: {'long ' * 30}\n    1 | int  x\n      |       ^"
+    lines = wrapped(f"numalab: can't be built:\n{long}").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-2:] == ["    1 | int  x", "      |       ^"]
 
 
 def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
@@ -163,7 +166,7 @@ def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
 # ---- a report ------------------------------------------------------------------------------
 
 
-def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
+def test_the_compilers_words_fit_a_terminal_and_keep_their_marks(first_touch: Lab) -> None:
     said = [
         "kernel.c: In function 'initialize':",
         f"kernel.c:8:20: error: expected ';' before '{'x' * 90}'",
@@ -173,9 +176,30 @@ def test_the_compilers_words_stay_as_it_wrote_them(first_touch: Lab) -> None:
     kernel = {"status": "does_not_compile", "message": "It does not.", "output": "\n".join(said)}
     record = invented.evidence(invented.ONE_NODE) | {"build": {"kernel": kernel}}
     lines = shown(first_touch, record | {"runs": []}).splitlines()
-    first = lines.index("    " + said[0])
-    assert lines[first : first + 4] == [f"    {line}" for line in said]
-    assert "Next: mend kernel.c so that it can be built" in "\n".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert "    " + said[0] in lines and f"    {said[2]}\n    {said[3]}" in "\n".join(lines)
+    assert "Next: fix kernel.c so that it can be built" in "\n".join(lines)
+
+
+def test_a_figure_and_its_unit_stand_on_one_line() -> None:
+    """Wherever the line ends."""
+    for width in range(20, 60):
+        console = Console(file=io.StringIO(), width=width)
+        with stripped(console):
+            console.print(kept_together("Of 56 % of 8.1 MiB in 12 us, 88 % of them are used."))
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert max(map(len, lines)) <= width
+        assert not [line for line in lines if re.match(r" *(%|(MiB|us)\b)", line)], lines
+        assert " ".join(lines) == "Of 56 % of 8.1 MiB in 12 us, 88 % of them are used."
+
+
+def test_a_heading_is_broken_where_its_brackets_begin(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE)
+    assert shown(first_touch, record).splitlines()[1].endswith("(1 open, 4 not gradable here)")
+    record["language"] = "fortran"
+    first, second, *_ = shown(first_touch, record).strip("\n").splitlines()
+    assert first.endswith(" points") and len(first) <= 80
+    assert second == "  (1 open, 4 not gradable here)"
 
 
 def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, Lab]) -> None:
@@ -195,7 +219,7 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     node = node_of(kit, "hydra")
     text = shown(lab, session(*checks, *both, files=files, node=node))
     assert (
-        "Next: mend near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
+        "Next: fix near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
         "text: labs/"
     ) in " ".join(text.split())
     assert "2 ranks in the wrong place. Ranks 0 and 1 may run" in " ".join(text.split())
@@ -207,14 +231,42 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     }  # fmt: skip
     broken = invented.checked({"n": 7, "ranks": 2, "results": wrong}, part="ping_pong")
     text = " ".join(shown(lab, session(broken, *both, files=files, node=node)).split())
-    assert "Next: mend kernel.c, correct fails (the first of" in text
+    assert "Next: fix kernel.c, correct fails (the first of" in text
     assert "A hint: ./numalab hint 06 ping_pong The text:" in text
+
+
+def next_words(lab: Lab, record: Json, **more: Any) -> str:
+    evidence = parse(record)
+    graded = GradedKernel(lab, judge(lab, evidence), [("here", evidence)], (), **more)
+    return verdict_words.next_step(graded) or ""
+
+
+def test_what_a_virtual_node_shows_is_not_called_done_without_one(first_touch: Lab) -> None:
+    times = invented.steady(9, solution=0.2, control=0.2, submission=0.2)
+    record = invented.evidence(invented.ONE_NODE, times=times)
+    assert next_words(first_touch, record).startswith("Done: all that this node can show.")
+    assert next_words(first_touch, record, here_only=True) == (
+        "Right as far as was looked at, on this node. A virtual node shows local_pages: "
+        "./numalab grade 01"
+    )
+    two = invented.evidence(invented.TWO_NODES, times=invented.steady(9, **invented.FAST))
+    assert next_words(first_touch, two, here_only=True).startswith("Done: all that")
+
+
+def test_a_kernel_of_another_name_beside_the_handout_is_named(first_touch: Lab) -> None:
+    record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
+    told = next_words(first_touch, record, unchanged=True, not_read=["kernel.C", "mine.c"])
+    assert told.startswith(
+        "This is still the handout. Beside it is what nobody reads, kernel.C and mine.c: the "
+        "kernel has to be called kernel.c. Read labs/01_first_touch/README.md,"
+    )
+    assert "nobody reads" not in next_words(first_touch, record, unchanged=True)
 
 
 def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     text = " ".join(shown(first_touch, record).split())
-    assert "Next: mend touched_where_used. A hint: ./numalab hint 01 The text:" in text
+    assert "Next: fix touched_where_used. A hint: ./numalab hint 01 The text:" in text
 
 
 def test_a_report_tells_a_runtimes_warning_once() -> None:
@@ -234,8 +286,8 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
     told = [row.criterion.why for row in verdict_words.criterion_rows(found)]
     assert told == [
         f"2 threads. libomp said: {said}.",
-        "4 threads share 1 PU. libomp said the same.",
-        "2 threads on one package. libomp said the same.",
+        "4 threads share 1 PU. libomp gave the same warning as above.",
+        "2 threads on one package. libomp gave the same warning as above.",
     ]
 
 
@@ -259,6 +311,21 @@ def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.Cri
     for where in ("hydra", "nebula"):
         verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
     return list(verdict_words.criterion_rows(verdict.criteria))
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "says"),
+    [
+        (0.8, "fail", "0.80, asked for: 0.9 or more"),
+        (0.8996, "fail", "0.8996, asked for: 0.9 or more"),
+        (0.8996, "inconclusive", "0.8996, asked for: 0.9 or more"),
+        (0.93, "inconclusive", ""),
+    ],
+)
+def test_no_figure_is_rounded_over_its_bound(value: float, status: Status, says: str) -> None:
+    cause = SOME_CAUSE[status]
+    found = CriterionVerdict("x", "evidence", status, cause, "", 0, 1, value, 0.9, unit="share")
+    assert verdict_words.bound_words(found) == says
 
 
 def test_what_no_place_changes_is_told_once(messages: Lab) -> None:

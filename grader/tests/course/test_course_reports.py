@@ -122,7 +122,7 @@ def test_a_students_page_says_what_passed_and_why_not(labs: dict[str, Lab], lab:
     assert rows["speedup"][:2] == ["not gradable here", "-/2"]
     text = words(root)
     assert "failed: 6 of 8 points in C (2 not gradable here)" in text
-    assert "What to do next Next: mend local_pages. A hint: ./numalab hint 01" in text
+    assert "What to do next Next: fix local_pages. A hint: ./numalab hint 01" in text
     assert "Not gradable here: speedup: this node can't show it" in text
     assert rows_of(root, "Grades by lab")[1] == ["01 First touch", "failed", "7.5 of 10 points"]
     assert "7.5 of 10 points, with 1 of 1 lab graded." in text
@@ -156,12 +156,12 @@ def test_what_does_not_build_shows_the_compiler(labs: dict[str, Lab], lab: Lab) 
     root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
     (pre,) = all_of(root, "pre")
     assert words(pre) == said
-    assert "What to do next Mend kernel.c so that it can be built" in words(root)
-    assert "Next: mend" not in words(root)
+    assert "What to do next Fix kernel.c so that it can be built" in words(root)
+    assert "Next: fix" not in words(root)
     result["build"] = asdict(Build("ok", "", "warning: unused"))
     root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
-    assert "The compiler warns warning: unused" in words(root)
-    assert "Next: mend" in words(root)
+    assert "Warnings warning: unused" in words(root)
+    assert "Next: fix" in words(root)
 
 
 def test_infrastructure_failures_are_told_and_nobodys_fault(labs: dict[str, Lab]) -> None:

@@ -499,15 +499,32 @@ def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
     return done.out
 
 
+def test_what_a_linker_says_names_the_students_file(kit: Kit, tmp_path: Path) -> None:
+    """And no file of the build, which fill a line of a terminal."""
+    source = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    name = "in_no_library_that_is_linked_with_kernels_of_this_or_of_another_lab"
+    report = graded_kernel(
+        kit,
+        tmp_path,
+        "c",
+        f"void {name}(void);\n" + source.replace("{\n", f"{{\n    {name}();\n", 1),
+    )
+    said = report.partition("The compiler says:")[2].partition("Next:")[0]
+    assert f"undefined reference to `{name}'" in " ".join(said.split())
+    assert "kernel.c: in function `initialize'" in " ".join(said.split())
+    assert "submission" not in said
+    assert max(map(len, report.splitlines())) <= 80
+
+
 def test_a_misspelt_directive_is_shown_each_time(kit: Kit, tmp_path: Path) -> None:
     solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
     source = solution.replace("omp parallel for", "omp paralel for", 1)
     for _ in range(2):
         report = graded_kernel(kit, tmp_path, "c", source)
-        assert "The compiler warns:" in report
+        assert "Warnings:" in report
         assert "paralel" in report
         assert "A hint: ./numalab hint 01" in report
-    assert "The compiler warns:" not in graded_kernel(kit, tmp_path, "c", solution)
+    assert "Warnings:" not in graded_kernel(kit, tmp_path, "c", solution)
 
     fortran = (kit.solution_folder("01_first_touch") / "kernel.f90").read_text()
     report = graded_kernel(kit, tmp_path, "fortran", fortran.replace("!$omp par", "!omp par", 1))

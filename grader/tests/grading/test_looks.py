@@ -119,3 +119,13 @@ def test_looks_that_tell_nothing_come_to_an_end(
 ) -> None:
     looked(monkeypatch, scheduling, *8 * [(SUBMISSION, KEPT)])
     looked(monkeypatch, scheduling, *5 * [(SUBMISSION, KEPT)], *2 * [(SUBMISSION, EVEN)])
+
+
+def test_the_compiler_of_the_search_for_races_names_the_students_file() -> None:
+    said = (
+        "the kit's own 03_scheduling-c-submission-race can't be built:\n"
+        "kernel.c: In function 'f':\n"
+        "/kit/build/gnu/submissions/03_scheduling/kernel.c:19:29: error: call to undeclared sqrt"
+    )
+    assert looks.first_error(said) == "kernel.c:19:29: error: call to undeclared sqrt"
+    assert looks.first_error("one\nld: cannot find -lx") == "ld: cannot find -lx"

@@ -30,7 +30,7 @@ from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
 from numalab.machines.gallery import find_machine
-from numalab.reports.verdict_words import to_mend
+from numalab.reports.verdict_words import to_fix
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
 
@@ -314,7 +314,7 @@ def test_wrong_submission(
     earned_at_most = verdict.max_points - (0 if left_open else verdict.ungraded_points)
     assert verdict.points < earned_at_most
     if "hint" in entry:
-        assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_mend(labs[lab_name], verdict)
+        assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_fix(labs[lab_name], verdict)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
     assert_all_gone(kit)

@@ -244,8 +244,8 @@ def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
             ONE,
             lambda owner, page: [0, 1],
             "Every page of a is used by several threads: the loop is dealt out in pieces smaller "
-            "than a page, or anew in each call (dynamic, guided), or not at all, so that each "
-            "thread runs all of it (parallel without for).",
+            "than a page, or anew in each call (dynamic, guided, tasks), or not at all, so that "
+            "each thread runs all of it (parallel without for).",
         ),
         (ONE, lambda owner, page: [1 - owner], "None of the pages of a are used by the thread"),
         (
@@ -285,7 +285,9 @@ def test_where_no_race_was_found_no_thread_runs_all_of_a_loop(first_touch: Lab) 
         return criterion(verdict, "touched_where_used").why
 
     assert "parallel without for" in why()
-    assert "parallel without for" not in why(of_race) and "(dynamic, guided)." in why(of_race)
+    assert "parallel without for" not in why(of_race) and "(dynamic, guided, tasks)." in why(
+        of_race
+    )
     for broken in ({"outcome": ended, "race": {"accesses": []}}, {"outcome": ended}):
         assert "parallel without for" in why(of_race | broken)
 
@@ -332,6 +334,22 @@ def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab)
     assert "Thread 0" not in criterion(judged(first_touch, moved), "local_pages").why
 
 
+def test_who_is_moved_while_it_writes_is_told_so(first_touch: Lab) -> None:
+    """proc_bind(master) in the loop that writes, and not in the one that uses."""
+    says = "so these sat on another NUMA node while they wrote. Does the kernel change"
+    record = invented.evidence(invented.TWO_NODES, home=lambda owner, page: 0)
+    assert says in criterion(judged(first_touch, record), "local_pages").why
+    # Of a page that two threads share it is chance who comes first, and of no other.
+    last = [run for run in record["runs"] if run["kind"] == "trace"][-1]
+    last["touch_map"]["arrays"][0]["first_writer"][0:2] = [[0, 39], [1, 41]]
+    assert says in criterion(judged(first_touch, record), "local_pages").why
+    plain = [line.plain for line in touch_map_picture(parse(record), 65, with_homes=True)]
+    assert "on other cores than the kit gives them (proc_bind)." in " ".join(map(str.strip, plain))
+    for writer in (invented.master_writes, lambda owner, page: 1 - owner % 2):
+        other = invented.evidence(invented.TWO_NODES, writer=writer, home=lambda owner, page: 0)
+        assert says not in criterion(judged(first_touch, other), "local_pages").why
+
+
 def test_pages_nobody_wrote_are_not_touched_where_used(first_touch: Lab) -> None:
     verdict = judged(first_touch, right(writer=lambda owner, page: -1))
     assert criterion(verdict, "touched_where_used").value == 0
@@ -346,6 +364,9 @@ def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
 
     assert share_of(4).value == 0.95
     assert share_of(4).status == "pass"
+    assert share_of(4).why == (
+        "95 % of the pages are used by a thread that sits where they were first written."
+    )
     assert share_of(5).status == "fail"
 
 
@@ -391,6 +412,9 @@ def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     found = criterion(judged(first_touch, record), "efficiency")
     assert (found.cause, found.why) == ("times_refused", "A login node.")
     assert timing_roles(first_touch, parse(record), Timed(None)) == ()
+    # Nobody is sent to take times that the node can't show.
+    untimed = criterion(judged(first_touch, record), "speedup")
+    assert untimed.cause == "too_few_numa_nodes" and "This node has 1 NUMA node" in untimed.why
 
 
 def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:

@@ -36,6 +36,7 @@ from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol
+from numalab.reports.verdict_words import to_fix
 
 Json = dict[str, Any]
 
@@ -161,7 +162,70 @@ def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) ->
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, language=language))["correct"]
     assert found.status == "fail" and says in found.why
-    assert found.wrong_array == "field"
+    assert found.began_in == "field"
+
+
+def test_where_it_went_wrong_is_known(messages: Lab, hybrid: Lab) -> None:
+    """The hint that is offered follows it."""
+    wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | {"phase": "start_mpi"}}
+    record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="code"))
+    assert judged(hybrid, record)["correct"].began_in == "start_mpi"
+    ended = {"status": "crashed", "signal": "SIGSEGV", "n": 0, "rank": 0, "ranks": 3,
+             "printed_bytes": 0, "doing": "start_mpi"}  # fmt: skip
+    crashed = session(invented.checked(part="code", outcome=ended))
+    assert judged(hybrid, crashed)["correct"].began_in == "start_mpi"
+    assert "SIGSEGV in start_mpi." in judged(hybrid, crashed)["correct"].why
+    said = "Fatal error in internal_Allreduce: Invalid buffer pointer, error stack:"
+    by_mpi = {"status": "exited", "exit_code": 1, "n": 7, "ranks": 3, "doing": "an iteration",
+              "printed_bytes": len(said), "printed": said}  # fmt: skip
+    synchronous = invented.checked(part="code", synchronous=True, outcome=by_mpi)
+    found = judged(hybrid, session(invented.checked(part="code"), synchronous))
+    assert found["deadlock_free"].began_in == "MPI_Allreduce"
+    assert found["correct"].began_in == ""
+    met = "[vm:1:1:2]  ucp_worker.c:2781 Assertion `worker->inprogress++ == 0' failed\n"
+    met += (
+        "==== backtrace (tid:  24911) ====\n 0  /lib/libucs.so.0(ucs_handle_error+0x2dc) [0x7f5e9c]"
+    )
+    aborted = {"status": "crashed", "signal": "SIGABRT", "n": 7, "rank": 1, "ranks": 3,
+               "doing": "an iteration", "printed_bytes": len(met), "printed": met}  # fmt: skip
+    found = judged(hybrid, session(invented.checked(part="code", outcome=aborted)))["correct"]
+    assert found.began_in == "MPI_Init_thread"
+    assert found.why.endswith("Two threads were inside MPI at once, which it has to be asked for "
+                              "(MPI_THREAD_MULTIPLE).")  # fmt: skip
+
+
+def test_no_backtrace_is_told() -> None:
+    said = (
+        "lib: no such device\n==== backtrace (tid: 1) ====\n 0  /lib/libucs.so.0(+0x2dc) [0x7f]\n="
+    )
+    detail = {
+        "signal": "SIGABRT",
+        "n": 7,
+        "doing": "x",
+        "printed": said,
+        "printed_bytes": len(said),
+    }
+    why = explain.outcome(Outcome("crashed", detail), "c")
+    assert why is not None and why.endswith(" It printed: lib: no such device")
+
+
+def test_what_comes_of_a_level_that_is_too_low_is_put_down_to_it(hybrid: Lab) -> None:
+    ended = {"status": "crashed", "signal": "SIGABRT", "n": 7, "ranks": 3, "doing": "an iteration",
+             "printed_bytes": 20, "printed": "=" * 20}  # fmt: skip
+    check = invented.checked(part="code")
+    synchronous = invented.checked(part="code", synchronous=True, outcome=ended)
+    beyond = invented.thread_level("code", LEVEL("funneled", other=5))
+    verdict = judge(hybrid, parse(session(check, synchronous, beyond)))
+    found = {c.name: c for c in verdict.criteria}
+    assert found["deadlock_free"].explained_by == "thread_level"
+    assert found["deadlock_free"].why.endswith("thread_level most likely says why: fix that first.")
+    assert "It printed" not in found["deadlock_free"].why
+    assert to_fix(hybrid, verdict).startswith("Next: fix thread_level, by which others fail (one")
+    for level in (LEVEL("single"), LEVEL("serialized", other=5), LEVEL("multiple")):
+        run = invented.thread_level("code", level)
+        alone = judge(hybrid, parse(session(check, synchronous, run)))
+        assert not alone.explained_by, level
+        assert to_fix(hybrid, alone).startswith("Next: fix kernel.c, deadlock_free fails")
 
 
 def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Path) -> None:

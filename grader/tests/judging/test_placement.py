@@ -123,6 +123,8 @@ def test_a_placement_file_is_read() -> None:
         ("OMP_PLACES cores", "not of the form KEY=VALUE"),
         ("# fine\nOMP_PLACES=cores\nOMP_PLACES=threads", "line 3, `OMP_PLACES=threads`: OMP_PLAC"),
         ("OMP_PLACES=cores\x07", "can't be printed"),
+        ("OMP_PLACES=cores OMP_PROC_BIND=spread", "OMP_PROC_BIND is a second setting in the line"),
+        ("OMP_PLACES=cores; OMP_PROC_BIND = spread", "give it a line of its own"),
     ],
 )
 def test_what_a_placement_file_can_not_have(text: str, says: str) -> None:

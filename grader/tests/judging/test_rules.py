@@ -218,7 +218,7 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     runs = [run for run in runs if run["kind"] != "race"]
     raced = race("one", race={"accesses": ["kernel.c:7"]})
     racing = judged(lab, session(*runs, raced, race("two"), EVEN, EVEN))
-    assert "Mend the data race first" in racing["one_speedup"].why
+    assert "Fix the data race first" in racing["one_speedup"].why
     assert "dealing it out" not in racing["one_speedup"].why
     elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
     racing = judged(lab, session(*runs, race("one"), elsewhere, EVEN, EVEN))
@@ -625,7 +625,20 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
         ({}, {"huge_bytes": 128 * MIB}, "huge_pages", "50 % of a table of 256.0 MiB"),
         ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
         (seen(16, 0), {}, "huge_pages", "begins 16 bytes behind one: look at what the call"),
-        (seen(0, 0), {}, "huge_pages", "or it refused: look at what the call returns"),
+        (seen(0, 0), {}, "huge_pages", "with MADV_HUGEPAGE, or it refused: look at the advice"),
+        (
+            {"huge_bytes": 4 * MIB, "advised_bytes": 4 * MIB},
+            {},
+            "huge_pages",
+            "the kernel was asked for them for 4.0 MiB of it, by the address and the length",
+        ),
+        (
+            {},
+            {"huge_bytes": 128 * MIB, "advised_bytes": 128 * MIB},
+            "huge_pages",
+            "huge pages: the kernel was asked for them for 128.0 MiB of it, by the address and "
+            "the length that madvise got.",
+        ),
         (seen(0, 8, 8), {}, "huge_pages", "asked, but too late. The table had been written"),
         (seen(0, 8), {}, "huge_pages", "the kernel was asked, and gave none"),
         ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
@@ -811,6 +824,14 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
     assert judged(affinity, other)["spread"].why.endswith(" Under libomp it fails, too.")
     right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
     assert judged(affinity, right)["spread"].status == "pass"
+
+
+def test_a_file_that_sets_nothing_is_told_so(affinity: Lab) -> None:
+    apart = binding("close.env", "libomp", 0, 1, 4, 5)
+    assert judged(affinity, handed_in(apart))["close"].why.startswith("close.env sets nothing. ")
+    record = handed_in(apart)
+    record["handed_in"][1]["variables"] = {"OMP_PLACES": "cores"}
+    assert judged(affinity, record)["close"].why.startswith("The threads sit on")
 
 
 def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:

@@ -112,20 +112,41 @@ def test_what_is_wrong_chooses_the_ladder(labs: dict[str, Lab]) -> None:
     """A wrong sum of right values is no matter of the exchange."""
     hybrid = labs["07_hybrid"]
     read = {"exchange_halo": 9}
-    for array, seen, topic in (
+    for began_in, seen, topic in (
         ("residual", {}, "residual"),
+        ("MPI_Allreduce", {}, "residual"),
+        ("MPI_Sendrecv", {}, "exchange_halo"),
+        ("initialize", {}, "initialize"),
+        ("start_mpi", {}, "start_mpi"),
         ("residual", {"residual": 9}, "residual"),
         ("field", {}, "exchange_halo"),
         ("field", read, "exchange_halo"),
         ("", {}, "exchange_halo"),
         ("", read, "residual"),
     ):
-        assert hint_command(hybrid, "correct", array, seen) == f"./numalab hint 07 {topic}"
-        assert find_ladder(hybrid, "correct", {"correct": array}, seen).topic == topic
+        assert hint_command(hybrid, "correct", began_in, seen) == f"./numalab hint 07 {topic}"
+        assert find_ladder(hybrid, "correct", {"correct": began_in}, seen).topic == topic
     assert not is_exhausted(hybrid, "correct", read)
     assert is_exhausted(hybrid, "correct", read, "field")
     assert not is_exhausted(hybrid, "correct", read, "residual")
-    assert is_exhausted(hybrid, "correct", {**read, "residual": 9})
+    assert not is_exhausted(hybrid, "correct", {**read, "residual": 9})
+    assert is_exhausted(
+        hybrid,
+        "correct",
+        dict.fromkeys(("exchange_halo", "residual", "start_mpi", "initialize"), 9),
+    )
+
+
+def test_what_ladders_are_on_is_in_the_lab(labs: dict[str, Lab], kit_root: Path) -> None:
+    """A function of the contract or of MPI, or one of the driver's arrays."""
+    named = [
+        (lab, name) for lab in labs.values() for ladder in lab.hints for _, name in ladder.only
+    ]
+    assert len(named) >= 5
+    for lab, name in named:
+        driver = (kit_root / "labs" / lab.name / "driver.c").read_text()
+        is_known = name in lab.functions or name.startswith("MPI_") or f'{{"{name}",' in driver
+        assert is_known, (lab.name, name)
 
 
 def test_after_the_strongest_hint_the_solution_is_named(
@@ -218,7 +239,7 @@ def test_without_a_topic_the_hint_is_on_what_failed_first(desk: Kit) -> None:
             {
                 "schema": 1,
                 "failed": {"07_hybrid": ["correct"]},
-                "wrong_arrays": {"07_hybrid": {"correct": "residual"}},
+                "began_in": {"07_hybrid": {"correct": "residual"}},
             }
         )
     )

@@ -174,7 +174,11 @@ def test_what_cant_be_drawn_is_said(
     lab = open_notebook("01")
     run = lab.run("c", source="int x\n")
     assert lab.show(run.touch_map) is None
-    assert "No picture: kernel.c does not compile." in capsys.readouterr().out
+    told = capsys.readouterr().out.rpartition("No picture: ")[2]
+    assert told.startswith("kernel.c does not compile.\nSo ") and len(told.splitlines()) == 2
+    assert lab.show(run.timing) is None
+    told = capsys.readouterr().out
+    assert told == "No picture: kernel.c does not compile.\nSo nothing was timed.\n"
     assert isinstance(lab.show(lab.topology), Figure)
 
 
@@ -245,8 +249,13 @@ def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
         (tmp_path / FILE).write_text(text)
         assert read_predictions(tmp_path) == {}
         assert keep_predictions(tmp_path, {"y": 1})["y"].first == 1
-    with pytest.raises(UserError, match="predict a number"):
-        keep_predictions(tmp_path, {"y": float("nan")})
+    for value in (float("nan"), True, "50 %", " 2.5"):
+        with pytest.raises(UserError, match=r"y = .*: predict a number"):
+            keep_predictions(tmp_path, {"y": value})
+    for value in (2.5, -0.1, "two", "50 %", True, float("nan")):
+        with pytest.raises(UserError, match=r"share_here = .*: predict a share between 0 and 1"):
+            keep_predictions(tmp_path, {"share_here": value})
+    assert keep_predictions(tmp_path, {"share_here": 1, "y": "all"})["share_here"].last == 1
     with pytest.raises(KitError, match="can't be kept"):
         keep_predictions(tmp_path / FILE, {"y": 1})
 

@@ -232,10 +232,10 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
     assert after is not None and after.lab == two.name
 
     progress = progress.with_result(two.name, "c", result(two, omp_close="fail"), True)
-    mend = next_task(every, progress)
-    assert mend is not None
-    assert (mend.lab, mend.language, mend.criterion) == (two.name, "c", "omp_close")
-    assert [command for command, _ in mend.commands] == [
+    fix = next_task(every, progress)
+    assert fix is not None
+    assert (fix.lab, fix.language, fix.criterion) == (two.name, "c", "omp_close")
+    assert [command for command, _ in fix.commands] == [
         "./numalab hint 02 omp_close", "./numalab watch 02 --lang c",
     ]  # fmt: skip
 
@@ -262,16 +262,16 @@ def test_the_hint_follows_what_is_wrong(
 ) -> None:
     hybrid = labs["07_hybrid"]
     wrong = tuple(
-        verdict_on(c, "fail", "missed", "", wrong_array="residual" if c.name == "correct" else "")
+        verdict_on(c, "fail", "missed", "", began_in="residual" if c.name == "correct" else "")
         for c in hybrid.criteria
     )
     found = read_verdict(Verdict(hybrid.name, "c", "submission", wrong).to_json())
-    assert found.wrong_arrays == {"correct": "residual"}
+    assert found.began_in == {"correct": "residual"}
     kept = result_of(hybrid, found, AT, quick=False, is_untimed=False, machines=None)
     store = tmp_path / "progress.json"
     save_progress(store, LearnerProgress().with_result(hybrid.name, "c", kept, True))
     progress = load_progress(store)
-    assert progress.wrong_arrays == {hybrid.name: {"correct": "residual"}}
+    assert progress.began_in == {hybrid.name: {"correct": "residual"}}
     for seen, command in (
         ({"exchange_halo": 9}, "./numalab hint 07 residual"),
         ({"residual": 9}, "cat solutions/07_hybrid/README.md"),
@@ -320,8 +320,8 @@ def test_the_table_fits_80_columns(
     assert lines[first].split()[1:6] == ["C", "0", "of", "10", "2026-01-02"]
     state = " ".join(lines[first].split()[7:] + lines[first + 1].split())
     assert lines[first].split()[6] == "3", "hints"
-    assert state == "to mend: correct and 9 more"
-    assert "Next: 02_affinity, C: mend kernel.c, correct fails." in lines
+    assert state == "to fix: correct and 9 more"
+    assert "Next: 02_affinity, C: fix kernel.c, correct fails." in lines
     data = progress_json(every, progress, hints)
     assert data["labs"][0]["hints_seen"] == data["labs"][0]["hints"] == 3
     assert data["next"]["lab"] == every[1].name

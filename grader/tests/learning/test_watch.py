@@ -114,7 +114,9 @@ def test_what_a_change_has_changed() -> None:
     assert change_of(before, {"correct": "fail", "near": "pass", "far": "fail"}) == Change(
         passing=("near",), failing=("correct",)
     )
-    assert change_of({}, {"correct": "fail"}) == Change((), ())
+    timed = before | {"speedup": "pass"}
+    assert change_of(before, timed) == Change(passing=("speedup",), failing=())
+    assert change_of(timed, timed) == Change((), ())
 
 
 # ---- the command ---------------------------------------------------------------------------

@@ -289,10 +289,10 @@ def test_bars_are_the_threads_shares_of_the_calls() -> None:
     assert_legible(figure)
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     assert widths == pytest.approx([12.5 * (t + 1) for t in range(8)] + [5.0] * 8)
-    assert not any("until" in text for text in texts(figure))
+    assert not any("goes on" in text for text in texts(figure))
     starved = replace(poor, cpu_time=(*busy[:7], CpuTime(0.8, 1.6, 0.0, 0.8, 0.2)))
     long = work_figure([("yours", evidence.having(PLACEMENT, [starved]))])
-    assert [text for text in texts(long) if "until" in text] == ["until 300 %"]
+    assert [text for text in texts(long) if "goes on" in text] == ["goes on to 300 %"]
     best = work_figure([("yours", evidence.having(PLACEMENT, [poor, even]))])
     assert [bar.get_width() for bar in best.axes[0].patches][:8] == pytest.approx([100] * 8)
     assert any("work share 1.00" in text for text in texts(best))

@@ -298,5 +298,5 @@ def test_the_report_has_it_before_what_to_do_next(first_touch: Lab) -> None:
     report.show_verdict(console, kernel, lines)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert text.index("FAIL  efficiency") < text.index("How the times were decided")
-    assert text.index("Why it stopped") < text.index("Next: mend efficiency")
+    assert text.index("Why it stopped") < text.index("Next: fix efficiency")
     assert max(map(len, text.splitlines())) <= 80

@@ -12,7 +12,14 @@ from numalab import words
 from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
 from numalab.evidence.results import Mismatch
-from numalab.harness.build import compiler_output, misspelt_directives, stage
+from numalab.grading.handed_in import not_utf8
+from numalab.harness.build import (
+    compiler_output,
+    is_other_language,
+    kernels_beside,
+    misspelt_directives,
+    stage,
+)
 from numalab.harness.interface import Argument, prototypes
 from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
@@ -65,6 +72,43 @@ def test_compiler_output_is_short_and_names_the_students_file() -> None:
     long = compiler_output("\n".join(f"line {i}" for i in range(40)), {}).splitlines()
     assert len(long) == 25
     assert long[-1].startswith("... and 16 more lines")
+
+
+@pytest.mark.parametrize(
+    ("language", "meant"),
+    [
+        ("c", ["Kernel.C", "kernel", "kernel.c.txt", "mine.c"]),
+        ("fortran", ["kernel", "kernel.F90", "kernel.f", "kernel.f90.txt", "kernel.f95~"]),
+    ],
+)
+def test_a_kernel_of_another_name_is_suggested_in_its_language(
+    tmp_path: Path, language: str, meant: list[str]
+) -> None:
+    for name in (
+        "Kernel.C", "driver.c", "first_touch.h", "kernel", "kernel.F90", "kernel.c", "kernel.c.txt",
+        "kernel.f", "kernel.f90", "kernel.f90.txt", "kernel.f95~", "kernel.mod", "kernel.o",
+        "mine.c", "phases.c",
+    ):  # fmt: skip
+        (tmp_path / name).touch()
+    (tmp_path / "folder.c").mkdir()
+    (tmp_path / "folder.f90").mkdir()
+    assert kernels_beside(tmp_path, language) == meant
+    assert kernels_beside(tmp_path / "none", language) == []
+
+
+def test_a_kernel_in_the_other_language_is_seen(kit_root: Path) -> None:
+    for lab in sorted((kit_root / "solutions").glob("*_*")):
+        in_c, in_fortran = ((lab / f"kernel.{end}").read_text() for end in ("c", "f90"))
+        assert is_other_language(in_c, "fortran") and is_other_language(in_fortran, "c"), lab.name
+        assert not is_other_language(in_c, "c"), lab.name
+        assert not is_other_language(in_fortran, "fortran"), lab.name
+    assert not is_other_language("no language at all", "c")
+
+
+def test_a_file_that_is_not_in_utf_8_is_told_its_line() -> None:
+    with pytest.raises(UnicodeDecodeError) as found:
+        "ranks = 2\n# für\n".encode("latin-1").decode()
+    assert not_utf8(found.value) == "is not in UTF-8, as line 2 shows first: save it in UTF-8."
 
 
 def test_a_file_that_is_gone_is_not_graded_from_before(tmp_path: Path) -> None:
@@ -191,10 +235,13 @@ def test_a_runtimes_warning_is_told_once() -> None:
     both = f" libomp said: {far.words}. libgomp said: Invalid value."
     assert warning_words((far, bad)) == both
     assert warning_words((far, bad), {far.words}) == (
-        " libomp said the same. libgomp said: Invalid value."
+        " libomp gave the same warning as above. libgomp said: Invalid value."
     )
     alike = (Warned("libomp", "No"), Warned("libgomp", "No"))
     assert warning_words(alike) == " libomp said: No. libgomp said the same."
+    assert warning_words((bad, far), {far.words}) == (
+        " libgomp said: Invalid value. libomp gave the same warning as above."
+    )
 
 
 # ---- labs ---------------------------------------------------------------------------

@@ -66,6 +66,7 @@ def audit(
             click.echo(click.wrap_text(line, 78, "        ", "        "))
         unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
         if unproven and not proof.complaints:
-            click.echo(f"        not shown on this node: {', '.join(unproven)}")
+            told = f"not shown on this node: {', '.join(unproven)}"
+            click.echo(click.wrap_text(told, 78, "        ", "        "))
     click.echo(f"{len(proofs) - wrong} of {len(proofs)} as declared")
     return EXIT_FAILED if wrong else EXIT_PASSED

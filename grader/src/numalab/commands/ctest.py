@@ -13,7 +13,7 @@ from numalab.commands.reporter import Reporter
 from numalab.commands.shared import (
     virtual_places,
 )
-from numalab.errors import KitError
+from numalab.errors import KitError, wrapped
 from numalab.exit_codes import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -65,7 +65,7 @@ def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
     if not entries:
         raise KitError(f"the verdict of {name} has no criterion {criterion}")
     for entry in entries:
-        click.echo(f"{entry['status']} ({entry['where']}): {entry['why']}")
+        click.echo(wrapped(f"{entry['status']} ({entry['where']}): {entry['why']}"))
     statuses = {entry["status"] for entry in entries}
     for status, code in (("fail", EXIT_FAILED), ("error", EXIT_KIT), ("pass", EXIT_PASSED)):
         if status in statuses:

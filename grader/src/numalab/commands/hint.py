@@ -38,14 +38,14 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     """
     (lab,) = choose_labs(load_labs(kit.root), [name])
     progress = load_progress(kit.progress_file)
-    arrays = progress.wrong_arrays.get(lab.name, {})
+    began_in = progress.began_in.get(lab.name, {})
     levels_seen = seen_hints(kit.hints_file).get(lab.name, {})
     if topic is None:
         failed = progress.failed.get(lab.name, ())
-        ladders = (ladder_for(lab, name, arrays.get(name, ""), levels_seen) for name in failed)
+        ladders = (ladder_for(lab, name, began_in.get(name, ""), levels_seen) for name in failed)
         ladder = next(filter(None, ladders), None) or ladder_for(lab, None)
     else:
-        ladder = find_ladder(lab, topic, arrays, levels_seen)
+        ladder = find_ladder(lab, topic, began_in, levels_seen)
     if ladder is None:
         raise UserError(f"lab {lab.name} has no hints")
     there_are = len(ladder.levels)

@@ -13,7 +13,7 @@ import click
 
 import numalab
 from numalab.commands.shared import progress_line, shown_path
-from numalab.errors import KitError
+from numalab.errors import KitError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import write_json, write_whole
 from numalab.grading.elsewhere import left_out
@@ -66,7 +66,7 @@ class Reporter:
     def close(self, graded: Graded) -> None:
         """The last words, after all files are written."""
         if graded.not_kept is not None:
-            click.echo(f"numalab: {graded.not_kept}", err=True)
+            click.echo(wrapped(f"numalab: {graded.not_kept}"), err=True)
         if graded.interrupted:
             click.echo("numalab: interrupted; what was found so far is above", err=True)
 

@@ -11,6 +11,7 @@ from numalab.commands.shared import (
     prepare_virtual_nodes,
     progress_line,
 )
+from numalab.errors import wrapped
 from numalab.grading.request import (
     labs_with_mpi,
 )
@@ -47,5 +48,5 @@ def setup(kit: Kit, yes: bool) -> None:
         build_kit(kit, ["all", *workers])
         unable = prepare_virtual_nodes(kit, progress)
     if unable:
-        click.echo(f"numalab: no virtual nodes here: {unable}", err=True)
-    click.echo(f"numalab is ready ({kit.build}). Next: ./numalab doctor")
+        click.echo(wrapped(f"numalab: no virtual nodes here: {unable}"), err=True)
+    click.echo(wrapped(f"numalab is ready ({kit.build}). Next: ./numalab doctor"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from numalab.commands.completing import complete_lab
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path
 from numalab.kit import Kit
 from numalab.terminal import make_console
@@ -71,7 +71,7 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
         told = step.step if isinstance(step, CountedStep) else step  # not a line a generation
         if told not in said:
             said.append(told)
-            click.echo(f"{title}: {told}", err=True)
+            click.echo(wrapped(f"{title}: {told}"), err=True)
 
     yield say
 

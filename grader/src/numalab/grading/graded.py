@@ -19,7 +19,8 @@ class GradedKernel:
     the criteria that were timed; unchanged: it is the handout byte for byte; again: what to do
     about times that stayed open; published: latencies to show once they have been predicted;
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
-    at; afresh: how to have new times in the place of earlier ones, empty where there is no way."""
+    at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
+    here_only: no virtual node was asked; not_read: files beside the kernel that look like one."""
 
     lab: Lab
     verdict: Verdict
@@ -32,6 +33,8 @@ class GradedKernel:
     spent_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     afresh: str = ""
+    here_only: bool = False
+    not_read: Sequence[str] = ()
 
     @property
     def here(self) -> Evidence:

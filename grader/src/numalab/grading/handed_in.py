@@ -62,6 +62,12 @@ def _complaint(file: HandedFile, error: Exception) -> str:
     return f"{file.name}{separator} {complaint}"
 
 
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Of a file; what follows its name."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"is not in UTF-8, as line {line} shows first: save it in UTF-8."
+
+
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
     for file in session.lab.files:
@@ -76,11 +82,12 @@ def read_files(session: Session) -> None:
             complaint = _complaint(file, error)
             text = "" if isinstance(error, _TooMuch) else text
         except FileNotFoundError:
-            complaint = f"{file.name} was not handed in: there is no {path}."
+            shown = session.kit.shown(path)
+            complaint = f"{file.name} was not handed in: there is no {shown}."
         except NotPlain as error:
             complaint = f"{file.name} {error}; hand in a text file."
-        except UnicodeDecodeError:
-            complaint = f"{file.name} can't be read as text."
+        except UnicodeDecodeError as error:
+            complaint = f"{file.name} {not_utf8(error)}"
         session.data["handed_in"].append(
             {
                 "file": file.name,

@@ -46,6 +46,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "judging/needs.py": ("evidence", "which runs are made, of whom, and when they stop"),
     "judging/thread_goals.py": ("evidence", "how many threads are timed"),
     "strangers": ("evidence", "what can be read, and texts as records keep them"),
+    "strangers/listing.py": ("verdict", "how what compilers said fits a terminal"),
     "toml_files": ("evidence", "reads what lab.toml and machines' files say"),
     "words.py": ("verdict", "the words of verdicts"),
     "errors.py": ("verdict", "the words of what went wrong"),

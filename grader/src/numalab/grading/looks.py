@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections.abc import Mapping
 from typing import Any
@@ -276,8 +277,8 @@ def _build_race_program(session: Session) -> None:
 def _note_no_race_program(session: Session, said: str) -> None:
     """Whose fault it is that there is no program to find races with: the solution's tells. said:
     by the compiler. Where the kernel's alone is not built, its author could keep it from being
-    looked at, and can mend it, too."""
-    why = f"the kernel does not compile with ThreadSanitizer: {_first_error(said)}"
+    looked at, and can fix it, too."""
+    why = f"the kernel does not compile with ThreadSanitizer: {first_error(said)}"
     try:
         build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
     except KitError:
@@ -288,7 +289,8 @@ def _note_no_race_program(session: Session, said: str) -> None:
         )
 
 
-def _first_error(said: str) -> str:
-    """The line of a compiler's output that says most."""
+def first_error(said: str) -> str:
+    """The line of a compiler's output that says most, with the kernel called as its author does."""
     lines = said.splitlines()
-    return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
+    line = next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
+    return re.sub(r"\S*/(?=kernel\.\w)", "", line)

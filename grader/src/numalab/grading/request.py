@@ -20,7 +20,13 @@ from numalab.grading.handout import edited_languages, is_pristine
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
-from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
+from numalab.harness.build import (
+    MPI_REMEDY,
+    build_kit,
+    configure,
+    kernels_beside,
+    mpi_of,
+)
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.judging.effort import effort_for
@@ -226,6 +232,8 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
+        here_only=session.data["elsewhere"] is None,
+        not_read=kernels_beside(session.folder, session.language),
     )
 
 

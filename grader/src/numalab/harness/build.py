@@ -163,7 +163,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
         kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
     if len(kept) > MAX_OUTPUT_LINES:
         left = len(kept) - MAX_OUTPUT_LINES
-        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; mend the first error first"]
+        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; fix the first error first"]
     return "\n".join(kept)
 
 
@@ -184,6 +184,23 @@ def misspelt_directives(source: str, language: str) -> list[str]:
     return [*found[:MAX_OUTPUT_LINES], f"... and {more} more"] if more > 0 else found
 
 
+_OTHER = {"c": "Fortran", "fortran": "C"}
+# What a language has at the beginning of a line, and the other has nowhere.
+_ONLY_IN = {
+    "C": re.compile(r"(#include\b|void \w+\(|int \w+\(|double \w+\(|\}$)"),
+    "Fortran": re.compile(r"(subroutine|end subroutine|module|end module|implicit none|use)\b",
+                          re.IGNORECASE),
+}  # fmt: skip
+
+
+def is_other_language(source: str, language: str) -> bool:
+    """Whether it has lines that only the other language has, and none that only its own has."""
+    other = _OTHER[language]
+    own = "Fortran" if other == "C" else "C"
+    starts = [line.strip() for _, line in _lines(source)]
+    return any(map(_ONLY_IN[other].match, starts)) and not any(map(_ONLY_IN[own].match, starts))
+
+
 def _lines(source: str) -> Iterator[tuple[int, str]]:
     """With their numbers; of each as much as a compiler reads of a line."""
     for number, line in enumerate(source.splitlines(), start=1):
@@ -201,17 +218,37 @@ def _inside(folder: Path) -> list[Path]:
         return []
 
 
-def _missing(lab: Lab, folder: Path, file: str) -> Build:
-    message = f"{file} was not handed in: there is no {folder / file}."
-    # A near miss deserves to be named.
-    stem = file.split(".")[0]
-    near = sorted(
+# In which people write a language's sources, in whatever case.
+_SUFFIXES = {
+    "c": (".c",),
+    "fortran": (".f90", ".f", ".for", ".ftn", ".f95", ".f03", ".f08"),
+}
+
+
+def _looks_like_kernel(name: str, language: str) -> bool:
+    """Whether somebody may have meant it to be the kernel: a source by its name, whatever comes
+    behind that (kernel.f90.txt), or one without a language's suffix."""
+    if name in (*KERNEL_FILES.values(), *KIT_SOURCES):
+        return False
+    suffixes = [suffix.lower() for suffix in Path(name.rstrip("~")).suffixes]
+    is_named_so = name.split(".")[0].lower() == "kernel" and suffixes in ([], [".txt"])
+    return is_named_so or any(suffix in _SUFFIXES[language] for suffix in suffixes)
+
+
+def kernels_beside(folder: Path, language: str) -> list[str]:
+    """Files of a folder that look like a kernel in a language and are not called so, which nobody
+    reads."""
+    return sorted(
         shown(path.name)
         for path in _inside(folder)
-        if path.suffix.lower() in (".c", ".f90", ".f", ".f95", ".for")
-        and path.name not in (*KERNEL_FILES.values(), *KIT_SOURCES)
-        and (path.suffix.lower()[:2] == Path(file).suffix[:2] or path.stem == stem)
+        if _looks_like_kernel(path.name, language) and path.is_file()
     )
+
+
+def _missing(kit: Kit, lab: Lab, folder: Path, language: str) -> Build:
+    file = KERNEL_FILES[language]
+    message = f"{file} was not handed in: there is no {kit.shown(folder / file)}."
+    near = kernels_beside(folder, language)
     if near:
         named = ", ".join(near[:_MOST_NAMED])
         message += f" The folder has {named}: rename the kernel to {file}."
@@ -296,7 +333,7 @@ def build_kernel(
     except NotPlain as error:
         return Build("missing", f"{file} {error}; hand in the file itself.", "")
     if not is_there:
-        return _missing(lab, folder, file)
+        return _missing(kit, lab, folder, language)
     _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
     try:
@@ -309,6 +346,7 @@ def build_kernel(
         str(staged.resolve()): file,
         str(staged): file,
         f"submissions/{lab.name}/{file}": file,
+        f"labs/{lab.name}/{worker.name}-kernel.o": file,  # with the kernel's names its own
     }
     text = compiler_output(done.stdout, rename)
     notes = misspelt_directives(staged.read_text(errors="replace"), language)
@@ -343,6 +381,8 @@ def build_kernel(
                 text,
             )
     message = f"{file} does not compile."
+    if is_other_language(staged.read_text(errors="replace"), language):
+        message += f" It looks like {_OTHER[language]}: is it the other kernel's text?"
     if "File size limit exceeded" in done.stdout:
         message += (
             " It asks for a larger file than a compiler may write here: leave large arrays without "

@@ -16,12 +16,14 @@ from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     all_results,
     by_value,
+    ended_in,
     first_bad,
     missing_runs,
     not_looked_at,
     outcomes,
     unseen,
     unusable,
+    wrong_in,
 )
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
@@ -40,7 +42,6 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             if bad is not None:
                 why += " " + (explain.outcome(bad, evidence.language) or "")
             value = float(max(wrong, 1))  # writing before an array is wrong, too
-            array = results.first_wrong.array if results.first_wrong else ""
             return verdict_on(
                 criterion,
                 "fail",
@@ -48,10 +49,10 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
                 why,
                 value=value,
                 unit="elements",
-                wrong_array=array,
+                began_in=wrong_in(lab, results),
             )
     if bad is not None:
-        return unusable(criterion, bad, evidence)
+        return replace(unusable(criterion, bad, evidence), began_in=ended_in(lab, bad))
     if evidence.monitor_lost is not None:
         return not_looked_at(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
@@ -137,7 +138,10 @@ def _no_numa_node(language: str) -> str:
     asked = "Which of its functions was asked"
     if language == "fortran":  # the PU goes in by address unless told
         asked += ", and did it get the PU by value"
-    return f" -1 is no NUMA node: the handout says it, and libnuma where it knows none. {asked}?"
+    return (
+        " -1 is no NUMA node: the handout says it, and so does libnuma where it knows none. Is the "
+        f"node set at all? {asked}?"
+    )
 
 
 def _located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -209,6 +213,8 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = worst.why
     if len(runs) > 1 and worst.misplaced:
         why = _under_runtimes(worst, reaches)
+    if not text.variables and worst.misplaced:
+        why = f"{file.name} sets nothing. {why}"
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     blamed = [run for run, reach in reaches if reach == worst] if worst.misplaced else runs
     verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Json, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.judging import printed_words
 from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.request_words import open_requests
 from numalab.judging.verdict import NOT_GRADED
@@ -146,9 +146,9 @@ def _who(ended: Outcome) -> str:
 
 def _who_erred(ended: Outcome) -> str:
     """The rank that MPI names before it ends a job."""
-    said = re.search(r"Abort\(\d+\) on node (\d+)", str(ended.detail.get("printed", "")))
-    if said:
-        return f"Rank {said[1]} of {ended.detail.get('ranks', 1)}"
+    rank = printed_words.erring_rank(ended)
+    if rank:
+        return f"Rank {rank} of {ended.detail.get('ranks', 1)}"
     return _who(ended) if _is_rank(ended) else "A rank"
 
 
@@ -156,11 +156,18 @@ def _its_size(ended: Outcome) -> str:
     return problem_size(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
 
 
+def _has_size(ended: Outcome) -> bool:
+    """A program that is only started has none yet; messages may be of 0 bytes."""
+    return bool(ended.detail.get("n") or ended.detail.get("n_unit"))
+
+
 def _size(ended: Outcome) -> str:
     """n, and the number of ranks where the subject does not tell it."""
     ranks = ended.detail.get("ranks", 1)
-    job = f", {ranks} ranks" if ranks > 1 and "rank" not in ended.detail else ""
-    return f" ({_its_size(ended)}{job})"
+    said = [_its_size(ended)] if _has_size(ended) else []
+    if ranks > 1 and "rank" not in ended.detail:
+        said.append(f"{ranks} ranks")
+    return f" ({', '.join(said)})" if said else ""
 
 
 def time_limit(detail: Mapping[str, Any]) -> str:
@@ -182,32 +189,32 @@ def pauses(left_out: Sequence[LeftOut]) -> str:
 
 def _timed_out(ended: Outcome, phase: str) -> str:
     limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
-    n = f"({_its_size(ended)})"
+    n = f" ({_its_size(ended)})" if _has_size(ended) else ""
     if ended.detail.get("of_all_phases"):
         return (
-            f"The kernel's functions took more than {limit} together, when {phase} {n} was "
+            f"The kernel's functions took more than {limit} together, when {phase}{n} was "
             "stopped. Each of them takes a small part of that: what makes them slow?"
         )
     if ranks == 1:
         return (
-            f"{_subject(phase)} did not return within {limit} {n}; it was stopped. "
+            f"{_subject(phase)} did not return within {limit}{n}; it was stopped. "
             "Look for a loop that never ends, or threads that wait for each other."
         )
     if "rank" in ended.detail:
         return (
-            f"{_who(ended)} did not come out of {phase} within {limit} {n}; it was stopped. "
+            f"{_who(ended)} did not come out of {phase} within {limit}{n}; it was stopped. "
             "Look for a receive that no send answers, or a loop that never ends."
         )
     waiting = ended.detail.get("ranks_waiting", ranks)
     who = "no rank" if waiting == ranks else f"{ranks - waiting}"
     if ended.detail.get("went_on"):
         return (
-            f"In a job of {ranks} ranks {who} came out of {phase} within {limit} {n}; it was "
+            f"In a job of {ranks} ranks {who} came out of {phase} within {limit}{n}; it was "
             "stopped while messages were still under way. Look for a loop that sends without end; "
             "or the node is so busy that a message takes milliseconds: then try again later."
         )
     return (
-        f"In a job of {ranks} ranks {who} came out of {phase} within {limit} {n}; it was "
+        f"In a job of {ranks} ranks {who} came out of {phase} within {limit}{n}; it was "
         "stopped. Most likely a deadlock: ranks wait for each other's messages."
     )
 
@@ -254,6 +261,11 @@ def _crash(ended: Outcome, phase: str, language: str) -> str:
         who = f"{_who(ended)} was ended in {phase}{_at(detail)}{_size(ended)}"
         return f"{who}: it {_refused(detail)}"
     crashed = f"{_who(ended)} crashed with {detail['signal']} in {phase}{_at(detail)}{_size(ended)}"
+    if printed_words.meets_threads_in_mpi(ended):
+        return (
+            f"{crashed}. Two threads were inside MPI at once, which it has to be asked for "
+            "(MPI_THREAD_MULTIPLE)."
+        )
     if detail.get("place"):
         return f"{crashed}. {_crash_near_array(detail, language)}"
     if detail["signal"] == "SIGSEGV" and detail.get("address"):
@@ -310,40 +322,9 @@ def _crash_at_address(address: str) -> str:
     )
 
 
-# What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
-_LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
-
-
-def printed_lines(outcome: Outcome) -> Sequence[str]:
-    """What a kernel printed, without the launcher's words."""
-    said = re.split(_LAUNCHERS_WORDS, str(outcome.detail.get("printed", "")))[0]
-    return said.strip().splitlines()
-
-
-def _printed(outcome: Outcome) -> str:
-    """The line that says most: the last, where a runtime's error message stands; of a
-    text that was cut, the first."""
-    lines = [line for line in printed_lines(outcome) if any(map(str.isalnum, line))]
-    if not lines:
-        return ""
-    is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
-    return f" It printed: {lines[-1 if is_whole else 0].strip()[:160]}"
-
-
 def _its_process(ended: Outcome) -> str:
     """The subject of a sentence about what the system counts."""
     return _who(ended) if _is_rank(ended) else f"{_who(ended)}'s process"
-
-
-def _is_mpis_error(ended: Outcome) -> bool:
-    """Whether MPI itself ended the program: of a rank that it knows it does so by exit, too."""
-    return "ranks" in ended.detail and bool(
-        re.search(r"Fatal error in|Attempting to use an MPI routine", _all_printed(ended))
-    )
-
-
-def _all_printed(ended: Outcome) -> str:
-    return str(ended.detail.get("printed", ""))
 
 
 # NUMALAB_EXIT_NO_CHANNEL of common/protocol.h.
@@ -352,7 +333,7 @@ _NO_CHANNEL = 113
 
 def _exited(ended: Outcome, phase: str) -> str:
     detail, size = ended.detail, _size(ended)
-    if "exit_code" not in detail or _is_mpis_error(ended):
+    if "exit_code" not in detail or printed_words.is_mpis_error(ended):
         return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
     if detail["exit_code"] == _NO_CHANNEL:
@@ -484,4 +465,5 @@ def outcome(ended: Outcome, language: str) -> str | None:
         why = _crash(ended, phase, language)
     else:
         why = _ENDS[ended.status](ended, phase)
-    return why + (_printed(ended) if ended.status in _WITH_PRINT else "")
+    says_most = printed_words.line_that_says_most
+    return why + (says_most(ended) if ended.status in _WITH_PRINT else "")

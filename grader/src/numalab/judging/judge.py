@@ -14,7 +14,7 @@ from numalab.evidence.kinds import GENERATION, RACE, RANKS
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
-from numalab.judging.mpi_rules import predicted
+from numalab.judging.mpi_rules import calls_beyond_level, predicted
 from numalab.judging.soundness import evidence_runs, unseen
 from numalab.judging.timing_rules import judge_timing
 from numalab.judging.timing_state import TIMING_RULES
@@ -90,7 +90,16 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
 
 
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Not gradable on this node, whatever was handed in."""
+    """Not gradable on this node, whatever was handed in. What the node lacks comes before what
+    was not asked for, which would not show it either."""
+    if evidence.numa_nodes < criterion.needs_numa_nodes:
+        return verdict_on(
+            criterion,
+            "not_gradable",
+            "too_few_numa_nodes",
+            f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
+            f"{criterion.needs_numa_nodes} or more.",
+        )
     if criterion.kind == "timing":
         if evidence.timing_refused:
             return verdict_on(criterion, "not_gradable", "times_refused", evidence.timing_refused)
@@ -105,15 +114,7 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
             "huge_page_mode",
             unfit_mode(mode, criterion.needs_huge_page_mode),
         )
-    if evidence.numa_nodes >= criterion.needs_numa_nodes:
-        return None
-    return verdict_on(
-        criterion,
-        "not_gradable",
-        "too_few_numa_nodes",
-        f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
-        f"{criterion.needs_numa_nodes} or more.",
-    )
+    return None
 
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
@@ -200,7 +201,7 @@ def _slow_though_even(
         " The work is shared evenly: what costs is dealing it out in small pieces, or the work "
         f"itself.{small}"
     )
-    race_first = " Mend the data race first: what threads share and write costs time, too."
+    race_first = " Fix the data race first: what threads share and write costs time, too."
     return tuple(
         replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
         if c.rule == "speedup" and c.part in even and verdict.cause in ("too_slow", "unstable")
@@ -209,9 +210,36 @@ def _slow_though_even(
     )
 
 
+# As what a program may end whose threads call MPI though it has asked for less.
+_BY_TOO_LOW_A_LEVEL: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
+
+
+def _by_level(
+    lab: Lab, whole: Evidence, verdicts: Sequence[CriterionVerdict]
+) -> list[CriterionVerdict]:
+    """With the bad end of a program whose threads call MPI beyond the level of thread support that
+    it asks for put down to that: which is to be fixed first, since anything may come of it."""
+    explained = list(verdicts)
+    for level, found in zip(lab.criteria, verdicts, strict=True):
+        evidence = evidence_for(lab, level, whole)
+        if (
+            level.rule != "thread_level"
+            or found.status != "fail"
+            or not calls_beyond_level(evidence)
+        ):
+            continue
+        why = f" {level.name} most likely says why: fix that first."
+        for number, (criterion, verdict) in enumerate(zip(lab.criteria, explained, strict=True)):
+            is_of_it = criterion.kind == "correctness" and criterion.part == level.part
+            if is_of_it and verdict.status == "fail" and verdict.cause in _BY_TOO_LOW_A_LEVEL:
+                explained[number] = replace(verdict, why=verdict.why + why, explained_by=level.name)
+    return explained
+
+
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
     verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
+    verdicts = _by_level(lab, evidence, verdicts)
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,

@@ -14,6 +14,10 @@ from numalab.judging.soundness import (
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
 
+# Of a table: what was asked for is all of it, but for what lies before the first page and after
+# the last.
+MOSTLY = 0.99
+
 
 def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
     """Why none of it sits on huge pages, as far as that shows from outside."""
@@ -23,13 +27,17 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
         return "nobody asked the kernel for them in time, or they were refused"
     if table.advised_bytes == 0 and table.page_offset_bytes:
         return (
-            "nobody asked the kernel for them, or it refused. It refuses (EINVAL) an address that "
+            "nobody asked the kernel for them with MADV_HUGEPAGE, or it refused. It refuses "
+            "(EINVAL) an address that "
             "is not the start of a page, and the table begins "
             f"{words.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
             "returns"
         )
     if table.advised_bytes == 0:
-        return "nobody asked the kernel for them, or it refused: look at what the call returns"
+        return (
+            "nobody asked the kernel for them with MADV_HUGEPAGE, or it refused: look at the "
+            "advice, and at what the call returns"
+        )
     if table.resident_created_bytes - table.resident_before_bytes > table.bytes / 2:
         return (
             "the kernel was asked, but too late. The table had been written before, and what has "
@@ -39,6 +47,24 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
         "the kernel was asked, and gave none: they may be switched off for the process, memory may "
         "be in pieces, or the table holds no whole huge page"
     )
+
+
+def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
+    """Why a part of it sits on small pages, as a part of a sentence; empty: nothing tells. Pages at
+    both ends do not count for much in a table that is not small."""
+    reasons = []
+    asked_for = table.advised_bytes
+    if asked_for is not None and table.huge_bytes <= asked_for < MOSTLY * table.bytes:
+        reasons.append(
+            f"the kernel was asked for them for {words.amount(asked_for)} of it, by the address "
+            "and the length that madvise got"
+        )
+    if is_small:
+        reasons.append(
+            "a huge page begins at a multiple of 2 MiB, and where the table does not, its ends "
+            "stay on small pages"
+        )
+    return f": {'; and '.join(reasons)}" if reasons else ""
 
 
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -52,11 +78,8 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why = f"{part} of a table of {words.amount(worst.bytes)} sits on huge pages"
     if share == 0:
         why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
-    elif worst is tables[0] and share < (criterion.at_least or 1):
-        why += (
-            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
-            "ends stay on small pages"
-        )
+    elif share < (criterion.at_least or 1):
+        why += _some_huge_pages(worst, worst is tables[0])
     return by_value(criterion, share, why + ".", unit="share")
 
 

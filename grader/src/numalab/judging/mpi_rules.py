@@ -15,12 +15,14 @@ from numalab.evidence.thread_levels import LEVELS
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
     by_value,
+    ended_in,
     first_bad,
     is_wrong,
     missing_runs,
     not_looked_at,
     unseen,
     unusable,
+    wrong_in,
 )
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
@@ -61,7 +63,15 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                 return ended
             why = f"{_SYNCHRONOUS}: {explain.outcome(check.outcome, evidence.language)}"
             cause: Cause = "deadlock" if ended.cause == "timed_out" else ended.cause
-            return verdict_on(criterion, "fail", cause, why, value=1.0, unit="deadlocks")
+            return verdict_on(
+                criterion,
+                "fail",
+                cause,
+                why,
+                value=1.0,
+                unit="deadlocks",
+                began_in=ended_in(lab, check.outcome),
+            )
         for checked in check.checked:
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
@@ -81,7 +91,13 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                     f"that is still being sent? {why_wrong}"
                 )
                 return verdict_on(
-                    criterion, "fail", "wrong_result", why, value=1.0, unit="deadlocks"
+                    criterion,
+                    "fail",
+                    "wrong_result",
+                    why,
+                    value=1.0,
+                    unit="deadlocks",
+                    began_in=wrong_in(lab, checked.results),
                 )
     if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
         return not_looked_at(criterion, evidence)
@@ -124,6 +140,18 @@ def _least(run: ThreadLevel) -> tuple[int, int, str]:
     started = f" (this check starts {run.team} in each)" if most == run.team else ""
     why = f"a rank has {words.count(most, 'thread')}{started}, and the main one calls MPI"
     return _FUNNELED, _SERIALIZED if in_parallel else _FUNNELED, why
+
+
+def calls_beyond_level(evidence: Evidence) -> bool:
+    """Whether other threads than the main one call MPI in a program that has asked it for less: any
+    of its calls may go wrong then. Who asks for too little and has only the main one call it, as
+    the handout, is in no such danger."""
+    return any(
+        rank.asked is not None and LEVELS.index(rank.asked) < _least(run)[0] >= _SERIALIZED
+        for run in evidence.of(THREAD_LEVEL)[-1:]
+        if run.outcome.ok
+        for rank in run.ranks
+    )
 
 
 def _level_faults(run: ThreadLevel) -> list[str]:
@@ -305,7 +333,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         much = "too long" if found_us > measured_us else "too short"
         why = (
             f"{_us(found_us)} for 64 KiB one way is {much}: off by a factor above "
-            f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {small_us:.2g} us at best, "
+            f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {_us(small_us)} at best, "
             f"and messages of 4 MiB go at {peak_mb_s:,.0f} MB/s."
         )
     return by_value(criterion, off, why, unit="times off", missed="not_predicted")

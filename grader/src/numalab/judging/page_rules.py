@@ -3,7 +3,7 @@ functions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from numalab import words
 from numalab.evidence import page_work, touch
@@ -120,6 +120,7 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
             f"One thread of {len(ratios)} does all the work of compute, with n = "
             f"{traces[0].n:,}. Is there a parallel loop, is its if clause, should it have one, "
             "true for this n, and does it take the threads that the kit asks for?"
+            f"{_DO_CONCURRENT if evidence.language == 'fortran' else ''}"
         )
     else:
         why = (
@@ -133,6 +134,7 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
 
 
 _OFF = "off an equal share"
+_DO_CONCURRENT = " (do concurrent is none: gfortran runs it with one thread.)"
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
@@ -190,6 +192,9 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     ways = _ways_to_share(evidence)
     why = sentence(worst, evidence.numa_nodes, ways)
+    if criterion.at_least <= worst.share < 1:  # which is what it passes by, not the rest
+        part = words.first_upper(words.percent(worst.share))
+        why = f"{part} of the pages are used by a thread that sits where they were first written."
     unsteady = touch.unsteady_share(traces, worst.worst_array)
     if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
         why += (
@@ -248,7 +253,7 @@ def _ways_to_share(evidence: Evidence) -> str:
     """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
     one user of a page, so that they can't be told apart. If each thread ran all of it, they
     would write the same elements, which a search for races finds."""
-    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided)"
+    ways = "in pieces smaller than a page, or anew in each call (dynamic, guided, tasks)"
     if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
         return ways
     clause = {"c": "for", "fortran": "do"}[evidence.language]
@@ -321,6 +326,16 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
     return f"{words.first_upper(words.percent(share))} of the pages of {array} {many}"
 
 
+def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: float) -> bool:
+    """Whether each page was first written by a thread of the NUMA node on which it is used, as the
+    kit binds threads; steadily, so that chance has no part in it."""
+    names = (array.name for array in traces[0].arrays)
+    if any(touch.unsteady_share(traces, name) > 1 - at_least for name in names):
+        return False
+    shown = touch.shown_trace(evidence)
+    return shown is not None and touch.touch_share(*shown, evidence.numa_nodes).share >= at_least
+
+
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(
@@ -363,5 +378,11 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why += "."
     assert criterion.at_least is not None
     if local_share.share < criterion.at_least:
+        if _are_written_at_home(traces, evidence, criterion.at_least):
+            why += (
+                " In the tracing the same threads wrote them first: so these sat on another NUMA "
+                "node while they wrote. Does the kernel change where they run (proc_bind, "
+                "sched_setaffinity)?"
+            )
         why += f" {_traced(traces[0])}"
     return by_value(criterion, local_share.share, why, unit="share")

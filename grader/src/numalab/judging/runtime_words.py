@@ -21,11 +21,16 @@ def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
 
 
 def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str:
-    """A sentence for each, with a space before it. told: what has been said before, which is
-    only referred to."""
-    text, told = "", set(told)
+    """A sentence for each, with a space before it. told: what has been said before, of another
+    criterion, which is only referred to."""
+    text = ""
+    before = ""
     for warned in warnings:
-        said = "said the same" if warned.words in told else f"said: {warned.words}"
+        said = f"said: {warned.words}"
+        if warned.words == before:
+            said = "said the same"
+        elif warned.words in told:
+            said = "gave the same warning as above"
         text += f" {warned.runtime} {said}."
-        told.add(warned.words)
+        before = warned.words
     return text

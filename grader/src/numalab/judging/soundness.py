@@ -8,6 +8,7 @@ from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation, KernelRun
 from numalab.evidence.results import Outcome, Results
 from numalab.judging import explain, meddling
+from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
@@ -80,6 +81,20 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     """The student's kernels that were checked and are sound."""
     of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
     return tuple(part for part, own in of_parts.items() if own.of(CHECK) and is_sound(own))
+
+
+def wrong_in(lab: Lab, results: Results) -> str:
+    """Where wrong results began, as of CriterionVerdict.began_in."""
+    first = results.first_wrong
+    if first is None:
+        return ""
+    return first.phase if first.phase in lab.functions else first.array
+
+
+def ended_in(lab: Lab, outcome: Outcome) -> str:
+    """Where a run ended before its end, as of CriterionVerdict.began_in."""
+    phase = str(outcome.detail.get("doing", ""))
+    return phase if phase in lab.functions else mpi_function(outcome)
 
 
 # By how a run ended that did not come to its end.

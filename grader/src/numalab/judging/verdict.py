@@ -150,9 +150,10 @@ class CriterionVerdict:
     """cause: what it rests on; why: that for people; value: in unit, None where nothing was
     measured; interval: of a timing ratio, an end is None where the generations do not bound it;
     confidence: with which it holds the median, 0 to 1;
-    where: "here" or a machine's name; wrong_array: of results, the array in which the first
-    wrong one is; empty: none, or not known; warnings: what runtimes said. Raises ValueError
-    where the cause is none of that status."""
+    where: "here" or a machine's name; began_in: the function of the contract in which it went
+    wrong, or as far as that is not known MPI's, or the array with the first wrong result; empty:
+    not known; explained_by: another criterion, which fails by what most likely makes this one
+    fail; warnings: what runtimes said. Raises ValueError where the cause is none of that status."""
 
     name: str
     kind: Kind
@@ -168,7 +169,8 @@ class CriterionVerdict:
     interval: tuple[float | None, float | None] | None = None
     confidence: float | None = None
     where: str = "here"
-    wrong_array: str = ""
+    began_in: str = ""
+    explained_by: str = ""
     warnings: tuple[Warned, ...] = ()
 
     def __post_init__(self) -> None:
@@ -196,8 +198,10 @@ class CriterionVerdict:
             data["interval"] = list(self.interval)
         if self.confidence is not None:
             data["confidence"] = self.confidence
-        if self.wrong_array:
-            data["wrong_array"] = self.wrong_array
+        if self.began_in:
+            data["began_in"] = self.began_in
+        if self.explained_by:
+            data["explained_by"] = self.explained_by
         if self.warnings:
             data["warnings"] = [asdict(warned) for warned in self.warnings]
         return data
@@ -279,9 +283,14 @@ class Verdict:
         return tuple(c for c in self.criteria if c.status == "fail")
 
     @property
-    def wrong_arrays(self) -> dict[str, str]:
+    def began_in(self) -> dict[str, str]:
         """By criterion, where it is known; of several places the first."""
-        return {c.name: c.wrong_array for c in reversed(self.failed()) if c.wrong_array}
+        return {c.name: c.began_in for c in reversed(self.failed()) if c.began_in}
+
+    @property
+    def explained_by(self) -> dict[str, str]:
+        """Of criteria that fail by another one, that; by criterion."""
+        return {c.name: c.explained_by for c in self.failed() if c.explained_by}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -334,7 +343,8 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
         interval=None if interval is None else (interval[0], interval[1]),
         confidence=data.get("confidence"),
         where=data["where"],
-        wrong_array=data.get("wrong_array", ""),
+        began_in=data.get("began_in", data.get("wrong_array", "")),  # as it was called before
+        explained_by=data.get("explained_by", ""),
         warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
     )
 

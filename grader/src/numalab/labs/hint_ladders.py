@@ -2,8 +2,9 @@
 
 Authors write them into hints.md of the lab's folder. A heading begins a task's ladder,
 `# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one of the
-topic's name); a line of `---` stands between two hints. `CRITERION[ARRAY]` is for wrong results
-that begin in this array. A file without a heading is one ladder for all criteria. Pure functions.
+topic's name); a line of `---` stands between two hints. `CRITERION[NAME]` is for what goes wrong
+in this function of the contract, or of MPI, or begins in this array. A file without a heading is
+one ladder for all criteria. Pure functions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class BadHints(ValueError):
 class Ladder:
     """topic: the task's name, "" where a lab has one ladder for all; criteria: that it helps
     with; levels: the hints, each stronger than the one before; only: criteria with which it
-    helps where wrong results begin in an array, each with that array."""
+    helps where they go wrong in a function, or an array, each with that name."""
 
     topic: str
     criteria: tuple[str, ...]
@@ -38,7 +39,7 @@ class Ladder:
 
 
 def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
-    """helped: criteria, some with an array."""
+    """helped: criteria, some with a function or an array."""
     parts = [name.rstrip("]").partition("[") for name in helped]
     levels = tuple(part.strip() for part in _NEXT.split(text))
     if not all(levels):
@@ -47,7 +48,7 @@ def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
         topic,
         tuple(name for name, _, _ in parts),
         levels,
-        tuple((name, array) for name, _, array in parts if array),
+        tuple((name, began_in) for name, _, began_in in parts if began_in),
     )
 
 

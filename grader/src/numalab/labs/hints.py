@@ -15,7 +15,7 @@ from numalab.labs.hint_ladders import Ladder
 # The strongest hint that was seen, of each topic.
 Levels = Mapping[str, int]
 NONE_SEEN: Levels = MappingProxyType({})
-NO_ARRAYS: Mapping[str, str] = MappingProxyType({})
+NOT_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 def seen_hints(store: Path) -> dict[str, dict[str, int]]:
@@ -51,25 +51,25 @@ def _has_more(ladder: Ladder, seen: Levels) -> bool:
     return seen.get(ladder.topic, 0) < len(ladder.levels)
 
 
-def ladders_for(lab: Lab, criterion: str | None, array: str = "") -> list[Ladder]:
-    """The ladders that help with a criterion, of all where it is not said which. array: in which
-    wrong results begin, empty: not known; one that is on this array goes before all others."""
+def ladders_for(lab: Lab, criterion: str | None, began_in: str = "") -> list[Ladder]:
+    """The ladders that help with a criterion, of all where it is not said which. began_in: as of
+    a criterion's verdict; one that is on this goes before all others."""
     if criterion is None:
         return list(lab.hints)
     helping = [ladder for ladder in lab.hints if criterion in ladder.criteria]
-    on_array = [ladder for ladder in helping if (criterion, array) in ladder.only]
+    on_this = [ladder for ladder in helping if (criterion, began_in) in ladder.only]
     on_all = [ladder for ladder in helping if ladder.helps_with_all_of(criterion)]
-    if array:
-        return on_array or on_all
+    if began_in:
+        return on_this or on_all
     return [*on_all, *(ladder for ladder in helping if ladder not in on_all)]
 
 
 def ladder_for(
-    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+    lab: Lab, criterion: str | None, began_in: str = "", seen: Levels = NONE_SEEN
 ) -> Ladder | None:
     """Of those the first that has more to say; where none has, the first. None: there is
     none."""
-    ladders = ladders_for(lab, criterion, array)
+    ladders = ladders_for(lab, criterion, began_in)
     unread = (ladder for ladder in ladders if _has_more(ladder, seen))
     return next(unread, next(iter(ladders), None))
 
@@ -80,17 +80,16 @@ def topics_of(lab: Lab) -> tuple[str, ...]:
 
 
 def find_ladder(
-    lab: Lab, topic: str, arrays: Mapping[str, str] = NO_ARRAYS, seen: Levels = NONE_SEEN
+    lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, seen: Levels = NONE_SEEN
 ) -> Ladder:
-    """By the topic's name, a file's or a criterion's. arrays: in which wrong results begin, by
-    criterion. Raises UserError."""
+    """By the topic's name, a file's or a criterion's. began_in: by criterion. Raises UserError."""
     name = topic.rstrip("/").rsplit("/", 1)[-1]
     stem = name.split(".")[0]
     topics = topics_of(lab)
     for ladder in lab.hints:
         if ladder.topic in (name, stem):
             return ladder
-    helped = ladder_for(lab, stem, arrays.get(stem, ""), seen)
+    helped = ladder_for(lab, stem, began_in.get(stem, ""), seen)
     if helped is not None:
         return helped
     if not topics:
@@ -107,17 +106,17 @@ def _names(ladders: Sequence[Ladder]) -> list[str]:
 
 
 def hint_command(
-    lab: Lab, criterion: str | None, array: str = "", seen: Levels = NONE_SEEN
+    lab: Lab, criterion: str | None, began_in: str = "", seen: Levels = NONE_SEEN
 ) -> str | None:
     """The command whose hint fits a criterion, as ladder_for; None: the lab has none."""
-    ladder = ladder_for(lab, criterion, array, seen)
+    ladder = ladder_for(lab, criterion, began_in, seen)
     if ladder is None:
         return None
     return " ".join(word for word in ("./numalab hint", lab.number, ladder.topic) if word)
 
 
-def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, array: str = "") -> bool:
+def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, began_in: str = "") -> bool:
     """Whether all hints that help with a criterion were seen, so that another call shows the
     strongest again."""
-    ladders = ladders_for(lab, criterion, array)
+    ladders = ladders_for(lab, criterion, began_in)
     return bool(ladders) and not any(_has_more(ladder, seen) for ladder in ladders)

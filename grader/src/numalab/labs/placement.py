@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
 _THREAD_COUNTS = (
@@ -17,6 +18,9 @@ _KNOWN = (
     "OMP_STACKSIZE", "KMP_BLOCKTIME", *_THREAD_COUNTS,
 )  # fmt: skip
 
+
+# Behind a value; no value of theirs has such a thing in it.
+_SETTING = re.compile(r"[\s;]((?:OMP|KMP|GOMP)_[A-Z_]+) *=")
 
 LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest node has half of that
 
@@ -43,6 +47,11 @@ def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
             value = value[1:-1]
         if key not in allowed:
             raise BadPlacement(f"{where}: {_refusal(key, allowed)}")
+        second = _SETTING.search(value)
+        if second:
+            raise BadPlacement(
+                f"{where}: {second[1]} is a second setting in the line; give it a line of its own"
+            )
         if key in variables:
             raise BadPlacement(f"{where}: {key} is set twice")
         if not value.isprintable():

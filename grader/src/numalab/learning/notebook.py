@@ -200,7 +200,7 @@ def _kernel(
     run = (opened.on(on) if on else opened).run(language, times=times)
     cell.names[into] = run
     print(run)
-    print(_handing_in(opened, path))
+    print(_handing_in(opened, path, language))
     return None
 
 
@@ -221,14 +221,17 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
     complaint = complaint_of(file, cell.text)
     if complaint is not None:
         print(textwrap.fill(f"It can't be used yet: {complaint}", WIDTH))
-    print(_handing_in(opened, path))
+    print(_handing_in(opened, path, str(cell.names.get("language", ""))))
 
 
-def _handing_in(lab: OpenLab, path: Path) -> str:
+def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
+    """language: that is worked in, since the other kernel lies there as it was given; empty or of
+    another lab's: not known."""
     shown = lab.kit.shown(path)
+    only = f" --lang {language}" if language in lab.declared.languages else ""
     return (
         f"Kept in {shown}; labs/ is as it was.\n"
-        f"To grade it where it is:  ./numalab grade {lab.declared.number} "
+        f"To grade it where it is:  ./numalab grade {lab.declared.number}{only} "
         f"--submission {shown.parent.parent}\n"
         f"To hand it in:  cp {shown} labs/{lab.name}/"
     )

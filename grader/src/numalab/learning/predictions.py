@@ -5,6 +5,7 @@ that nobody meets it before she has predicted."""
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,9 +69,9 @@ def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[s
     for name, value in values.items():
         if value is None:
             continue
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (isinstance(value, str) or (is_number and math.isfinite(value))):
-            raise UserError(f"{name} = {value!r}: predict a number, or a text in quotes")
+        complaint = _complaint(name, value)
+        if complaint:
+            raise UserError(f"{name} = {value!r}: {complaint}")
         kept[name] = Prediction(kept[name].first if name in kept else value, value)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,6 +80,19 @@ def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[s
     except OSError as error:
         raise KitError(f"the predictions can't be kept: {reason_of(error)}") from error
     return kept
+
+
+def _complaint(name: str, value: Value) -> str:
+    """Why a value can't be compared with what will be measured; empty: it can."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if "share" in name.split("_"):  # a part of a whole
+        is_share = is_number and 0 <= float(value) <= 1
+        return "" if is_share else "predict a share between 0 and 1, such as 0.5 for 50 %"
+    if isinstance(value, str) and re.match(r"\s*[-+.]?\d", value):
+        return "predict a number without quotes and without a unit"
+    if not (isinstance(value, str) or (is_number and math.isfinite(value))):
+        return "predict a number, or a text in quotes"
+    return ""
 
 
 def _shown(value: Value | None) -> str:

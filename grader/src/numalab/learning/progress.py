@@ -29,7 +29,7 @@ STATUSES = get_args(Status)
 class Result:
     """A grading of a learner's own kernel. statuses: of each criterion; left_out: those that
     were not looked at, since that was not asked for, and that ./numalab grade may show;
-    wrong_arrays: as of a Verdict; interrupted: not all was graded."""
+    began_in: as of a Verdict; interrupted: not all was graded."""
 
     graded_at: str  # ISO 8601, with the time zone
     points: int
@@ -38,7 +38,7 @@ class Result:
     quick: bool
     statuses: Mapping[str, Status]
     left_out: tuple[str, ...]
-    wrong_arrays: Mapping[str, str] = field(default_factory=dict)
+    began_in: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
     def having(self, *statuses: Status) -> list[str]:
@@ -73,7 +73,7 @@ class Result:
             "quick": self.quick,
             "statuses": dict(self.statuses),
             "left_out": list(self.left_out),
-            "wrong_arrays": dict(self.wrong_arrays),
+            "began_in": dict(self.began_in),
             "interrupted": self.interrupted,
         }
 
@@ -81,11 +81,11 @@ class Result:
 @dataclass(frozen=True)
 class LearnerProgress:
     """best: by lab and language. Of the last grading of a lab, whatever its kernel, failed: the
-    criteria that failed; wrong_arrays: as of a Verdict."""
+    criteria that failed; began_in: as of a Verdict."""
 
     best: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    wrong_arrays: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    began_in: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
         """is_own: it is the learner's work, not the handout."""
@@ -98,7 +98,7 @@ class LearnerProgress:
         return LearnerProgress(
             best,
             {**self.failed, lab: tuple(result.having("fail"))},
-            {**self.wrong_arrays, lab: result.wrong_arrays},
+            {**self.began_in, lab: result.began_in},
         )
 
     def of_lab(self, lab: Lab) -> dict[str, Result]:
@@ -123,7 +123,7 @@ class LearnerProgress:
                 if results
             },
             "failed": {lab: list(names) for lab, names in self.failed.items()},
-            "wrong_arrays": {lab: dict(arrays) for lab, arrays in self.wrong_arrays.items()},
+            "began_in": {lab: dict(of_lab) for lab, of_lab in self.began_in.items()},
         }
 
 
@@ -153,7 +153,7 @@ def result_of(
         quick=quick,
         statuses=statuses,
         left_out=left_out,
-        wrong_arrays=verdict.wrong_arrays,
+        began_in=verdict.began_in,
         interrupted=interrupted,
     )
 
@@ -188,7 +188,7 @@ def _result(data: Any) -> Result | None:
             quick=bool(data["quick"]),
             statuses=statuses,
             left_out=tuple(map(str, data["left_out"])),
-            wrong_arrays=_names(data.get("wrong_arrays", {})),
+            began_in=_names(data.get("began_in", {})),
             interrupted=bool(data.get("interrupted", False)),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -227,12 +227,12 @@ def load_progress(store: Path) -> LearnerProgress:
         for lab, names in _table(data, "failed").items()
         if isinstance(names, list)
     }
-    arrays = {
-        lab: _names(array_of)
-        for lab, array_of in _table(data, "wrong_arrays").items()
-        if isinstance(array_of, dict)
+    began_in = {
+        lab: _names(of_lab)
+        for lab, of_lab in _table(data, "began_in").items()
+        if isinstance(of_lab, dict)
     }
-    return LearnerProgress(best, failed, arrays)
+    return LearnerProgress(best, failed, began_in)
 
 
 def aside_path(store: Path) -> Path:
@@ -333,13 +333,13 @@ def _task(lab: Lab, results: Mapping[str, Result], hints: Levels) -> Task:
             else f"{some(result.having('inconclusive', 'error'))} stayed open"
         )
         return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
-    array = result.wrong_arrays.get(failed[0], "")
-    hint = hint_command(lab, failed[0], array, hints)
+    began_in = result.began_in.get(failed[0], "")
+    hint = hint_command(lab, failed[0], began_in, hints)
     watch = f"./numalab watch {lab.number} --lang {language}"
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
-    what = f"mend {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"mend {failed[0]}"
+    what = f"fix {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"fix {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if is_exhausted(lab, failed[0], hints, array):
+    if is_exhausted(lab, failed[0], hints, began_in):
         why = f"cat solutions/{lab.name}/README.md"
         commands.insert(0, (why, "all hints on it are read; this explains the solution"))
     elif hint is not None:

@@ -40,7 +40,7 @@ def _state(result: Result) -> tuple[str, str]:
     failed = result.having("fail")
     if failed:
         more = f" and {len(failed) - 1} more" if failed[1:] else ""
-        return f"to mend: {failed[0]}{more}", "bold red"
+        return f"to fix: {failed[0]}{more}", "bold red"
     if result.having("inconclusive", "error"):
         word = "interrupted" if result.interrupted else "open"
         return f"{word}: {words.some(result.having('inconclusive', 'error'))}", "yellow"

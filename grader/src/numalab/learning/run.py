@@ -114,11 +114,18 @@ class Run:
         try:
             return draw()
         except NothingToDraw as error:
-            failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
-            if self.is_built and not failed:
-                raise
-            why = failed[0] if self.is_built else self.compiler_output
-            raise NothingToDraw(f"{why}\nSo {error}.") from None
+            self._fail_by_kernel(str(error))
+            raise
+
+    def _fail_by_kernel(self, told: str) -> None:
+        """Where it is the kernel's doing that there is nothing to draw, which what is told does not
+        say. Raises NothingToDraw."""
+        failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
+        if self.is_built and not failed:
+            return
+        # What the compiler said stands below the kernel.
+        why = failed[0] if self.is_built else self.evidence.build.message
+        raise NothingToDraw(f"{why}\nSo {told}.") from None
 
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
         """Who wrote each page first, and who uses it; on this node where nothing was traced at
@@ -167,6 +174,7 @@ class Run:
         accounts = timing_accounts(self.lab, self.verdict, self.here)
         names = [account.criterion.name for account in accounts]
         if not names:
+            self._fail_by_kernel("nothing was timed")
             said = [c.why for c in self.verdict.criteria if c.kind == "timing"]
             why = said[0] if said else "lab.run(..., times=True) takes times."
             raise NothingToDraw(f"nothing was timed: {why}")

@@ -84,8 +84,8 @@ class Change:
 
 
 def change_of(before: Mapping[str, Status], now: Mapping[str, Status]) -> Change:
-    """What was not graded before is no news."""
-    news = {name: status for name, status in now.items() if before.get(name, status) != status}
+    """What was not graded before is news, too, such as times that are taken for the first time."""
+    news = {name: status for name, status in now.items() if before.get(name) != status}
     return Change(
         passing=tuple(name for name, status in news.items() if status == "pass"),
         failing=tuple(name for name, status in news.items() if status == "fail"),

@@ -173,7 +173,7 @@ def _steps(graded: GradedKernel) -> Iterator[str]:
     verdict, evidence = graded.verdict, graded.seen[0][1]
     step = verdict_words.next_step(graded)
     if step:
-        yield step.replace("\n", " ")
+        yield from step.replace("\n(", " (").splitlines()  # what is in brackets ends its sentence
     failed = list(dict.fromkeys(c.name for c in verdict.failed()))
     if len(failed) > 1 and evidence.build.status == "ok":
         yield f"Failed: {', '.join(failed)}. One at a time; grade again after each."
@@ -306,7 +306,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
         steps=list(_steps(graded)),
-        compiler_title="The compiler warns" if build.status == "ok" else "The compiler says",
+        compiler_title=verdict_words.compiler_title(build),
         compiler=build.output,
         earlier=verdict_words.earlier_words(graded),
         printed=verdict_words.printed_words(evidence),

@@ -21,6 +21,7 @@ from numalab.evidence.record import (
     PageTablesOfLife,
 )
 from numalab.judging.timing_state import best_s
+from numalab.reports.launch_times import duration
 
 NOISY = 1.25  # third over first quartile of times that a table shows as one
 
@@ -73,8 +74,8 @@ MEMORY_ROWS: tuple[tuple[str, Callable[[MemoryColumn], str]], ...] = (
     ("on huge pages", lambda it: words.percent(it.table.huge_bytes / it.table.bytes)),
     ("page tables (VmPTE)", _page_tables),
     ("page faults while it is zeroed", lambda it: f"{it.table.initialize_page_faults:,}"),
-    ("zeroing it", lambda it: f"{1e3 * it.table.initialize_s:.0f} ms"),
-    ("random updates", lambda it: f"{1e3 * it.table.compute_s:.0f} ms"),
+    ("zeroing it", lambda it: duration(it.table.initialize_s)),
+    ("random updates", lambda it: duration(it.table.compute_s)),
 )
 
 

@@ -25,6 +25,7 @@ from numalab.reports.touch_map import symbol, touch_map_picture
 from numalab.reports.verdict_words import (
     STATUS_STYLE,
     bound_words,
+    compiler_title,
     criterion_rows,
     earlier_words,
     is_predicted,
@@ -33,7 +34,8 @@ from numalab.reports.verdict_words import (
     printed_words,
 )
 from numalab.reports.work_picture import work_picture
-from numalab.terminal import stripped
+from numalab.strangers.listing import listing
+from numalab.terminal import kept_together, stripped
 
 LONG_REASON = 60  # characters from which on a reason is told once and then referred to
 
@@ -55,14 +57,17 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
             shared[why] = criterion.name
         bound = bound_words(criterion)
         place = "" if criterion.where == "here" else f"On {criterion.where}: "
-        text = Text(place + (f"{bound}. " if bound else ""), style="bold" if bound else "")
-        text.append(why, style="not bold")
+        head = kept_together(place + (f"{bound}. " if bound else ""))
+        text = Text(head, style="bold" if bound else "")
+        text.append(kept_together(why), style="not bold")
         text.append(row.where_too, style="not bold")
         table.add_row(Text(word, style=style), criterion.name, row.points, text)
     return table
 
 
-def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
+def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool, columns: int) -> Text:
+    """columns: that there are for a line; what is not decided stands in one of its own where it
+    is too long for the first."""
     style = STATUS_STYLE[verdict.status][1]
     text = Text(f"{verdict.lab}  {LANGUAGE_NAMES[verdict.language]}  ", style="bold")
     text.append(VARIANT_NAMES[verdict.variant])
@@ -71,17 +76,17 @@ def _heading(verdict: Verdict, unchanged: bool, is_untimed: bool) -> Text:
     text.append(f"  {verdict.points} of {verdict.earnable_points} points", style=style)
     notes = points_notes(verdict, is_untimed)
     if notes:
-        text.append(f" ({notes})", style="dim")
+        is_long = len(text) + len(notes) + 3 > columns
+        text.append("\n  " if is_long else " ")
+        text.append(f"({notes})", style="dim")
     return text
 
 
 def _show_compiler(console: Console, build: Build) -> None:
     if not build.output:
         return
-    title = "The compiler warns:" if build.status == "ok" else "The compiler says:"
-    console.print(Padding(Text(title, style="bold"), (1, 0, 0, 2)))
-    for line in build.output.splitlines():
-        # As the compiler wrote it: its marks stand below what they mean.
+    console.print(Padding(Text(f"{compiler_title(build)}:", style="bold"), (1, 0, 0, 2)))
+    for line in listing(build.output, console.width - 4):
         console.print(Text(f"    {line}"), soft_wrap=True)
 
 
@@ -117,7 +122,8 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
     lab, verdict, seen, evidence = kernel.lab, kernel.verdict, kernel.seen, kernel.here
     with stripped(console):
         console.print()
-        console.print(_heading(verdict, kernel.unchanged, evidence.timing_refused is not None))
+        is_untimed = evidence.timing_refused is not None
+        console.print(_heading(verdict, kernel.unchanged, is_untimed, console.width))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
         earlier = earlier_words(kernel)
         if earlier:

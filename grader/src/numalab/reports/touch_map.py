@@ -169,8 +169,9 @@ def touch_map_picture(
     notes += sampled(evidence)
     if any(label == HOMES for of in by_owner for row in of[1].values() for label, _ in row):
         notes.append(
-            f"{HOMES!r} was seen in another run than the rows above it: where chance decides who "
-            "writes first, they differ."
+            f"{HOMES!r} was seen in another run than the rows above it: they differ where chance "
+            "decides who writes first, or where the kernel has its threads write on other cores "
+            "than the kit gives them (proc_bind)."
         )
     traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
     if any(trace.arrays != traces[0].arrays for trace in traces):

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from numalab import words
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
-from numalab.judging import explain
+from numalab.judging.printed_words import printed_lines
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -31,7 +31,9 @@ def bound_words(criterion: CriterionVerdict) -> str:
         return ""
     if criterion.kind != "evidence":
         return ""  # the sentence names both
-    text = f"{criterion.value:.0f}" if criterion.value.is_integer() else f"{criterion.value:.2f}"
+    if criterion.status == "inconclusive" and _is_within(criterion, criterion.value):
+        return ""  # what is open is not the figure
+    text = _figure(criterion, criterion.value)
     unit = criterion.unit
     if not unit:
         return ""  # there is nothing to count
@@ -43,6 +45,21 @@ def bound_words(criterion: CriterionVerdict) -> str:
     if criterion.at_most == 0:
         return f"{text} {unit}"  # that none should be goes without saying
     return f"{text} {unit}, allowed: {criterion.at_most:g} or less"
+
+
+def _is_within(criterion: CriterionVerdict, value: float) -> bool:
+    least, most = criterion.at_least, criterion.at_most
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def _figure(criterion: CriterionVerdict, value: float) -> str:
+    """With as many digits, two at least, as it takes to see on which side of the bounds it is."""
+    if value.is_integer():
+        return f"{value:.0f}"
+    shown = (f"{value:.{digits}f}" for digits in range(2, 6))
+    is_within = _is_within(criterion, value)
+    told = (text for text in shown if _is_within(criterion, float(text)) == is_within)
+    return next(told, f"{value:.2f}")
 
 
 def _alike(criteria: Sequence[CriterionVerdict]) -> Iterator[list[CriterionVerdict]]:
@@ -116,24 +133,32 @@ def points_notes(verdict: Verdict, is_untimed: bool) -> str:
     return ", ".join(f"{points} {words}" for points, words in parts if points)
 
 
-def to_mend(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
-    """The first thing to mend, how many there are, and where help is, a line each."""
+def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
+    """The first thing to fix, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
     first = (of_kernel or failed)[0]
-    told = f"Next: mend {first}"
-    if of_kernel:
-        told = f"Next: mend {KERNEL_FILES[verdict.language]}, {first} fails"
+    told, which = f"Next: fix {first}", "the first"
+    if first in verdict.explained_by:
+        first = verdict.explained_by[first]
+        told, which = f"Next: fix {first}, by which others fail", "one"
+    elif of_kernel:
+        told = f"Next: fix {KERNEL_FILES[verdict.language]}, {first} fails"
     if failed[1:]:
-        told += f" (the first of {len(failed)} criteria that fail)"
+        told += f" ({which} of {len(failed)} criteria that fail)"
     lines = [f"{told}."]
-    array = verdict.wrong_arrays.get(first, "")
-    hint = hint_command(lab, first, array, hints_seen)
-    if is_exhausted(lab, first, hints_seen, array):
+    began_in = verdict.began_in.get(first, "")
+    hint = hint_command(lab, first, began_in, hints_seen)
+    if is_exhausted(lab, first, hints_seen, began_in):
         lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
     elif hint:
         lines.append(f"A hint: {hint}")
     return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+
+
+def compiler_title(build: Build) -> str:
+    """Of what the compiler said, and in warnings the kit: of lines that are comments by mistake."""
+    return "Warnings" if build.status == "ok" else "The compiler says"
 
 
 # What an ordinary grading says of earlier times.
@@ -159,11 +184,21 @@ def next_step(kernel: GradedKernel) -> str | None:
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         if len(names) == 1:
             more = f" and {names[0]}"
-        return f"This is still the handout. Read {text}, edit {file}{more}, then grade again."
+        beside = ""
+        if kernel.not_read:
+            named = words.some(kernel.not_read)
+            beside = (
+                f" Beside it is what nobody reads, {named}: the kernel has to be called {file}."
+            )
+        return (
+            f"This is still the handout.{beside} Read {text}, edit {file}{more}, then grade again."
+        )
+    if evidence.build.status == "missing":
+        return f"Next: put {file} where it is looked for, then grade again."
     if evidence.build.status != "ok":
-        return f"Next: mend {file} so that it can be built, then grade again."
+        return f"Next: fix {file} so that it can be built, then grade again."
     if failed:
-        return to_mend(kernel.lab, verdict, kernel.hints_seen)
+        return to_fix(kernel.lab, verdict, kernel.hints_seen)
     is_open = [criterion for criterion in verdict.criteria if criterion.status == "inconclusive"]
     if any(criterion.cause != "implausible" for criterion in is_open):
         return f"Next: {kernel.again}"
@@ -173,6 +208,14 @@ def next_step(kernel: GradedKernel) -> str | None:
         return None
     if evidence.timing_refused and any(c.kind == "timing" for c in verdict.criteria):
         return "Right as far as was looked at: no times were taken."
+    elsewhere = [
+        c.name for c in verdict.criteria if c.kind == "evidence" and c.cause == "too_few_numa_nodes"
+    ]
+    if kernel.here_only and kernel.lab.machines and elsewhere:
+        return (
+            "Right as far as was looked at, on this node. A virtual node shows "
+            f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
+        )
     return (
         f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
     )
@@ -184,7 +227,7 @@ def printed_words(evidence: Evidence) -> str | None:
     outcomes += [trace.outcome for trace in evidence.of(TRACE)]
     outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
     for outcome in outcomes:
-        first = explain.printed_lines(outcome)
+        first = printed_lines(outcome)
         if outcome.ok and first:
             return (
                 f"Your kernel prints. The first line: {first[0][:100]}\n"

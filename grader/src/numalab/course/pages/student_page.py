@@ -102,10 +102,10 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
     """What to do next."""
     file = KERNEL_FILES[verdict.language]
     if build is not None and build.status != "ok":
-        yield f"Mend {file} so that it can be built, then hand it in again."
+        yield f"Fix {file} so that it can be built, then hand it in again."
         return
     if verdict.failed() and lab is not None:
-        yield from verdict_words.to_mend(lab, verdict).splitlines()
+        yield from verdict_words.to_fix(lab, verdict).splitlines()
     elif verdict.status == "pass":
         yield "Nothing: all that the node can show is done."
     yield from ungraded_steps(verdict)
@@ -117,7 +117,6 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
     build = Build(**result["build"]) if "build" in result else None
     language = declaration.LANGUAGE_NAMES[verdict.language]
     which = {True: " (counts)", False: " (does not count)", None: ""}[counts]
-    is_built = build is None or build.status == "ok"
     return _Result(
         title=f"{language}{which}",
         caption=f"Criteria of {title} in {language}",
@@ -126,7 +125,7 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
         points=share_words(result),
         rows=list(rows_of(verdict)),
         steps=list(steps(lab, verdict, build)),
-        compiler_title="The compiler warns" if is_built else "The compiler says",
+        compiler_title=verdict_words.compiler_title(build) if build is not None else "",
         compiler=build.output if build is not None else "",
     )
 

@@ -143,7 +143,7 @@ class _Block:
     @property
     def height(self) -> float:
         lines = len(self.title) + len(self.notes)
-        return lines * LINE_H + 2 * PAD + self.layout.height
+        return lines * LINE_H + (2.5 if self.notes else 2) * PAD + self.layout.height
 
     def draw(self, axes: Axes, x: float, y: float) -> None:
         for line in self.title:
@@ -172,7 +172,7 @@ class _Block:
                 axes.plot(middle, where.y + 0.13, "o", color="#333333", markersize=6)
         for _, box in self.layout.core_boxes():
             add_box(axes, Box(x + box.x, y + box.y, box.width, box.height), "none", "#333333", 1.2)
-        y += self.layout.height + PAD / 2
+        y += self.layout.height + 1.5 * PAD
         for line in self.notes:
             write(axes, x, y, line)
             y += LINE_H

@@ -43,11 +43,11 @@ def _draw(axes: Axes, label: str, look: Placement, width: float, end: float) -> 
     axes.barh(threads, works, color=[place_colour(t) for t in threads], edgecolor="#333333",
               label="works")  # fmt: skip
     axes.barh(threads, waits, left=works, color="none", edgecolor=GREY, hatch="///",
-              label="waits for a core")  # fmt: skip
+              label="kept from its core by other programs")  # fmt: skip
     for thread, reaches in enumerate(a + b for a, b in zip(works, waits, strict=False)):
         if reaches > end:
-            axes.annotate(f"until {reaches:.0f} %", (0.99 * end, thread), ha="right", va="center",
-                          bbox={"facecolor": "white", "edgecolor": GREY})  # fmt: skip
+            axes.annotate(f"goes on to {reaches:.0f} %", (0.99 * end, thread), ha="right",
+                          va="center", bbox={"facecolor": "white", "edgecolor": GREY})  # fmt: skip
     axes.axvline(100 * share.share, color="#000000", linestyle="--", linewidth=1.5)
     axes.set_xlim(0, end)
     axes.set_ylim(len(works) - 0.5, -0.5)
