@@ -61,6 +61,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
     "learning": ("neither", "what learners see of their gradings"),
+    "teaching": ("neither", "what instructors get for a lesson"),
     "reports": ("neither", "pages, tables and pictures of what was judged"),
 }
 
