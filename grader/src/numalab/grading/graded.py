@@ -19,7 +19,8 @@ class GradedKernel:
     the criteria that were timed; unchanged: it is the handout byte for byte; again: what to do
     about times that stayed open; published: latencies to show once they have been predicted;
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
-    at; afresh: how to have new times in the place of earlier ones, empty where there is no way."""
+    at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
+    explanation: what the student says of it, may be empty."""
 
     lab: Lab
     verdict: Verdict
@@ -32,6 +33,7 @@ class GradedKernel:
     spent_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     afresh: str = ""
+    explanation: str = ""
 
     @property
     def here(self) -> Evidence:
@@ -43,6 +45,7 @@ class GradedKernel:
         return with_timing(self.verdict.to_json(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             "earnable_points": self.verdict.earnable_points,
+            **({"explanation": self.explanation} if self.explanation else {}),
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

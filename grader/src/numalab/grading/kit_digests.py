@@ -36,6 +36,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
     "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/from_records.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
     "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),

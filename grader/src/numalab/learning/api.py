@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.evidence.record import Json
+from numalab.grading import explanation
 from numalab.grading.graded import GradedKernel
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
@@ -227,7 +228,8 @@ class OpenLab:
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-            for name in (kernel, *(file.name for file in self.declared.files)):
+            beside = (*(file.name for file in self.declared.files), explanation.FILE)
+            for name in (kernel, *beside):
                 if name in given:
                     (Path(scratch) / name).write_text(given[name], encoding="utf-8")
                 elif (folder / name).is_file():

@@ -56,7 +56,7 @@ def _template() -> Template:
 
 @dataclass(frozen=True)
 class _Result:
-    """Of one language. compiler: what it said, may be empty."""
+    """Of one language. compiler: what it said, may be empty, as may be the explanation."""
 
     title: str
     caption: str
@@ -67,6 +67,7 @@ class _Result:
     steps: Sequence[str]
     compiler_title: str
     compiler: str
+    explanation: str
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
         steps=list(steps(lab, verdict, build)),
         compiler_title="The compiler warns" if is_built else "The compiler says",
         compiler=build.output if build is not None else "",
+        explanation=str(result.get("explanation", "")),
     )
 
 
