@@ -40,6 +40,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
 
 LINE = 72  # columns of the progress line
@@ -98,7 +99,12 @@ class NotebookLab(OpenLab):
                 language, source, files=files, size=size, label=label, afresh=afresh
             )
 
-    # ---- predictions and questions
+    def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
+        """As OpenLab.sweep."""
+        with self._line():
+            return super().sweep(*args, **kwargs)
+
+    # ---- predictions, questions and explanations
 
     def predict(self, **values: Value | None) -> None:
         """Keeps what you expect; None: not yet. What you say first stays beside what you change
