@@ -72,9 +72,8 @@ def test_an_explanation_is_taken_beside_a_kernel_and_is_nothing_alone(
     delivery: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:
     said = b"Thread 0 wrote all pages.\n"
-    put(delivery, {"ada/01_first_touch/kernel.c": KERNEL, "ada/01_first_touch/explanation.txt": said,
-                   "bob/01_first_touch/kernel.c": KERNEL,
-                   "zoe/01_first_touch/explanation.txt": said})  # fmt: skip
+    files = {f"{who}/{FIRST}/kernel.c": KERNEL for who in ("ada", "bob")}
+    put(delivery, files | {f"{who}/{FIRST}/explanation.txt": said for who in ("ada", "zoe")})
     intake = take_in(delivery, course, labs, quiet)
     ada, bob = intake.submissions
     assert ada.files == ("explanation.txt", "kernel.c")

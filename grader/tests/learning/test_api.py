@@ -188,7 +188,7 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
     with pytest.raises(KitError, match="there is no QEMU here"):
         hydra.run("c", source=first.handout("c"))
     with pytest.raises(UserError, match=r"no record of 'nebula'\. There is: hydra"):
-        first.on("nebula").recorded()
+        first.on("uv1000").recorded()
     said: list[str] = []
     recorded = replace(hydra, progress=said.append).run(
         "c", source=first.handout("c"), or_recorded=True
