@@ -30,7 +30,13 @@ from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, load_labs
 from numalab.learning.api import open_lab
 from numalab.learning.notebook import description, open_notebook
-from numalab.learning.notebook_files import complaints, kits_notebook, tidied, working_copy
+from numalab.learning.notebook_files import (
+    complaints,
+    explanation_prompt,
+    kits_notebook,
+    tidied,
+    working_copy,
+)
 from numalab.learning.predictions import (
     FILE,
     PUBLISHED_FILE,
@@ -368,7 +374,9 @@ def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(kit: Kit
     notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
     cells = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
     assert cells["explain"] == 'lab.explain("""\n\n""")'
-    assert "three sentences" in cells["explain-text"] and "?" in cells["explain-text"]
+    assert "three sentences" in cells["explain-text"]
+    prompt = explanation_prompt(notebook)
+    assert len(prompt) > 60 and prompt.endswith("?") and prompt[1:] in cells["explain-text"]
     assert "first answer is kept" in cells["questions-text"]
     order = list(cells)
     assert order.index("compare") < order.index("explain") < order.index("questions-text")

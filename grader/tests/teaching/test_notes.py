@@ -56,6 +56,7 @@ def test_notes_have_all_that_the_lab_knows(lab: Lab, language: Language) -> None
     for question in material.handout.questions:
         assert f"- {question}\n" in text
     assert material.answers and material.answers in text
+    assert material.prompt.endswith("?") and material.prompt in text
     assert all(
         material.handout.goals and material.handout.needs and material.handout.effect for _ in "1"
     )

@@ -190,7 +190,7 @@ class OpenLab:
         rounds: int = ROUNDS,
     ) -> Sweep:
         """How many GB/s a kernel moves over the number of threads, on this node: each setting once
-        a round, in random order. threads: left out: from one to a thread on each core; files:
+        per round, in random order. threads: left out: from one to a thread on each core; files:
         placement files of yours to compare, left out: the lab's own placement; part: of several
         kernels the one that is timed. Raises UserError, KitError, and Interrupted before there is
         anything to show."""

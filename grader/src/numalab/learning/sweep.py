@@ -1,5 +1,5 @@
 """A kernel's rate over the number of threads, under the lab's placement or under files that say
-where threads go: every setting once a round, in random order, each as a process of its own."""
+where threads go: every setting once per round, in random order, each as a process of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LABS_OWN = "as the lab places them"
 
 
 class _Ended(Exception):
-    """The kernel did not come to its end; the text says how."""
+    """The kernel did not finish; the text says how."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sweep:
-    """rates_gb_s: of each setting one for each round that came to its end, by the bytes that the
+    """rates_gb_s: of each setting one per round, by the bytes that the
     lab's driver counts for a call. evidence: of the node. is_whole: nobody interrupted it;
     complaint: why the kernel can't be measured."""
 
@@ -143,7 +143,7 @@ def settings_of(
 
 
 def measure(session: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
-    """Of a kernel that is built, as long as it comes to its end. Raises KitError, and Interrupted
+    """Of a kernel that is built, as long as it finishes. Raises KitError, and Interrupted
     where that came before anything was measured."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
     is_whole, complaint = True, ""
@@ -176,7 +176,7 @@ def _rates(session: Session, part: str | None, setting: Setting) -> Iterator[flo
     for generation in newest.of(GENERATION):
         if not generation.ok:
             ended = generation.roles[SUBMISSION].outcome
-            why = explain.outcome(ended, session.language) or "The kernel did not come to its end."
+            why = explain.outcome(ended, session.language) or "The kernel did not finish."
             raise _Ended(f"{why} So no rate can be measured.")
         if not generation.bytes_moved:
             raise KitError(f"{session.lab.name}: its driver counts no bytes for {part or 'it'}")

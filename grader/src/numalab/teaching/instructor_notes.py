@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import KitError
+from numalab.grading import explanation
 from numalab.judging.verdict import CAUSES
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab, Language
+from numalab.learning.notebook_files import explanation_prompt, kits_notebook, read_notebook
 from numalab.learning.predictions import Published, read_published, words
 from numalab.learning.questions import Question, load_questions
 from numalab.teaching import exam
@@ -26,13 +28,15 @@ SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing
 
 @dataclass(frozen=True)
 class Material:
-    """All that the notes on a lab are made from. answers: Markdown, of the solution's text;
-    deck: None where there is no lecture; asked: exam questions, drawn by the seed."""
+    """All that the notes on a lab are made from. answers: Markdown, of the solution's text; prompt:
+    what is to be explained in three sentences, empty where there is no notebook; deck: None where
+    there is no lecture; asked: exam questions, drawn by the seed."""
 
     lab: Lab
     language: Language
     handout: Handout
     answers: str
+    prompt: str
     deck: Deck | None
     wrong: tuple[WrongSubmission, ...]
     paths: dict[str, Path]
@@ -53,6 +57,7 @@ def gather(kit: Kit, lab: Lab, language: Language, seed: str) -> Material:
     """Raises KitError where a file of the kit is missing or not of its form."""
     readme = kit.lab_folder(lab.name) / "README.md"
     slides = kit.root / "slides" / f"{lab.name}.md"
+    notebook = kits_notebook(kit, lab.name)
     wrong = read_wrong(kit, lab)
     quiz = load_questions(kit, lab.name)
     try:
@@ -64,6 +69,7 @@ def gather(kit: Kit, lab: Lab, language: Language, seed: str) -> Material:
         language,
         read_handout(_text(readme), str(readme)),
         section(_text(kit.solution_folder(lab.name) / "README.md"), ANSWERS),
+        explanation_prompt(read_notebook(notebook)) if notebook.is_file() else "",
         parse_deck(lab.name, _text(slides)) if slides.is_file() else None,
         wrong,
         {one.name: exam.path_of(one, language, kit) for one in wrong},
@@ -301,6 +307,12 @@ def _answers(material: Material) -> Iterator[str]:
     for question in material.handout.questions:
         yield f"- {question}"
     yield ""
+    if material.prompt:
+        yield (
+            f"To be explained in three sentences ({explanation.FILE}, handed in beside the kernel "
+            f"and kept with each grading): {material.prompt}"
+        )
+        yield ""
     yield "### Answers, to these and to the steps"
     yield ""
     yield material.answers or f"See solutions/{material.lab.name}/README.md."
