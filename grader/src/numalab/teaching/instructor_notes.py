@@ -13,6 +13,7 @@ from numalab.grading import explanation
 from numalab.judging.verdict import CAUSES
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab, Language
+from numalab.labs.hints import hint_command
 from numalab.learning.notebook_files import explanation_prompt, kits_notebook, read_notebook
 from numalab.learning.predictions import Published, read_published, words
 from numalab.learning.questions import Question, load_questions
@@ -186,14 +187,6 @@ def _lecture(deck: Deck) -> Iterator[str]:
 # ---- what students get wrong --------------------------------------------------------------
 
 
-def _hint_of(lab: Lab, criterion: str) -> str:
-    """The command whose hints help with a criterion; empty where there is none."""
-    for ladder in lab.hints:
-        if ladder.helps_with_all_of(criterion):
-            return " ".join(filter(None, ("./numalab hint", lab.number, ladder.topic)))
-    return ""
-
-
 def _mistakes(material: Material) -> Iterator[str]:
     lab = material.lab
     yield "## What students get wrong, and what the kit says to it"
@@ -234,7 +227,7 @@ def _of_criterion(
 ) -> Iterator[str]:
     yield f"### `{criterion.name}`"
     yield ""
-    hint = _hint_of(material.lab, criterion.name)
+    hint = hint_command(material.lab, criterion.name)
     if hint:
         yield f"Help: `{hint}`."
         yield ""
