@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.evidence import read_record
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SUBMISSION, Evidence
@@ -143,8 +143,8 @@ def settings_of(
 
 
 def measure(session: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
-    """Of a kernel that is built, as long as it finishes. Raises KitError, and Interrupted
-    where that came before anything was measured."""
+    """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are counted
+    of it, KitError, and Interrupted where that came before anything was measured."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
     is_whole, complaint = True, ""
     try:
@@ -179,6 +179,9 @@ def _rates(session: Session, part: str | None, setting: Setting) -> Iterator[flo
             why = explain.outcome(ended, session.language) or "The kernel did not finish."
             raise _Ended(f"{why} So no rate can be measured.")
         if not generation.bytes_moved:
-            raise KitError(f"{session.lab.name}: its driver counts no bytes for {part or 'it'}")
+            raise UserError(
+                f"no bytes are counted of {part or session.lab.name}, since a rate would say "
+                "nothing of memory; sweep another part"
+            )
         best_s = min(generation.elapsed_s[SUBMISSION])
         yield generation.bytes_moved / best_s / 1e9
