@@ -66,9 +66,9 @@ def test_a_deck_is_a_lecture(deck: Deck) -> None:
 
 @each_deck
 def test_a_deck_has_a_lecture_of_20_minutes_in_it(deck: Deck) -> None:
-    """It begins, asks for what is predicted or done, and ends with the exercise."""
+    """With its title and the exercise, whatever the notes say of these."""
     assert 17 <= minutes_of(deck.short) <= 23
-    assert deck.slides[0].is_core and deck.slides[-1].is_core
+    assert deck.short[0] == deck.slides[0] and deck.short[-1] == deck.slides[-1]
     assert len(deck.short) >= 5
 
 
@@ -140,13 +140,14 @@ def test_parsing() -> None:
     text = (
         "---\ntheme: x\n---\n\n<!-- _class: title -->\n\n# One\n\n<!--\n2 min. Say: this.\n-->\n\n"
         "---\n\n## Two\n\n```\n---\n```\n\n![a b](figures/f.svg)\n\n---\n\n"
-        "## Three\n\n<!--\n3 min, core. Say: that.\n-->\n"
+        "## Three\n\n<!--\n3 min. Core. Say: that.\n-->\n"
     )
     deck = parse_deck("d", text)
     assert [slide.title for slide in deck.slides] == ["One", "Two", "Three"]
     assert [slide.minutes for slide in deck.slides] == [2, None, 3]
-    assert deck.short == deck.slides[2:]
-    assert (minutes_of(deck.slides), minutes_of(deck.short)) == (5, 3)
+    assert deck.short == (deck.slides[0], deck.slides[2])
+    assert (minutes_of(deck.slides), minutes_of(deck.short)) == (5, 5)
+    assert [slide.is_core for slide in deck.slides] == [False, False, True]
     assert deck.slides[0].notes == "2 min. Say: this."
     assert deck.figures == ("f",)
     inside = with_figures(text, lambda name: name.encode())

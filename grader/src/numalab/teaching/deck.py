@@ -2,7 +2,7 @@
 
 A deck is Marp's Markdown: slides between lines `---`, directives and speaker notes in HTML
 comments. A note begins with the minutes that the slide takes: `2 min. Say that ...`, or
-`2 min, core. Say that ...` where the slide belongs to the short lecture, too.
+`2 min. Core. Say that ...` where the slide belongs to the short lecture, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIGURE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(figures/(?P<name>[a-z0-9_]+)\.svg\)"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _DIRECTIVE = re.compile(r"\s*_?[a-zA-Z]+: [^\n]*\s*\Z")
-_MINUTES = re.compile(r"\s*(?P<minutes>\d+) min(?P<core>, core)?\. \S")
+_MINUTES = re.compile(r"\s*(?P<minutes>\d+) min\. (?P<core>Core\. )?\S")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Slide:
 
     @property
     def is_core(self) -> bool:
-        """Whether the short lecture has it, too."""
+        """Whether its notes say that the short lecture has it, too."""
         found = _MINUTES.match(self.notes)
         return found is not None and found["core"] is not None
 
@@ -67,8 +67,9 @@ class Deck:
 
     @property
     def short(self) -> tuple[Slide, ...]:
-        """The slides of the short lecture."""
-        return tuple(slide for slide in self.slides if slide.is_core)
+        """The slides of the short lecture: its core, and what every lecture begins and ends
+        with."""
+        return tuple(s for s in self.slides if s.is_core or s in (self.slides[0], self.slides[-1]))
 
 
 def minutes_of(slides: tuple[Slide, ...]) -> int:

@@ -179,7 +179,7 @@ def _lecture(deck: Deck) -> Iterator[str]:
     yield "|---:|---|---:|---:|"
     for slide in deck.slides:
         title = slide.title.replace("|", "\\|")
-        short = slide.minutes if slide.is_core else ""
+        short = slide.minutes if slide in deck.short else ""
         yield f"| {slide.number} | {title} | {slide.minutes} | {short} |".replace("|  |", "| |")
     yield ""
 
