@@ -107,7 +107,8 @@ def test_each_exam_question_has_one_right_choice(lab: Lab, language: Language) -
     material = material_of(lab, language)
     known = {wrong.mistake: wrong for wrong in material.wrong}
     drawn = material.asked[len(material.quiz) :]
-    assert len(drawn) == CODE_QUESTIONS + REPORT_QUESTIONS
+    # Of code fewer where most of it is too long for an exam.
+    assert REPORT_QUESTIONS + 2 <= len(drawn) <= CODE_QUESTIONS + REPORT_QUESTIONS
     assert len({question.text for question in drawn}) == len(drawn)
     for question in drawn:
         assert len(question.choices) == CHOICES
@@ -234,7 +235,7 @@ def test_the_command_writes_a_text_for_each_lab(tmp_path: Path) -> None:
     names = ["01_first_touch.md", "03_scheduling.md"]
     assert sorted(path.name for path in (tmp_path / "new" / "notes").iterdir()) == names
     for name, line in zip(names, done.output.splitlines(), strict=True):
-        assert re.search(rf"{name}: \d+ mistakes, 11 exam questions$", line)
+        assert re.search(rf"{name}: \d+ mistakes, \d+ exam questions$", line)
     text = (tmp_path / "new" / "notes" / names[0]).read_text()
     assert "```fortran\n" in text and "```c\n" not in text
     assert text == notes(material_of(LABS["01_first_touch"], "fortran"))
