@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,7 +155,8 @@ def test_without_a_rate_there_is_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("lab", "given", "says"),
     [
-        ("01", {"part": "initialize"}, "name the part to sweep, one of"),
+        ("01", {"part": "initialize"}, "01_first_touch: leave the part out"),
+        ("02", {"part": "locate"}, "name the part to sweep, one of stream$"),
         ("03", {}, "one of pair_energy, stream_update"),
         ("06", {}, "runs ranks"),
         ("01", {"files": ["kmp_close.env"]}, "has no file 'kmp_close.env'"),
@@ -169,14 +169,18 @@ def test_what_cant_be_swept_is_said(lab: str, given: dict[str, Any], says: str) 
         open_lab(lab).sweep(**given)
 
 
-def test_a_virtual_node_and_a_login_node_have_no_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_virtual_node_has_no_times() -> None:
     with pytest.raises(UserError, match="has no times that mean anything"):
         open_lab("01").on("hydra").sweep()
+
+
+@pytest.mark.builds
+def test_on_a_login_node_nothing_is_swept(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a notebook goes on."""
     monkeypatch.setattr("numalab.learning.api.on_login_node", lambda: True)
-    with pytest.raises(UserError, match="looks like a login node"):
-        open_lab("01").sweep()
+    found = open_lab("01", kit).sweep()
+    assert "looks like a login node" in str(found)
+    assert not found.rates_gb_s
 
 
 @pytest.mark.builds

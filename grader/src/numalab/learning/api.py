@@ -198,8 +198,6 @@ class OpenLab:
         chosen = self._swept(part)
         if self.machine is not None:
             raise UserError("a virtual node has no times that mean anything; sweep this node")
-        if on_login_node():
-            raise UserError(refusal("notebook"))
         for name in files:
             if check_file(self.declared, name).kind != "placement":
                 raise UserError(f"{name} places ranks, not threads; name placement files (.env)")
@@ -210,9 +208,11 @@ class OpenLab:
             session = self._session(language, folder, effort_for("quick", True))
             read_files(session)
             settings = settings_of(session, threads, files)
-            if not session.build():
+            why = refusal("notebook") if on_login_node() else ""
+            if not why and not session.build():
                 build = session.evidence.build
                 why = "\n".join(filter(None, (build.message, build.output)))
+            if why:
                 return Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
             return measure(session, chosen, settings, rounds)
 
@@ -232,8 +232,9 @@ class OpenLab:
         if part is None and len(able) == 1:
             return able[0]
         if part not in able:
-            names = [str(name) for name in able]
-            raise UserError(f"{self.name}: name the part to sweep, one of {', '.join(names)}")
+            names = ", ".join(name for name in able if name is not None)
+            what = f"name the part to sweep, one of {names}" if names else "leave the part out"
+            raise UserError(f"{self.name}: {what}")
         return part
 
     def _session(self, language: str, folder: Path, effort: Effort) -> Session:
