@@ -40,6 +40,7 @@ void numalab_rank_set_modes(uint32_t of_request)
 {
     modes = of_request;
     if (modes & NUMALAB_IS_BRIEF) numalab_requests_watch(notes.requests);
+    numalab_trips_begin(&trips);
 }
 
 bool numalab_rank_yields(void)
@@ -279,7 +280,7 @@ static bool sends_wait(void)
         const int result = PMPI_##name(landing, count, kind, from, tag, comm, request);            \
         FOLLOW(numalab_trips_expect(&trips, END(count, kind, from), *request));                    \
         if (result == MPI_SUCCESS)                                                                 \
-            numalab_receive_started("MPI_" #name, *request, buffer, landing, kind);                \
+            numalab_receive_started("MPI_" #name, *request, buffer, landing);                      \
         return leave(result);                                                                      \
     }
 #define PREPARE_RECEIVE(name, type)                                                                \

@@ -113,12 +113,15 @@ ATTACKS = attacks()
 
 
 def cases() -> Iterator[Any]:
-    for attack in ATTACKS:
-        for language in attack.languages:
-            for mode in attack.modes:
-                name = f"{attack.folder.name}-{attack.name}-{language}-{mode}"
-                marks = [pytest.mark.timed] if attack.is_by_time(LABS[attack.lab]) else []
-                yield pytest.param(attack, language, mode, id=name, marks=marks)
+    """Each attack in each of its languages and modes; one of them, in turns, for every change."""
+    for number, attack in enumerate(ATTACKS):
+        variants = [(language, mode) for language in attack.languages for mode in attack.modes]
+        usual = variants[number % len(variants)]
+        for language, mode in variants:
+            name = f"{attack.folder.name}-{attack.name}-{language}-{mode}"
+            marks = [pytest.mark.timed] if attack.is_by_time(LABS[attack.lab]) else []
+            marks += [] if (language, mode) == usual else [pytest.mark.slow]
+            yield pytest.param(attack, language, mode, id=name, marks=marks)
 
 
 @pytest.fixture(scope="module")
