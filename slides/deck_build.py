@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import deck_check
-from deck import Deck, parse_deck, with_figures, with_fonts
+from deck import with_figures, with_fonts
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_whole
+from numalab.teaching.deck import Deck, parse_deck
 
 SOURCE = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -26,6 +26,7 @@ from numalab.errors import KitError, UserError
 from numalab.explore.samples import read_found
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
+from numalab.teaching.deck import Deck, minutes_of, parse_deck
 
 ROOT = find_kit("gnu").root
 SLIDES = ROOT / "slides"
@@ -34,7 +35,7 @@ sys.path.insert(0, str(SLIDES))
 import deck_build  # noqa: E402
 import deck_check  # noqa: E402
 import keep_records  # noqa: E402
-from deck import Deck, parse_deck, with_figures, with_fonts  # noqa: E402
+from deck import with_figures, with_fonts  # noqa: E402
 from figures import FIGURES, draw  # noqa: E402
 from figures.common import SHIPPED, Sources, busy, picture, style  # noqa: E402
 
@@ -60,7 +61,15 @@ def test_a_deck_is_a_lecture(deck: Deck) -> None:
         assert slide.title, slide.number
         assert slide.minutes, f"slide {slide.number}: the notes do not begin with minutes"
         assert len(slide.notes) > 60, f"slide {slide.number}: nothing to say"
-    assert 40 <= sum(slide.minutes or 0 for slide in deck.slides) <= 50
+    assert 40 <= minutes_of(deck.slides) <= 50
+
+
+@each_deck
+def test_a_deck_has_a_lecture_of_20_minutes_in_it(deck: Deck) -> None:
+    """With its title and the exercise, whatever the notes say of these."""
+    assert 17 <= minutes_of(deck.short) <= 23
+    assert deck.short[0] == deck.slides[0] and deck.short[-1] == deck.slides[-1]
+    assert len(deck.short) >= 5
 
 
 @each_deck
@@ -130,11 +139,15 @@ def test_solutions_are_not_given_away(deck: Deck) -> None:
 def test_parsing() -> None:
     text = (
         "---\ntheme: x\n---\n\n<!-- _class: title -->\n\n# One\n\n<!--\n2 min. Say: this.\n-->\n\n"
-        "---\n\n## Two\n\n```\n---\n```\n\n![a b](figures/f.svg)\n"
+        "---\n\n## Two\n\n```\n---\n```\n\n![a b](figures/f.svg)\n\n---\n\n"
+        "## Three\n\n<!--\n3 min. Core. Say: that.\n-->\n"
     )
     deck = parse_deck("d", text)
-    assert [slide.title for slide in deck.slides] == ["One", "Two"]
-    assert [slide.minutes for slide in deck.slides] == [2, None]
+    assert [slide.title for slide in deck.slides] == ["One", "Two", "Three"]
+    assert [slide.minutes for slide in deck.slides] == [2, None, 3]
+    assert deck.short == (deck.slides[0], deck.slides[2])
+    assert (minutes_of(deck.slides), minutes_of(deck.short)) == (5, 5)
+    assert [slide.is_core for slide in deck.slides] == [False, False, True]
     assert deck.slides[0].notes == "2 min. Say: this."
     assert deck.figures == ("f",)
     inside = with_figures(text, lambda name: name.encode())

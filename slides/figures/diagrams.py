@@ -287,6 +287,27 @@ def balance_bound(_: Sources) -> Drawn:
     return Drawn(figure, "Worked out: the last thread's share of the work over a fair share")
 
 
+def false_sharing(_: Sources) -> Drawn:
+    figure, axes = sketch(290)
+    left, width, high = 150, 118, 62
+    for y, words, is_shared in ((40, "one line", True), (170, "a line\neach", False)):
+        say(axes, 20, y + high / 2, words, points=17, colour=BLUE, bold=True)
+        for thread in range(8):
+            x = left + width * thread
+            fill = THREAD_COLOURS[thread % len(THREAD_COLOURS)]
+            if is_shared:
+                box(axes, x, y, width, high, fill, text=f"t{thread}")
+                continue
+            box(axes, x + 4, y, width - 8, high, "#FFFFFF")
+            box(axes, x + 4, y, 30, high, fill)
+            say(axes, x + 40, y + high / 2, f"t{thread}")
+    box(axes, left - 3, 37, 8 * width + 6, high + 6, "none", VERMILION)
+    say(axes, left, 125, "64 bytes: each write takes the line away from all other cores",
+        colour=VERMILION, points=17)  # fmt: skip
+    say(axes, left, 258, "8 bytes of 64 each: every line stays where its thread runs", points=17)
+    return Drawn(figure, "Sketch: eight threads t0 to t7, each with a counter of its own")
+
+
 # ---- messages -----------------------------------------------------------------------------
 
 
@@ -438,6 +459,7 @@ FIGURES: dict[str, Draw] = {
     "alignment": alignment,
     "balance_bound": balance_bound,
     "close_spread": close_spread,
+    "false_sharing": false_sharing,
     "halo": halo,
     "hockney": hockney,
     "page_fault": page_fault,

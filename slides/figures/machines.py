@@ -201,7 +201,6 @@ def osu_latency(sources: Sources) -> Drawn:
 
 FIGURES: dict[str, Draw] = {
     "distances_nebula": _distances("nebula", 17),
-    "distances_uv1000": _distances("uv1000", 15),
     "hlrs_first_touch": hlrs_first_touch,
     "janus_stream": janus_stream,
     "machine_hydra": _drawn_machine("hydra", 8.4),

@@ -173,6 +173,14 @@ def test_infrastructure_failures_are_told_and_nobodys_fault(labs: dict[str, Lab]
     assert other[1:3] == ["the node failed", "n7 does not answer"]
 
 
+def test_what_a_student_says_of_a_result_stands_with_it(labs: dict[str, Lab], lab: Lab) -> None:
+    result = lab_result(lab, {})
+    assert "In your words" not in words(of_student([row(ADA, FIRST, attempt(ADA, result))], labs))
+    result["explanation"] = f"All pages were near thread 0. {SCRIPT}"
+    root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
+    assert f"In your words All pages were near thread 0. {SCRIPT}" in words(root)
+
+
 def test_every_attempt_is_listed_and_linked_where_it_has_a_page(
     labs: dict[str, Lab], lab: Lab
 ) -> None:

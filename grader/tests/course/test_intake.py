@@ -68,6 +68,23 @@ def test_a_plain_folder(delivery: Path, course: CourseFolder, labs: dict[str, La
     assert [one["digest"] for one in kept["submissions"]] == [ada.digest, bob.digest]
 
 
+def test_an_explanation_is_taken_beside_a_kernel_and_is_nothing_alone(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    said = b"Thread 0 wrote all pages.\n"
+    files = {f"{who}/{FIRST}/kernel.c": KERNEL for who in ("ada", "bob")}
+    put(delivery, files | {f"{who}/{FIRST}/explanation.txt": said for who in ("ada", "zoe")})
+    intake = take_in(delivery, course, labs, quiet)
+    ada, bob = intake.submissions
+    assert ada.files == ("explanation.txt", "kernel.c")
+    assert ada.notes == bob.notes == ()
+    assert ada.digest != bob.digest  # so that what is said later is taken, too
+    folder = course.submission("ada", FIRST, ada.digest)
+    assert (folder / FIRST / "explanation.txt").read_bytes() == said
+    (problem,) = intake.problems
+    assert "kernel.c or kernel.f90 is missing" in problem.why
+
+
 def test_the_same_delivery_again_changes_nothing(
     delivery: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:

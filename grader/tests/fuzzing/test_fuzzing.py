@@ -29,7 +29,7 @@ from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import Entry
 from numalab.errors import KitError, UserError, wrapped
 from numalab.evidence.results import Outcome
-from numalab.grading import handed_in
+from numalab.grading import explanation, handed_in
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.harness import build, interface
 from numalab.judging import explain
@@ -409,6 +409,17 @@ def test_what_compilers_and_linkers_say(first_touch: Lab) -> None:
         interface._pointer_by_reference(text, "initialize")
 
     fuzz(changed(texts), check, 80)
+
+
+def test_explanations(tmp_path: Path) -> None:
+    def check(text: str) -> None:
+        (tmp_path / explanation.FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
+        told = explanation.read_explanation(tmp_path)
+        assert told == visible_lines(told)
+        assert len(told) <= explanation.LONGEST
+        assert 0 <= explanation.sentences(told) <= len(told)
+
+    fuzz(st.lists(WORDS, max_size=9).map(" ".join).filter(is_text), check, 100)
 
 
 def test_messages() -> None:

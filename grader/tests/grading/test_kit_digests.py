@@ -19,7 +19,10 @@ PACKAGE = "grader/src/numalab"
 SHOWN_ONLY = {
     ("labs/declaration.py", "labs/hint_ladders.py"),
     ("grading/request.py", "labs/hints.py"),
+    ("grading/handed_in.py", "grading/explanation.py"),
+    ("grading/request.py", "grading/explanation.py"),
     ("grading/request.py", "grading/graded.py"),
+    ("grading/from_records.py", "grading/explanation.py"),
     ("grading/from_records.py", "grading/graded.py"),
     ("grading/continuing.py", "grading/kit_digests.py"),
 }

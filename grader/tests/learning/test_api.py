@@ -187,8 +187,8 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
     hydra = first.on("hydra")
     with pytest.raises(KitError, match="there is no QEMU here"):
         hydra.run("c", source=first.handout("c"))
-    with pytest.raises(UserError, match=r"no record of 'nebula'\. There is: hydra"):
-        first.on("nebula").recorded()
+    with pytest.raises(UserError, match=r"no record of 'uv1000'\. There is: hydra, nebula"):
+        first.on("uv1000").recorded()
     said: list[str] = []
     recorded = replace(hydra, progress=said.append).run(
         "c", source=first.handout("c"), or_recorded=True

@@ -25,11 +25,18 @@ from traitlets.config import Config
 
 from numalab.commands.notebook import jupyter_command, jupyter_environment
 from numalab.errors import KitError, UserError
+from numalab.grading import explanation
 from numalab.kit import Kit, find_kit
-from numalab.labs.declaration import KERNEL_FILES, load_labs
+from numalab.labs.declaration import KERNEL_FILES, Lab, load_labs
 from numalab.learning.api import open_lab
 from numalab.learning.notebook import description, open_notebook
-from numalab.learning.notebook_files import complaints, kits_notebook, tidied, working_copy
+from numalab.learning.notebook_files import (
+    complaints,
+    explanation_prompt,
+    kits_notebook,
+    tidied,
+    working_copy,
+)
 from numalab.learning.predictions import (
     FILE,
     PUBLISHED_FILE,
@@ -38,7 +45,13 @@ from numalab.learning.predictions import (
     read_predictions,
     read_published,
 )
-from numalab.learning.questions import Question, find_question, load_questions
+from numalab.learning.questions import (
+    ANSWERS_FILE,
+    Question,
+    find_question,
+    first_answer,
+    load_questions,
+)
 from numalab.learning.run import Run
 
 ROOT = find_kit("gnu").root
@@ -321,6 +334,78 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
     assert load_questions(other, "x")["q"] == Question(
         "q", "?", {"a": "1", "b": "2"}, "a", {"a": "yes", "b": "no"}
     )
+
+
+def test_what_was_answered_first_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = open_notebook("01")
+    question = find_question(lab.kit, lab.name, "reading_first")
+    wrong, *_ = (letter for letter in question.choices if letter != question.right)
+    lab.question("reading_first", wrong)
+    lab.question("reading_first", question.right.upper())
+    said = capsys.readouterr().out
+    assert said.count("Your first answer") == 1
+    assert said.endswith(f"(Your first answer was {wrong}.)\n")
+    kept = folder / "01_first_touch" / ANSWERS_FILE
+    assert json.loads(kept.read_text()) == {"reading_first": wrong}
+    for text in ("{", "[]", '{"reading_first": 3}'):  # is begun anew
+        kept.write_text(text)
+        assert first_answer(kept.parent, "reading_first", "c") == "c"
+    with pytest.raises(KitError, match="the answers can't be kept"):
+        first_answer(kept, "reading_first", "a")
+
+
+# ---- explanations ------------------------------------------------------------------------------
+
+
+def test_an_explanation_is_kept_beside_the_kernel(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = open_notebook("01")
+    path = folder / "01_first_touch" / explanation.FILE
+    lab.explain("\n\n")
+    assert "Nothing said yet" in capsys.readouterr().out
+    assert not path.exists()
+    lab.explain("\nOne. Two.\nThree.\n")
+    said = capsys.readouterr().out
+    assert path.read_text() == "One. Two.\nThree.\n"
+    assert "hand it in beside your kernel" in said and "sentences" not in said
+    assert explanation.read_explanation(lab.folder) == "One. Two.\nThree."
+    lab.explain("Why? " * 7)
+    assert "It has 7 sentences. Which 3 say it all?" in capsys.readouterr().out
+    lab.explain(" ")
+    assert path.read_text().startswith("Why?")  # an empty cell takes nothing away
+    with pytest.raises(UserError, match="4,001 characters; 4,000 are kept"):
+        lab.explain("x" * 4_001)
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(kit: Kit, lab: str) -> None:
+    notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+    cells = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
+    assert cells["explain"] == 'lab.explain("""\n\n""")'
+    assert "three sentences" in cells["explain-text"]
+    prompt = explanation_prompt(notebook)
+    assert len(prompt) > 60 and prompt.endswith("?") and prompt[1:] in cells["explain-text"]
+    assert "first answer is kept" in cells["questions-text"]
+    order = list(cells)
+    assert order.index("compare") < order.index("explain") < order.index("questions-text")
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_file_that_is_handed_in_has_a_cell(kit: Kit, labs: dict[str, Lab], lab: str) -> None:
+    """With what is handed out for it, but comments."""
+    notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+    texts = ["".join(cell["source"]) for cell in notebook["cells"]]
+    for file in labs[lab].files:
+        (text,) = (text for text in texts if text.startswith(f"%%labfile {lab} {file.name}\n"))
+        handed_out = (kit.lab_folder(lab) / file.name).read_text()
+        said = [
+            [line for line in one.splitlines() if line.strip() and not line.startswith(("#", "%"))]
+            for one in (text, handed_out)
+        ]
+        assert said[0] == said[1]
+        if file.kind != "prediction":
+            assert any(f'file="{file.name}")' in text for text in texts), file.name
 
 
 # ---- files -------------------------------------------------------------------------

@@ -22,6 +22,7 @@ COMMANDS = {
     "machine": "machine:machine",
     "measure": "ctest:measure",
     "notebook": "notebook:notebook",
+    "notes": "notes:notes",
     "progress": "progress:progress",
     "report": "report:report",
     "setup": "setup:setup",

@@ -12,6 +12,7 @@ from numalab.errors import KitError, UserError
 from numalab.evidence import read_record
 from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
+from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
@@ -206,6 +207,7 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
         again=again,
         published=published_latencies(kit) if lab.mpi else (),
         interrupted=stored.is_interrupted,
+        explanation=read_explanation(stored.path),
     )
 
 

@@ -20,7 +20,8 @@ class GradedKernel:
     about times that stayed open; published: latencies to show once they have been predicted;
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
     at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
-    here_only: no virtual node was asked; not_read: files beside the kernel that look like one."""
+    here_only: no virtual node was asked; not_read: files beside the kernel that look like one;
+    explanation: what the student says of it, may be empty."""
 
     lab: Lab
     verdict: Verdict
@@ -35,6 +36,7 @@ class GradedKernel:
     afresh: str = ""
     here_only: bool = False
     not_read: Sequence[str] = ()
+    explanation: str = ""
 
     @property
     def here(self) -> Evidence:
@@ -46,6 +48,7 @@ class GradedKernel:
         return with_timing(self.verdict.to_json(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             "earnable_points": self.verdict.earnable_points,
+            **({"explanation": self.explanation} if self.explanation else {}),
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

@@ -11,6 +11,7 @@ from numalab.evidence.kinds import BINDING
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
+from numalab.grading.explanation import read_explanation
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
@@ -70,6 +71,9 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
+    if session.variant == SUBMISSION:
+        is_own = session.kit.is_own(session.folder)
+        session.explanation = read_explanation(session.folder, follow_links=is_own)
     for file in session.lab.files:
         path = session.folder / file.name
         complaint, variables, text = None, {}, ""

@@ -37,6 +37,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
     "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/from_records.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
     "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),
@@ -63,6 +64,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
     "learning": ("neither", "what learners see of their gradings"),
+    "teaching": ("neither", "what instructors get for a lesson"),
     "reports": ("neither", "pages, tables and pictures of what was judged"),
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere
+from numalab.grading.explanation import keep_explanation
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
@@ -188,6 +189,7 @@ class Sessions:
         self.here.keep(self.verdict)
         for there in self.elsewhere:
             there.keep(of_machine(there.verdict(), there.place.name))
+        keep_explanation(self.here.results, self.here.explanation)
 
 
 def grade_kernel(
@@ -234,6 +236,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         interrupted=sessions.interrupted,
         here_only=session.data["elsewhere"] is None,
         not_read=kernels_beside(session.folder, session.language),
+        explanation=session.explanation,
     )
 
 

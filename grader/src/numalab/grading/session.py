@@ -96,6 +96,7 @@ class Session:
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
     earlier: Sequence[Path] = ()  # records of other gradings of it, the newest first
     afresh: bool = False  # whatever was kept, times begin anew
+    explanation: str = ""  # what the student says of it
     # Runs of the kit's own, which are the same for all kernels of a call.
     controls: dict[str, list[Json]] = field(default_factory=dict)
     data: Json = field(default_factory=dict)
@@ -315,7 +316,8 @@ class Session:
     # ---- keeping -----------------------------------------------------------
 
     @property
-    def _results(self) -> Path:
+    def results(self) -> Path:
+        """The folder in which it is kept."""
         folder = self.kit.results_folder(self.lab.name, self.language, self.variant)
         return folder if self.machine is None else folder / f"on_{self.place.name}"
 
@@ -328,7 +330,7 @@ class Session:
         self.data["fingerprint"] = now
         if self.afresh:
             return
-        found = earlier_times([self._results, *self.earlier], now)
+        found = earlier_times([self.results, *self.earlier], now)
         self.data["runs"] += found.runs
         if found.taken:
             self.data["earlier_times"] = list(found.taken)
@@ -336,20 +338,20 @@ class Session:
     def _set_aside(self) -> None:
         """The record before this one where it has times of something else, or this one came to
         none: somebody stopped it earlier, or the kernel was not right. Raises OSError."""
-        before = self._results / RECORD
+        before = self.results / RECORD
         record = read_json(before)
         kept = record.get("fingerprint") if isinstance(record, dict) else None
         if kept is not None and kept != self.data.get("fingerprint"):
-            before.replace(self._results / OTHER_RECORD)
+            before.replace(self.results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
         """Stores evidence and verdict, each renamed into place. Raises KitError."""
         try:
-            self._results.mkdir(parents=True, exist_ok=True)
+            self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()
-            write_json(self._results / RECORD, self.data, indent=None)
-            write_json(self._results / "verdict.json", verdict.to_json())
+            write_json(self.results / RECORD, self.data, indent=None)
+            write_json(self.results / "verdict.json", verdict.to_json())
         except OSError as error:
             raise KitError(
-                f"the results can't be kept in {self._results}: {error.strerror}"
+                f"the results can't be kept in {self.results}: {error.strerror}"
             ) from error

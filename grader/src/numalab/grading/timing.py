@@ -63,6 +63,19 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
     return _Setup(own, session.threads, None, {})
 
 
+def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0) -> list[str]:
+    """The monitor's options for how much of what a generation repeats. share: for how long, over
+    what starting its processes takes."""
+    return [
+        *monitor.common_options(part, threads, effort.size, effort.phase_limit_s),
+        "--least-repetitions", str(effort.least_repetitions),
+        "--most-repetitions", str(effort.most_repetitions),
+        "--repeat-share", f"{share:g}",
+        "--budget-s", f"{effort.generation_s:g}",
+        *(["--one-at-a-time"] if effort.one_at_a_time else []),
+    ]  # fmt: skip
+
+
 def _generation(
     session: Session,
     timed: Timed,
@@ -82,13 +95,8 @@ def _generation(
             *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
             *(word for role in roles for word in setup.options.get(role, [])),
             *(word for role in roles if role in kits for word in ("--kits-kernel", role)),
-            *monitor.common_options(timed.part, setup.threads, effort.size, effort.phase_limit_s),
-            "--least-repetitions", str(effort.least_repetitions),
-            "--most-repetitions", str(effort.most_repetitions),
-            "--repeat-share", f"{repeat_share:g}",
-            "--budget-s", f"{effort.generation_s:g}",
-            *(["--one-at-a-time"] if effort.one_at_a_time else []),
-        ]  # fmt: skip
+            *repeating(effort, timed.part, setup.threads, repeat_share),
+        ]
 
     def kits_own() -> tuple[list[str], dict[str, str]]:
         if CONTROL not in setup.programs:

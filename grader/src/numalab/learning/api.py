@@ -20,17 +20,20 @@ from typing import TYPE_CHECKING, Literal
 
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.evidence.record import Json
+from numalab.grading import explanation
 from numalab.grading.graded import GradedKernel
+from numalab.grading.handed_in import read_files
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
-from numalab.judging.effort import effort_for
+from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
+from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
@@ -176,7 +179,71 @@ class OpenLab:
         run = self._run_of(measured, label, with_times=True)
         return Graded(**vars(run), report=self._report(measured))
 
+    def sweep(
+        self,
+        language: str = "c",
+        source: Source = None,
+        *,
+        threads: Sequence[int] | None = None,
+        files: Sequence[str] = (),
+        part: str | None = None,
+        rounds: int = ROUNDS,
+    ) -> Sweep:
+        """How many GB/s a kernel moves over the number of threads, on this node: each setting once
+        per round, in random order. threads: left out: from one to a thread on each core; files:
+        placement files of yours to compare, left out: the lab's own placement; part: of several
+        kernels the one that is timed. Raises UserError, KitError, and Interrupted before there is
+        anything to show."""
+        language = self.check_language(language)
+        chosen = self._swept(part)
+        if self.machine is not None:
+            raise UserError("a virtual node has no times that mean anything; sweep this node")
+        for name in files:
+            if check_file(self.declared, name).kind != "placement":
+                raise UserError(f"{name} places ranks, not threads; name placement files (.env)")
+        if rounds < 1:
+            raise UserError(f"rounds = {rounds}: 1 or more are needed")
+        with self._files(language, source, None) as folder, self.kit.lock():
+            self.progress("building")
+            session = self._session(language, folder, effort_for("quick", True))
+            read_files(session)
+            settings = settings_of(session, threads, files)
+            why = refusal("notebook") if on_login_node() else ""
+            if not why and not session.build():
+                build = session.evidence.build
+                why = "\n".join(filter(None, (build.message, build.output)))
+            if why:
+                return Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
+            return measure(session, chosen, settings, rounds)
+
     # ---- inside
+
+    def _swept(self, part: str | None) -> str | None:
+        """The kernel that is timed. Raises UserError."""
+        if self.declared.mpi:
+            raise UserError(f"{self.name} runs ranks; what is swept are threads of one process")
+        able = list(
+            dict.fromkeys(
+                c.part
+                for c in self.declared.criteria
+                if c.kind == "timing" and c.part in self.declared.kernel_parts
+            )
+        )
+        if part is None and len(able) == 1:
+            return able[0]
+        if part not in able:
+            names = ", ".join(name for name in able if name is not None)
+            what = f"name the part to sweep, one of {names}" if names else "leave the part out"
+            raise UserError(f"{self.name}: {what}")
+        return part
+
+    def _session(self, language: str, folder: Path, effort: Effort) -> Session:
+        """Of a kernel, for more than a grading. Under the lock."""
+        node = self._node()
+        build_kit(self.kit, [self.kit.monitor(self.name).name])
+        return Session(
+            self.kit, self.declared, language, "submission", folder, effort, node, self.progress
+        )
 
     def check_language(self, language: str) -> str:
         """Raises UserError for one that the lab does not have."""
@@ -227,7 +294,8 @@ class OpenLab:
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-            for name in (kernel, *(file.name for file in self.declared.files)):
+            beside = (*(file.name for file in self.declared.files), explanation.FILE)
+            for name in (kernel, *beside):
                 if name in given:
                     (Path(scratch) / name).write_text(given[name], encoding="utf-8")
                 elif (folder / name).is_file():

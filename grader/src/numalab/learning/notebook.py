@@ -26,6 +26,7 @@ from matplotlib.text import Text
 
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_whole
+from numalab.grading import explanation
 from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.learning.api import OpenLab, Size, Source, open_lab
@@ -37,8 +38,9 @@ from numalab.learning.predictions import (
     read_published,
     words,
 )
-from numalab.learning.questions import find_question
+from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
 
 LINE = 72  # columns of the progress line
@@ -97,7 +99,12 @@ class NotebookLab(OpenLab):
                 language, source, files=files, size=size, label=label, afresh=afresh
             )
 
-    # ---- predictions and questions
+    def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
+        """As OpenLab.sweep."""
+        with self._line():
+            return super().sweep(*args, **kwargs)
+
+    # ---- predictions, questions and explanations
 
     def predict(self, **values: Value | None) -> None:
         """Keeps what you expect; None: not yet. What you say first stays beside what you change
@@ -117,13 +124,35 @@ class NotebookLab(OpenLab):
         print(compared(read_predictions(self.folder), measured, published))
 
     def question(self, name: str, answer: str = "") -> None:
-        """Asks, and checks the answer if there is one. Raises UserError."""
+        """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
+        KitError."""
         question = find_question(self.kit, self.name, name)
         print(question.asked())
-        if answer.strip():
-            print(f"\n{question.checked(answer)}")
-        else:
+        if not answer.strip():
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
+            return
+        letter = question.letter(answer)
+        first = first_answer(self.folder, name, letter)
+        before = f" (Your first answer was {first}.)" if first != letter else ""
+        print(f"\n{question.checked(letter)}{before}")
+
+    def explain(self, text: str) -> None:
+        """Keeps what you say of your result, in about three sentences; the next grading keeps it,
+        too. Raises UserError and KitError."""
+        told = text.strip()
+        if not told:
+            print("Nothing said yet: write between the quotes, and run the cell again.")
+            return
+        if len(told) > explanation.LONGEST:
+            raise UserError(
+                f"that is {len(told):,} characters; {explanation.LONGEST:,} are kept. "
+                "Three sentences are asked for."
+            )
+        path = self.write(explanation.FILE, f"{told}\n")
+        count = explanation.sentences(told)
+        print(f"Kept in {self.kit.shown(path)}; hand it in beside your kernel.")
+        if count > 2 * explanation.ASKED_FOR:
+            print(f"It has {count} sentences. Which {explanation.ASKED_FOR} say it all?")
 
     def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
         """The figure, or the sentence that says why there is none: lab.show(run.touch_map). So a

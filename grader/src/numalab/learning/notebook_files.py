@@ -97,6 +97,14 @@ def read_notebook(path: Path) -> Notebook:
     return notebook
 
 
+def explanation_prompt(notebook: Notebook) -> str:
+    """What a notebook of the kit asks to be explained, from its cell "explain-text": the sentence
+    with a question; empty where there is none."""
+    texts = (_text(cell) for cell in notebook["cells"] if cell.get("id") == "explain-text")
+    asked = re.search(r": ([^:?]+\?)", next(texts, ""))
+    return asked[1][:1].upper() + asked[1][1:] if asked else ""
+
+
 def kits_notebook(kit: Kit, lab: str) -> Path:
     return kit.lab_folder(lab) / NAME
 

@@ -1,6 +1,6 @@
 """Questions by which a learner checks herself. What is asked lies beside the handout, in
 labs/NN_name/questions.toml; the answers, with a sentence for each choice, beside the solution,
-in solutions/NN_name/answers.toml."""
+in solutions/NN_name/answers.toml. What a learner answers first is kept beside her files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import difflib
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from numalab.errors import KitError, UserError
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import read_json, write_json
 from numalab.kit import Kit
 from numalab.toml_files.tables import read_table
 
 WIDTH = 78
+ANSWERS_FILE = "answers.json"
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Question:
             )
         return "\n".join(lines)
 
-    def checked(self, answer: str) -> str:
-        """Whether an answer is right, and why. Raises UserError where it is no choice."""
+    def letter(self, answer: str) -> str:
+        """Of the choice that is meant. Raises UserError where it is none."""
         letter = answer.strip().lower().removesuffix(")")
         if letter not in self.choices:
             letters = list(self.choices)
@@ -45,6 +48,11 @@ class Question:
                 f"{self.name}: there is no choice '{answer}'; answer with "
                 f"{', '.join(letters[:-1])} or {letters[-1]}"
             )
+        return letter
+
+    def checked(self, answer: str) -> str:
+        """Whether an answer is right, and why. Raises UserError where it is no choice."""
+        letter = self.letter(answer)
         verdict = "Right." if letter == self.right else "Not yet."
         return textwrap.fill(f"{verdict} {self.says[letter]}", WIDTH)
 
@@ -77,3 +85,19 @@ def find_question(kit: Kit, lab: str, name: str) -> Question:
         hint = f" Did you mean {near[0]}?" if near else ""
         raise UserError(f"{lab} has no question '{name}'.{hint} There are: {', '.join(questions)}")
     return questions[name]
+
+
+def first_answer(folder: Path, name: str, letter: str) -> str:
+    """What was answered first, which is kept; letter: what is answered now. Raises KitError."""
+    path = folder / ANSWERS_FILE
+    data = read_json(path)
+    known = data.items() if isinstance(data, dict) else ()
+    kept = {key: value for key, value in known if isinstance(value, str)}
+    if name not in kept:
+        kept[name] = letter
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(path, kept)
+        except OSError as error:
+            raise KitError(f"the answers can't be kept: {reason_of(error)}") from error
+    return kept[name]

@@ -9,10 +9,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab import words
 from numalab.evidence.record import (
     Build,
     Seen,
 )
+from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
@@ -148,6 +150,10 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
                 console.print(Padding(table, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
+        if kernel.explanation:
+            told = words.count(sentences(kernel.explanation), "sentence")
+            kept = f"Your explanation is kept with this grading ({told})."
+            console.print(Padding(Text(kept, style="dim"), (1, 0, 0, 2)))
         step = next_step(kernel)
         if step:
             console.print()

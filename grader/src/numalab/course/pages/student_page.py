@@ -56,7 +56,7 @@ def _template() -> Template:
 
 @dataclass(frozen=True)
 class _Result:
-    """Of one language. compiler: what it said, may be empty."""
+    """Of one language. compiler: what it said, may be empty, as may be the explanation."""
 
     title: str
     caption: str
@@ -67,6 +67,7 @@ class _Result:
     steps: Sequence[str]
     compiler_title: str
     compiler: str
+    explanation: str
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
         steps=list(steps(lab, verdict, build)),
         compiler_title=verdict_words.compiler_title(build) if build is not None else "",
         compiler=build.output if build is not None else "",
+        explanation=str(result.get("explanation", "")),
     )
 
 

@@ -3,6 +3,7 @@ out, nothing is shown or written here. Importing this imports matplotlib."""
 
 from numalab.reports.figures.latency import latency_figure
 from numalab.reports.figures.memory import memory_figure
+from numalab.reports.figures.rates import rates_figure
 from numalab.reports.figures.threads import Sitting, sittings, thread_figure
 from numalab.reports.figures.timing import timing_figure
 from numalab.reports.figures.topology import topology_figure
@@ -13,6 +14,7 @@ __all__ = [
     "Sitting",
     "latency_figure",
     "memory_figure",
+    "rates_figure",
     "sittings",
     "thread_figure",
     "timing_figure",

@@ -1,0 +1,187 @@
+"""A kernel's rate over the number of threads, under the lab's placement or under files that say
+where threads go: every setting once per round, in random order, each as a process of its own."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from numalab.errors import Interrupted, NothingToDraw, UserError
+from numalab.evidence import read_record
+from numalab.evidence.kinds import GENERATION
+from numalab.evidence.record import SUBMISSION, Evidence
+from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.wording import interval_note, interval_words
+from numalab.grading.session import Session
+from numalab.grading.timing import repeating
+from numalab.harness import monitor
+from numalab.judging import explain
+from numalab.labs.declaration import Lab
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROUNDS = 6  # from which the least and the greatest hold the median with 95 %
+MOST_SETTINGS = 64
+NOTE = 78  # columns
+LABS_OWN = "as the lab places them"
+
+
+class _Ended(Exception):
+    """The kernel did not finish; the text says how."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """file: a placement file that is handed in, None: the lab's own variables."""
+
+    threads: int
+    file: str | None
+
+    @property
+    def curve(self) -> str:
+        return self.file or LABS_OWN
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """rates_gb_s: of each setting one per round, by the bytes that the
+    lab's driver counts for a call. evidence: of the node. is_whole: nobody interrupted it;
+    complaint: why the kernel can't be measured."""
+
+    lab: Lab = field(repr=False)
+    part: str | None
+    rates_gb_s: dict[Setting, tuple[float, ...]]
+    evidence: Evidence = field(repr=False)
+    is_whole: bool = True
+    complaint: str = ""
+
+    @property
+    def curves(self) -> dict[str, dict[int, Interval]]:
+        """By placement, over the number of threads: the median, and what holds it."""
+        found: dict[str, dict[int, Interval]] = {}
+        for setting, rates in self.rates_gb_s.items():
+            if rates:
+                found.setdefault(setting.curve, {})[setting.threads] = median_interval(rates)
+        return {curve: dict(sorted(of_curve.items())) for curve, of_curve in found.items()}
+
+    @property
+    def title(self) -> str:
+        what = self.part or self.lab.functions[-1]
+        return f"{what} over threads, node {self.evidence.node['name']}"
+
+    def figure(self) -> Figure:
+        """Raises NothingToDraw."""
+        from numalab.reports.figures import rates_figure
+
+        if self.complaint:
+            raise NothingToDraw(self.complaint)
+        return rates_figure(self.curves, self.title)
+
+    def __str__(self) -> str:
+        if self.complaint:
+            return self.complaint
+        curves = self.curves
+        threads = sorted({setting.threads for setting in self.rates_gb_s})
+        rows = [("GB/s", *(f"{n} thread{'s' if n > 1 else ''}" for n in threads))]
+        for name, curve in curves.items():
+            rates = (interval_words(curve[n]) if n in curve else "-" for n in threads)
+            rows.append((name, *rates))
+        # As columns, since threads may be many and placements are few.
+        columns = list(zip(*rows, strict=True))
+        widths = [max(len(row[c]) for row in columns) for c in range(len(rows))]
+        lines = [
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in columns
+        ]
+        rounds = [len(rates) for rates in self.rates_gb_s.values() if rates]
+        if rounds:
+            lines += ["", *textwrap.wrap(interval_note(rounds), NOTE)]
+        if not self.is_whole:
+            lines.append("Interrupted: this is what was measured until then.")
+        return "\n".join(lines)
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        """How a cell shows it."""
+        del cycle
+        printer.text(str(self))  # type: ignore[attr-defined]
+
+
+def thread_counts(cores: int) -> tuple[int, ...]:
+    """From 1 to all cores: each of a few, of many those that double."""
+    if cores <= 8:
+        return tuple(range(1, cores + 1))
+    return (*(1 << power for power in range(cores.bit_length()) if 1 << power < cores), cores)
+
+
+def settings_of(
+    session: Session, threads: Sequence[int] | None, files: Sequence[str]
+) -> list[Setting]:
+    """files: empty: the lab's own placement alone. Raises UserError."""
+    chosen = tuple(threads) if threads is not None else thread_counts(session.threads)
+    for number in chosen:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UserError(f"threads = {number!r}: write whole numbers from 1 on, such as [1, 2]")
+        if number > session.threads:
+            raise UserError(
+                f"{number} threads are more than the {session.threads} cores of this node; what "
+                "takes turns on a core measures the turns"
+            )
+    known = {handed["file"]: handed["complaint"] for handed in session.data["handed_in"]}
+    for file in files:
+        if known.get(file):
+            raise UserError(f"{file} can't be used: {known[file]}")
+    found = [Setting(number, file) for file in (files or (None,)) for number in sorted({*chosen})]
+    if not found or len(found) > MOST_SETTINGS:
+        raise UserError(
+            f"{len(found)} settings are to be measured; name 1 to {MOST_SETTINGS} of them"
+        )
+    return found
+
+
+def measure(session: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
+    """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are
+    counted of it, KitError, and Interrupted where that came before anything was measured."""
+    rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
+    is_whole, complaint = True, ""
+    try:
+        for number in range(1, rounds + 1):
+            for setting in random.sample(list(settings), len(settings)):
+                who = f"{setting.curve}, {setting.threads} threads"
+                session.progress(f"round {number} of {rounds}: {who}")
+                rates[setting] += _rates(session, part, setting)
+    except _Ended as ended:
+        complaint = str(ended)
+    except (KeyboardInterrupt, Interrupted):
+        is_whole = False
+        if not any(rates.values()):
+            raise
+    kept = {setting: tuple(of_setting) for setting, of_setting in rates.items()}
+    return Sweep(session.lab, part, kept, session.evidence, is_whole, complaint)
+
+
+def _rates(session: Session, part: str | None, setting: Setting) -> Iterator[float]:
+    """Of one process, by its best repetition; none where the node stood still meanwhile."""
+    files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
+    variables = None if setting.file is None else files[setting.file]
+    environment = monitor.worker_environment(session.lab, setting.threads, placement=variables)
+    worker = monitor.worker_option(SUBMISSION, session.program(SUBMISSION))
+    session.run(
+        GENERATION, [*worker, *repeating(session.effort, part, setting.threads)], environment
+    )
+    newest = read_record.parse(session.data | {"runs": session.data["runs"][-1:]})
+    for generation in newest.of(GENERATION):
+        if not generation.ok:
+            ended = generation.roles[SUBMISSION].outcome
+            why = explain.outcome(ended, session.language) or "The kernel did not finish."
+            raise _Ended(f"{why} So no rate can be measured.")
+        if not generation.bytes_moved:
+            raise UserError(
+                f"no bytes are counted of {part or session.lab.name}, since a rate would say "
+                "nothing of memory; sweep another part"
+            )
+        best_s = min(generation.elapsed_s[SUBMISSION])
+        yield generation.bytes_moved / best_s / 1e9

@@ -1,0 +1,1 @@
+"""What an instructor gets for a lesson, made from the files of its lab."""

@@ -1,0 +1,198 @@
+"""Exam questions on a lab, with their answers: its own questions, code with a mistake in it, and
+sentences of reports with what can have caused them. Which mistakes are asked for is drawn by a
+seed, so that each term has an exam of its own, and staff can make it again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab, Language
+from numalab.learning.questions import Question
+from numalab.teaching.excerpts import MOST_LINES, excerpt, without_comments
+from numalab.teaching.wrong_submissions import WrongSubmission
+from numalab.words import listed
+
+CHOICES = 4
+CODE_QUESTIONS, REPORT_QUESTIONS = 5, 3
+_LETTERS = "abcdefgh"
+_SHORTEST_SAYS = 16  # characters of a part of a sentence that tells something by itself
+
+
+@dataclass(frozen=True)
+class ExamQuestion:
+    """text: Markdown; right: the index of the right one of choices; answer: what speaks for it."""
+
+    text: str
+    choices: tuple[str, ...]
+    right: int
+    answer: str
+
+    @property
+    def letter(self) -> str:
+        return _LETTERS[self.right]
+
+    @property
+    def lettered(self) -> list[tuple[str, str]]:
+        return list(zip(_LETTERS, self.choices, strict=False))
+
+
+Group = tuple[str, str]
+
+
+def group_of(wrong: WrongSubmission, language: str) -> Group:
+    """What a student sees of a mistake: the criterion, and what its sentence says."""
+    return wrong.first, wrong.says_in(language)
+
+
+def _names(criteria: Iterable[str]) -> str:
+    return listed([f"`{name}`" for name in criteria])
+
+
+def of_quiz(questions: Iterable[Question]) -> list[ExamQuestion]:
+    """Those that notebooks ask."""
+    return [
+        ExamQuestion(
+            question.text,
+            tuple(question.choices.values()),
+            list(question.choices).index(question.right),
+            " ".join(f"{letter}: {said}" for letter, said in question.says.items()),
+        )
+        for question in questions
+    ]
+
+
+def code_of(kit: Kit, lab: Lab, language: Language, wrong: WrongSubmission) -> str:
+    """The code with the mistake, as a listing in Markdown; empty where it is too long to be asked
+    for, in no text at all, or not in that language. Raises OSError."""
+    try:
+        if wrong.folder is not None:
+            lines = _of_files(wrong.folder)
+        elif language in wrong.kernels:
+            path = wrong.kernels[language]
+            right = kit.solution_folder(lab.name) / KERNEL_FILES[language]
+            lines = excerpt(path.read_text("utf-8"), right.read_text("utf-8"), path.suffix)
+        else:
+            return ""
+    except UnicodeDecodeError:  # which is the mistake
+        return ""
+    if not 0 < len(lines) <= MOST_LINES:
+        return ""
+    return "\n".join([f"```{language if wrong.folder is None else ''}", *lines, "```"])
+
+
+def _of_files(folder: Path) -> list[str]:
+    """All lines of its files, below the name of each."""
+    shown = []
+    for path in sorted(folder.iterdir()):
+        lines = without_comments(path.read_text("utf-8"), path.suffix)
+        shown += [f"# {path.name}", *(lines or ["(nothing in it)"])]
+    return shown
+
+
+def _drawn(
+    draw: random.Random, found: Sequence[WrongSubmission], language: str, most: int
+) -> list[WrongSubmission]:
+    """So many, of as many groups as possible."""
+    shuffled = draw.sample(list(found), len(found))
+    by_group: dict[Group, list[WrongSubmission]] = {}
+    for wrong in shuffled:
+        by_group.setdefault(group_of(wrong, language), []).append(wrong)
+    rounds = [
+        wrongs[number]
+        for number in range(len(shuffled))
+        for wrongs in by_group.values()
+        if number < len(wrongs)
+    ]
+    return rounds[:most]
+
+
+def _others(
+    draw: random.Random, wrong: WrongSubmission, known: Sequence[WrongSubmission], language: str
+) -> list[WrongSubmission]:
+    """Mistakes that another report would tell, no two of one group: in kernels, or in files, first
+    of all in the same file."""
+    groups = {group_of(wrong, language)}
+    others = []
+    shuffled = draw.sample(list(known), len(known))
+    for other in sorted(shuffled, key=lambda other: other.files.isdisjoint(wrong.files)):
+        is_alike = bool(other.files) == bool(wrong.files) and other.is_in(language)
+        if is_alike and group_of(other, language) not in groups:
+            groups.add(group_of(other, language))
+            others.append(other)
+    return others[: CHOICES - 1]
+
+
+def _asked(
+    draw: random.Random,
+    text: str,
+    wrong: WrongSubmission,
+    others: Sequence[WrongSubmission],
+    answer: str,
+) -> ExamQuestion:
+    right = draw.randrange(len(others) + 1)
+    mistakes = [other.mistake for other in others]
+    mistakes.insert(right, wrong.mistake)
+    return ExamQuestion(text, tuple(mistakes), right, answer)
+
+
+def of_code(
+    kit: Kit, lab: Lab, language: Language, known: Sequence[WrongSubmission], seed: str
+) -> list[ExamQuestion]:
+    """What is wrong in these lines? Raises OSError."""
+    draw = random.Random(f"code {lab.name} {language} {seed}")
+    code = {wrong.name: code_of(kit, lab, language, wrong) for wrong in known}
+    able = [wrong for wrong in known if code[wrong.name]]
+    asked = []
+    for wrong in _drawn(draw, able, language, CODE_QUESTIONS):
+        others = _others(draw, wrong, known, language)
+        kernel = f"this {LANGUAGE_NAMES[language]} kernel"
+        text = (
+            f"Somebody hands in {kernel if wrong.folder is None else 'these files'}; what is not "
+            f"shown is right.\n\n{code[wrong.name]}\n\nWhat is wrong, and which criterion shows it?"
+        )
+        answer = (
+            f'It fails {_names(wrong.fails)}; the report says "... '
+            f'{wrong.says_in(language).strip()} ..." (`{wrong.name}`).'
+        )
+        asked.append(_asked(draw, text, wrong, others, answer))
+    return asked
+
+
+def of_reports(
+    lab: Lab, language: Language, known: Sequence[WrongSubmission], seed: str
+) -> list[ExamQuestion]:
+    """Which mistake explains what the report says?"""
+    draw = random.Random(f"report {lab.name} {language} {seed}")
+    able = [
+        wrong
+        for wrong in known
+        if wrong.is_in(language) and len(wrong.says_in(language)) >= _SHORTEST_SAYS
+    ]
+    asked = []
+    for wrong in _drawn(draw, able, language, REPORT_QUESTIONS):
+        others = _others(draw, wrong, known, language)
+        text = (
+            f'`{wrong.first}` fails, and the report says "... {wrong.says_in(language).strip()} '
+            '...". Which of these mistakes explains that?'
+        )
+        alike = [
+            other.mistake
+            for other in known
+            if other is not wrong and group_of(other, language) == group_of(wrong, language)
+        ]
+        answer = f"It fails {_names(wrong.fails)} (`{wrong.name}`)."
+        if alike:
+            answer += f" The same is said of: {' / '.join(alike)}"
+        asked.append(_asked(draw, text, wrong, others, answer))
+    return asked
+
+
+def path_of(wrong: WrongSubmission, language: Language, kit: Kit) -> Path:
+    """Where it lies, from the kit's folder."""
+    if wrong.folder is not None:
+        return kit.shown(wrong.folder)
+    return kit.shown(wrong.kernels.get(language) or next(iter(wrong.kernels.values())))

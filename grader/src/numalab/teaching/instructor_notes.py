@@ -1,0 +1,337 @@
+"""An instructor's notes on a lab, as one text in Markdown: a lesson plan, what students get wrong
+and what the kit says to it, hints, answers, and exam questions. All of it comes from the files of
+the lab, its solution and its deck, so that it is never older than they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.grading import explanation
+from numalab.judging.verdict import CAUSES
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab, Language
+from numalab.labs.hints import hint_command
+from numalab.learning.notebook_files import explanation_prompt, kits_notebook, read_notebook
+from numalab.learning.predictions import Published, read_published, words
+from numalab.learning.questions import Question, load_questions
+from numalab.teaching import exam
+from numalab.teaching.deck import Deck, minutes_of, parse_deck
+from numalab.teaching.exam import ExamQuestion
+from numalab.teaching.handout import ANSWERS, Handout, read_handout, section, step_in_short
+from numalab.teaching.wrong_submissions import WrongSubmission, read_wrong
+from numalab.words import count, listed
+
+SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that the notes on a lab are made from. answers: Markdown, of the solution's text; prompt:
+    what is to be explained in three sentences, empty where there is no notebook; deck: None where
+    there is no lecture; asked: exam questions, drawn by the seed."""
+
+    lab: Lab
+    language: Language
+    handout: Handout
+    answers: str
+    prompt: str
+    deck: Deck | None
+    wrong: tuple[WrongSubmission, ...]
+    paths: dict[str, Path]
+    published: dict[str, Published]
+    quiz: dict[str, Question]
+    asked: tuple[ExamQuestion, ...]
+    seed: str
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KitError(f"{path} can't be read: {error.strerror}; is the copy whole?") from error
+
+
+def gather(kit: Kit, lab: Lab, language: Language, seed: str) -> Material:
+    """Raises KitError where a file of the kit is missing or not of its form."""
+    readme = kit.lab_folder(lab.name) / "README.md"
+    slides = kit.root / "slides" / f"{lab.name}.md"
+    notebook = kits_notebook(kit, lab.name)
+    wrong = read_wrong(kit, lab)
+    quiz = load_questions(kit, lab.name)
+    try:
+        code = exam.of_code(kit, lab, language, wrong, seed)
+    except OSError as error:
+        raise KitError(f"a wrong submission can't be read: {error}") from error
+    return Material(
+        lab,
+        language,
+        read_handout(_text(readme), str(readme)),
+        section(_text(kit.solution_folder(lab.name) / "README.md"), ANSWERS),
+        explanation_prompt(read_notebook(notebook)) if notebook.is_file() else "",
+        parse_deck(lab.name, _text(slides)) if slides.is_file() else None,
+        wrong,
+        {one.name: exam.path_of(one, language, kit) for one in wrong},
+        read_published(kit.solution_folder(lab.name)),
+        quiz,
+        (*exam.of_quiz(quiz.values()), *code, *exam.of_reports(lab, language, wrong, seed)),
+        seed,
+    )
+
+
+def notes(material: Material) -> str:
+    """The whole text."""
+    parts = (_head, _plan, _mistakes, _hints, _answers, _exam)
+    return "\n".join(line for part in parts for line in part(material)) + "\n"
+
+
+# ---- what it is about ------------------------------------------------------------------
+
+
+def _head(material: Material) -> Iterator[str]:
+    lab, handout = material.lab, material.handout
+    yield f"# Lab {lab.number}, {lab.title}: instructor notes"
+    yield ""
+    yield (
+        f"Made by `./numalab notes {lab.number}` from the lab's own files; make it again rather "
+        "than edit it. It has all answers: it is not for students."
+    )
+    yield ""
+    yield f"**Students will be able to** {handout.goals[:1].lower()}{handout.goals[1:]}"
+    yield ""
+    yield f"**They need** {handout.needs[:1].lower()}{handout.needs[1:]}"
+    yield ""
+    yield f"**What they will see:** {handout.effect[:1].lower()}{handout.effect[1:]}"
+    yield ""
+
+
+def _where(lab: Lab, criterion: Criterion) -> str:
+    """On which machines a criterion is graded."""
+    if criterion.kind == "timing" and criterion.needs_numa_nodes > 1:
+        return f"only where there are {criterion.needs_numa_nodes} NUMA nodes or more; else n/a"
+    if criterion.needs_huge_page_mode:
+        return f"in the huge page modes {listed(criterion.needs_huge_page_mode)}; else n/a"
+    if criterion.on_machines:
+        return f"here and on virtual {listed(lab.machines)}"
+    if criterion.needs_numa_nodes > 1:
+        return f"with one NUMA node on virtual {listed(lab.machines)}; with more here, too"
+    return "on every machine"
+
+
+# ---- lesson plan -----------------------------------------------------------------------
+
+
+def _plan(material: Material) -> Iterator[str]:
+    lab, deck = material.lab, material.deck
+    yield "## Lesson plan"
+    yield ""
+    yield "Before the lesson, on the machine that the class will use:"
+    yield ""
+    yield "```"
+    yield "./numalab doctor                what it can show, and what disturbs times"
+    yield f"./numalab audit {lab.number}              handout and solution do what is declared"
+    yield "```"
+    yield ""
+    yield "| part | minutes | in the short plan |"
+    yield "|---|---:|---:|"
+    if deck is not None:
+        whole, short = minutes_of(deck.slides), minutes_of(deck.short)
+        yield f"| lecture, `slides/{deck.name}.md` | {whole} | {short} |"
+        yield f"| lab | {lab.minutes} | {lab.minutes} |"
+        yield f"| together | {whole + lab.minutes} | {short + lab.minutes} |"
+    else:
+        yield f"| lab | {lab.minutes} | {lab.minutes} |"
+    yield ""
+    if deck is not None:
+        yield from _lecture(deck)
+    yield "### The lab, step by step"
+    yield ""
+    for number, step in enumerate(material.handout.steps, 1):
+        yield f"{number}. {step_in_short(step)}"
+    yield ""
+    if material.published:
+        yield "Published figures for predictions; students see them once they have predicted:"
+        yield ""
+        for name, one in material.published.items():
+            yield f"- {words(name)}: {one.value:g}. {' '.join(one.says.split())}"
+        yield ""
+    yield "### What is graded, and where"
+    yield ""
+    yield "| criterion | points | graded |"
+    yield "|---|---:|---|"
+    for criterion in lab.criteria:
+        yield f"| `{criterion.name}` | {criterion.points} | {_where(lab, criterion)} |"
+    yield ""
+
+
+def _lecture(deck: Deck) -> Iterator[str]:
+    yield "### The lecture, slide by slide"
+    yield ""
+    yield (
+        f"All of it takes {minutes_of(deck.slides)} minutes. The slides with a number in the last "
+        f"column are the short lecture of {minutes_of(deck.short)}; the text of the lab has the "
+        "rest."
+    )
+    yield ""
+    yield "| slide | | minutes | short |"
+    yield "|---:|---|---:|---:|"
+    for slide in deck.slides:
+        title = slide.title.replace("|", "\\|")
+        short = slide.minutes if slide in deck.short else ""
+        yield f"| {slide.number} | {title} | {slide.minutes} | {short} |".replace("|  |", "| |")
+    yield ""
+
+
+# ---- what students get wrong --------------------------------------------------------------
+
+
+def _mistakes(material: Material) -> Iterator[str]:
+    lab = material.lab
+    yield "## What students get wrong, and what the kit says to it"
+    yield ""
+    yield (
+        f"{count(len(material.wrong), 'mistake')}, by the criterion that a student meets first and "
+        "by what its sentence in the report says: from what is on a student's screen back to what "
+        "may be wrong. Each lies in the kit, and the suite grades it. A kernel that is not correct "
+        "fails what else is asked of it, too. To show one:"
+    )
+    yield ""
+    yield from _show(material)
+    for criterion in lab.criteria:
+        own = [wrong for wrong in material.wrong if wrong.first == criterion.name]
+        if own:
+            yield from _of_criterion(material, criterion, own)
+
+
+def _show(material: Material) -> Iterator[str]:
+    lab, language = material.lab, material.language
+    able = (w for w in material.wrong if w.folder is None and language in w.kernels)
+    wrong = next(able, material.wrong[0])
+    path = material.paths[wrong.name]
+    suffix = path.suffix
+    folder = f"demo/{lab.name}"
+    yield "```"
+    yield f"mkdir -p {folder}"
+    if lab.files:
+        yield f"cp solutions/{lab.name}/*.* {folder}/"
+    yield f"cp {path} {folder}/kernel{suffix}"
+    yield f"./numalab grade {lab.number} --quick --lang {language} --submission demo"
+    yield "```"
+    yield ""
+
+
+def _of_criterion(
+    material: Material, criterion: Criterion, own: Sequence[WrongSubmission]
+) -> Iterator[str]:
+    yield f"### `{criterion.name}`"
+    yield ""
+    hint = hint_command(material.lab, criterion.name)
+    if hint:
+        yield f"Help: `{hint}`."
+        yield ""
+    groups: dict[str, list[WrongSubmission]] = {}
+    for wrong in own:
+        groups.setdefault(_said(wrong, material.language), []).append(wrong)
+    for said, alike in groups.items():
+        yield said
+        yield ""
+        for wrong in alike:
+            yield f"- {wrong.mistake} {_facts(material, wrong)}"
+        yield ""
+
+
+def _said(wrong: WrongSubmission, language: str) -> str:
+    """What the report says, in its words where they tell something by themselves, and why."""
+    says_nothing = wrong.cause in (None, "missed")  # the sentence has the figure, then
+    means = "" if wrong.cause is None else CAUSES[wrong.cause].means
+    says = wrong.says_in(language).strip()
+    if len(says) < SHORTEST_SAYS and means:
+        return f"The report says in other words that {means}:"
+    return f"The report says “... {says} ...”{'' if says_nothing else f' ({means})'}:"
+
+
+def _facts(material: Material, wrong: WrongSubmission) -> str:
+    """What else fails, in which languages there is one, and where it lies."""
+    told = []
+    correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}
+    more = [name for name in wrong.fails if name != wrong.first]
+    if more and wrong.first not in correctness:
+        told.append(f"Fails {_named(more)}, too.")
+    if wrong.may_fail:
+        told.append(f"May fail {_named(wrong.may_fail)}.")
+    if wrong.folder is None and wrong.languages != material.lab.languages:
+        told.append(f"In {listed([LANGUAGE_NAMES[name] for name in wrong.languages])} only.")
+    told.append(f"`{material.paths[wrong.name].name}`")
+    return " ".join(told)
+
+
+def _named(criteria: Iterable[str]) -> str:
+    return listed([f"`{name}`" for name in criteria])
+
+
+# ---- hints and answers ---------------------------------------------------------------------
+
+
+def _hints(material: Material) -> Iterator[str]:
+    lab = material.lab
+    if not lab.hints:
+        return
+    yield "## Hints that students can ask for"
+    yield ""
+    yield "The weakest first; the last one is nearly the solution."
+    yield ""
+    for ladder in lab.hints:
+        command = " ".join(filter(None, ("./numalab hint", lab.number, ladder.topic)))
+        yield f"### `{command}`"
+        yield ""
+        if ladder.topic:
+            yield f"For {_named(ladder.criteria)}."
+            yield ""
+        for number, level in enumerate(ladder.levels, 1):
+            yield f"{number}. {' '.join(level.split())}"
+        yield ""
+
+
+def _answers(material: Material) -> Iterator[str]:
+    yield "## Questions to talk about"
+    yield ""
+    for question in material.handout.questions:
+        yield f"- {question}"
+    yield ""
+    if material.prompt:
+        yield (
+            f"To be explained in three sentences ({explanation.FILE}, handed in beside the kernel "
+            f"and kept with each grading): {material.prompt}"
+        )
+        yield ""
+    yield "### Answers, to these and to the steps"
+    yield ""
+    yield material.answers or f"See solutions/{material.lab.name}/README.md."
+    yield ""
+
+
+# ---- exam --------------------------------------------------------------------------------
+
+
+def _exam(material: Material) -> Iterator[str]:
+    lab = material.lab
+    yield "## Exam questions"
+    yield ""
+    yield (
+        f"The first {len(material.quiz)} are those of the notebook, which every student has seen. "
+        f"The others are drawn by the seed `{material.seed}`; another one draws others: "
+        f"`./numalab notes {lab.number} --seed {material.seed}b`."
+    )
+    yield ""
+    for number, question in enumerate(material.asked, 1):
+        yield f"**{number}.** {question.text}"
+        yield ""
+        for letter, choice in question.lettered:
+            yield f"- {letter}) {choice}"
+        yield ""
+    yield "## Answers to the exam questions"
+    yield ""
+    for number, question in enumerate(material.asked, 1):
+        yield f"{number}. **{question.letter}.** {question.answer}"

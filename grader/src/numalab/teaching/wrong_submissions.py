@@ -1,0 +1,85 @@
+"""The mistakes of a lab that are known, solutions/NN_name/wrong/wrong.toml: what is wrong in each,
+which criteria it fails and what the report says. The suite grades them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.judging.verdict import CAUSES, Cause
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, Language
+from numalab.toml_files.tables import Table, read_table
+
+_KEYS = (
+    "name", "languages", "mistake", "fails", "fails_on_machine", "may_fail", "says", "says_c",
+    "says_fortran", "cause", "hint", "on", "time", "quiet", "waits", "leaves_out",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WrongSubmission:
+    """One mistake. fails: criteria that it always fails, here or on a machine; may_fail: that it
+    fails by luck; says: by language what occurs in the sentence on the first of fails; cause: of
+    that verdict, where it is always the same; folder: of its files, None: they are kernels."""
+
+    name: str
+    languages: tuple[Language, ...]
+    mistake: str
+    fails: tuple[str, ...]
+    may_fail: tuple[str, ...]
+    says: Mapping[str, str]
+    cause: Cause | None
+    folder: Path | None
+    files: frozenset[str]
+    kernels: Mapping[str, Path]
+
+    @property
+    def first(self) -> str:
+        """The criterion that a student meets first."""
+        return self.fails[0]
+
+    def is_in(self, language: str) -> bool:
+        """Files beside a kernel are of no language."""
+        return bool(self.files) or language in self.languages
+
+    def says_in(self, language: str) -> str:
+        """Of a language that it has not: of one that it has."""
+        return self.says.get(language) or next(iter(self.says.values()))
+
+
+def _entry(table: Table, lab: Lab, wrong: Path) -> WrongSubmission:
+    criteria = [criterion.name for criterion in lab.criteria]
+    name = table.text("name")
+    languages = table.choices("languages", LANGUAGES)
+    may_fail = table.choices("may_fail", criteria, default=())
+    here = table.choices("fails", criteria) if table.values.get("fails") else ()
+    there = table.choices("fails_on_machine", criteria, default=())
+    fails = tuple(c for c in criteria if c in {*here, *there} - set(may_fail))
+    if not fails:
+        table.fail(f"{name} fails nothing, or by luck only; a mistake fails something", "name")
+    cause = table.maybe("cause", lambda key: table.choice(key, tuple(CAUSES)))
+    common = table.text("says", default="")
+    says: dict[str, str] = {
+        language: common or table.text(f"says_{language}") for language in languages
+    }
+    folder = wrong / name if (wrong / name).is_dir() else None
+    files = frozenset(path.name for path in folder.iterdir()) if folder is not None else frozenset()
+    kernels: dict[str, Path] = {}
+    if folder is None:
+        for language in languages:
+            kernels[language] = wrong / f"{name}{Path(KERNEL_FILES[language]).suffix}"
+            if not kernels[language].is_file():
+                table.fail(f"there is no {kernels[language]}, which languages names", "languages")
+    return WrongSubmission(
+        name, languages, table.text("mistake"), fails, may_fail, says, cause, folder, files, kernels
+    )
+
+
+def read_wrong(kit: Kit, lab: Lab) -> tuple[WrongSubmission, ...]:
+    """All of a lab, in the order of the file. Raises KitError."""
+    wrong = kit.solution_folder(lab.name) / "wrong"
+    top = read_table(wrong / "wrong.toml", KitError, ("submission",))
+    return tuple(_entry(table, lab, wrong) for table in top.tables("submission", _KEYS))
