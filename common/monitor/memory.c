@@ -8,10 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "held_memory.h"
 #include "proc.h"
+
+/* In a child, since what is set is set for all that this process does. */
+bool numalab_memory_has_except_advised(void)
+{
+    const pid_t child = fork();
+    if (child < 0) return false;
+    if (child == 0) _exit(prctl(PR_SET_THP_DISABLE, 1, NUMALAB_THP_EXCEPT_ADVISED, 0, 0) != 0);
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 /* The value of a line such as "Rss:   12 kB", or 0 where key is another. */
 static uint64_t value_bytes(const char *line, const char *key)

@@ -161,8 +161,9 @@ def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
     if mode == "always":
         return (
             "Transparent huge pages are in mode 'always' here: every large table gets them, "
-            "whoever made it. It can be graded where the mode is 'madvise'; the administrator "
-            f"can set it: echo madvise > {file}"
+            "whoever made it. It can be graded where the mode is 'madvise', or where Linux is 6.18 "
+            "or newer; the administrator can set the mode: "
+            f"echo madvise > {file}"
         )
     if mode == "never":
         return (
