@@ -1,7 +1,7 @@
 /* The probe's command line:
  *
  *   probe describe
- *   probe update,chase pages=small bytes=67108864 steps=1048576 repetitions=5 seed=1
+ *   probe update,chase pages=small bytes=67108864 steps=4096 repetitions=5 seed=1
  *   probe copy,triad   pages=small bytes=134217728 first_touch=all repetitions=10
  *
  * Kernels of one call share their memory: those of tables (update, chase) one table, in this order,
@@ -95,10 +95,9 @@ static int measure_table(const struct request *request)
     probe_memory_unmap(&table);
     if (error) return refuse("the table", error);
     printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
-           "\"seed\": %llu, \"first_touch_s\": %.9f, \"page_faults\": %llu, ",
+           "\"seed\": %llu, \"first_touch_cpu_s\": %.9f, \"page_faults\": %llu, ",
            request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
-           (unsigned long long)task->seed, touched.elapsed_s,
-           (unsigned long long)touched.page_faults);
+           (unsigned long long)task->seed, touched.cpu_s, (unsigned long long)touched.page_faults);
     print_times(request, times);
     return EXIT_SUCCESS;
 }
@@ -268,7 +267,7 @@ static int misuse(const char *program)
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "describe")) return describe();
-    struct request request = {.task = {.steps = 1 << 20, .repetitions = 5, .seed = 1}};
+    struct request request = {.task = {.steps = 4096, .repetitions = 5, .seed = 1}};
     if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0]);
     for (int i = 2; i < argc; i++)
         if (read_setting(argv[i], &request)) return misuse(argv[0]);

@@ -12,7 +12,12 @@
 
 enum { PROBE_MOST_REPETITIONS = 64 };
 
-/* What is to be measured. Of tables: bytes of the table, and the least steps of a repetition; of
+/* A repetition of a table's kernel goes on for so many stretches, each timed by itself, and the
+ * shortest counts: shorter than what a scheduler gives a program at once, so that on a busy node
+ * some are whole, behind others that brought the caches back. */
+enum { PROBE_STRETCHES = 64 };
+
+/* What is to be measured. Of tables: bytes of the table, and the least steps of a stretch; of
  * streams: bytes of each array. */
 struct probe_task {
     bool is_huge; /* on huge pages; otherwise on none */
@@ -21,15 +26,16 @@ struct probe_task {
     uint64_t seed;
 };
 
-/* Of one kernel. steps: of a repetition, where it makes steps. bytes_moved: by a repetition of a
- * stream, from the arrays and to them; bytes_allocated: those of them that are read only because a
- * store fetches its cache line first. */
+/* Of one kernel. elapsed_s: of each repetition; of tables of its shortest stretch, which makes so
+ * many steps. bytes_moved: by a repetition of a stream, from the arrays and to them;
+ * bytes_allocated: those of them that are read only because a store fetches its cache line first.
+ */
 struct probe_times {
     size_t steps, bytes_moved, bytes_allocated;
     double elapsed_s[PROBE_MOST_REPETITIONS];
 };
 
-double probe_now_s(void);
+double probe_now_s(void); /* on a wall clock that only goes forward */
 
 /* A small page's bytes, and a huge one's: that of the level above in the page table. */
 size_t probe_page_bytes(void);

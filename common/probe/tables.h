@@ -6,7 +6,7 @@
 
 /* What it took to write to all small pages of the table for the first time. */
 struct probe_first_touch {
-    double elapsed_s;
+    double cpu_s;
     uint64_t page_faults;
 };
 
@@ -16,18 +16,18 @@ struct probe_first_touch {
 int probe_first_touch(const struct probe_memory *table, const struct probe_task *task,
                       struct probe_first_touch *touched);
 
-/* Independent: adds 1 to an 8-byte element at a random place, steps times. No address depends on
- * what was loaded, so many are under way at once. The table has to hold zeros; afterwards its sum
- * has to be the number of updates. 0, or -EBADMSG for a wrong table, which is told on standard
- * error. */
+/* Independent: adds 1 to an 8-byte element at a random place, steps times in a stretch. No address
+ * depends on what was loaded, so many are under way at once. The table has to hold zeros;
+ * afterwards its sum has to be the number of updates. 0, or -EBADMSG for a wrong table, which is
+ * told on standard error. */
 int probe_update(const struct probe_memory *table, const struct probe_task *task,
                  struct probe_times *times);
 
 /* Dependent: in each small page one 8-byte element, at the start of a random cache line, holds the
  * address of the next, in one random cycle through all pages; each address has to be loaded before
- * the next is known. A repetition makes half a cycle more than a whole number of them, steps or a
- * little more in all, so that where it ends tells whether all were made. 0, -EBADMSG where it ended
- * elsewhere, which is told on standard error, or -ENOMEM. */
+ * the next is known. A stretch has steps, or half a cycle more where these would be whole cycles,
+ * so that where it ends tells whether all were made. 0, -EBADMSG where one ended elsewhere, which
+ * is told on standard error, or -ENOMEM. */
 int probe_chase(const struct probe_memory *table, const struct probe_task *task,
                 struct probe_times *times);
 

@@ -387,7 +387,7 @@ def invented(
             if isinstance(what, declaration.TableSizes):
                 on_huge = share * int(one.key["bytes"]) * (one.key["pages"] == "huge")
                 record = {
-                    **one.key, "bytes_on_huge_pages": on_huge, "first_touch_s": 0.25,
+                    **one.key, "bytes_on_huge_pages": on_huge, "first_touch_cpu_s": 0.25,
                     "page_faults": 512, "times": [
                         {"kernel": kernel, "steps": 1000, "elapsed_s": [9.0, timed(kernel), 9.0]}
                         for kernel in ("update", "chase")
@@ -461,7 +461,10 @@ def test_where_the_two_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert "At 16 MiB, the largest table, it is 2.00 times (2.00 to 2.00)" in out
     assert "There a load takes 1.0" in out
     assert "32 KiB of page table, one entry per page, and those of huge pages in 64 bytes" in out
-    assert "First touch of 16 MiB, page by page in random order: 250 ms and 512 page faults" in out
+    assert (
+        "First touch of 16 MiB, page by page in random order: 250 ms of CPU time and 512 page faults"
+        in out
+    )
     assert "not wait for one another" not in out  # both kernels show the same
     assert "does not tell the size of its TLB" in out
     assert "100 %" in out
@@ -639,7 +642,7 @@ def test_a_tiny_run_of_tables(kit: Kit, tmp_path: Path) -> None:
     assert (min(sizes), max(sizes)) == (65536, 8 * MIB)
     assert {sample["bytes"] for sample in data["samples"]} == sizes
     for sample in data["samples"]:
-        assert sample["first_touch_s"] > 0
+        assert sample["first_touch_cpu_s"] > 0
         assert [times["kernel"] for times in sample["times"]] == ["update", "chase"]
         assert all(time_s > 0 for times in sample["times"] for time_s in times["elapsed_s"])
         assert sample["seed"] == sample["round"]

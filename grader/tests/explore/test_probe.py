@@ -53,15 +53,18 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
 
 
 def test_a_table_is_measured_on_the_pages_that_were_asked_for(kit: Kit) -> None:
-    for pages in ("small", "huge"):
-        found = probed(kit, "update,chase", f"pages={pages}", f"bytes={8 * MIB}", "steps=5000",
+    pages_in_all = 8 * MIB // 4096
+    for pages, steps in (("small", 5000), ("huge", 2 * pages_in_all)):
+        found = probed(kit, "update,chase", f"pages={pages}", f"bytes={8 * MIB}", f"steps={steps}",
                        "repetitions=2", "seed=3")  # fmt: skip
         assert (found["pages"], found["bytes"], found["seed"]) == (pages, 8 * MIB, 3)
         update, chase = found["times"]
-        assert (update["kernel"], update["steps"]) == ("update", 5000)
-        pages_in_all = 8 * MIB // 4096
-        # Whole cycles, and half of one, so that its end is another place than its start.
-        assert (chase["kernel"], chase["steps"]) == ("chase", 3 * pages_in_all + pages_in_all // 2)
+        assert (update["kernel"], update["steps"]) == ("update", steps)
+        # Half a cycle more than whole ones, so that it ends elsewhere than it starts.
+        assert chase["kernel"] == "chase"
+        assert chase["steps"] == (
+            5000 if pages == "small" else 2 * pages_in_all + pages_in_all // 2
+        )
         assert all(len(times["elapsed_s"]) == 2 for times in found["times"])
         if pages == "small":
             assert found["bytes_on_huge_pages"] == 0

@@ -31,7 +31,7 @@ class Schedules:
 @dataclass(frozen=True)
 class TableSizes:
     """Two kernels of the probe, the dependent one and the independent one: table sizes x kinds of
-    pages. steps: of a repetition, at least."""
+    pages. steps: of a stretch, at least."""
 
     smallest_bytes: int
     largest_bytes: int

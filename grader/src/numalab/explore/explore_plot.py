@@ -114,11 +114,12 @@ def _caches(found: Found) -> list[tuple[str, int]]:
     ]
 
 
-def _mark(axes: Axes, at_bytes: int, words: str, colour: str) -> None:
+def _mark(axes: Axes, at_bytes: int, words: str, colour: str, row: int) -> None:
+    """row: of the words, from the top, so that neighbours keep clear of each other."""
     axes.axvline(at_bytes, color=colour, linewidth=1.2, linestyle=":")
     axes.annotate(
-        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-3, -3),
-        textcoords="offset points", rotation=90, ha="right", va="top", fontsize=11, color=colour,
+        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4 - 16 * row),
+        textcoords="offset points", ha="right", va="top", fontsize=11, color=colour,
     )  # fmt: skip
 
 
@@ -134,22 +135,23 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     )  # fmt: skip
     knees = line_knees(found)
     columns = (
-        (CHASE, "dependent: a load brings the next address", knees),
-        (UPDATE, "independent: many updates at once", _caches(found)),
+        (CHASE, "dependent: a load brings the next address\n(a cache: a line per page)", knees),
+        (UPDATE, "independent: many updates at once\n(a cache: the whole table)", _caches(found)),
     )
     for column, (kernel, title, caches) in enumerate(columns):
         times, last = rows[0][column], rows[-1][column]
         sizes = sizes_found(found, what, kernel)
         _draw_curves(times, sizes, small, huge)
         times.set_title(title, fontsize=13)
-        for level, size_bytes in caches:
-            if what.smallest_bytes < size_bytes < what.largest_bytes:
-                words = f"{level}, a line per page" if kernel == CHASE else level
-                _mark(times, size_bytes, f"{words}: {bytes_words(size_bytes)}", GREY)
+        marked = [
+            (size_bytes, f"{level} {bytes_words(size_bytes)}", GREY) for level, size_bytes in caches
+        ]
         reach = tlb_reach(found.about, int(found.about["page_bytes"]))
-        if reach and what.smallest_bytes < reach.reach_bytes < what.largest_bytes:
-            words = f"TLB reach, {bytes_words(reach.page_bytes)}"
-            _mark(times, reach.reach_bytes, words, BLUE)
+        if reach:
+            marked.append((reach.reach_bytes, f"TLB {bytes_words(reach.reach_bytes)}", BLUE))
+        within = [one for one in marked if what.smallest_bytes < one[0] < what.largest_bytes]
+        for row, (size_bytes, words, colour) in enumerate(sorted(within)):
+            _mark(times, size_bytes, words, colour, row)
         if with_huge:
             _draw_ratio(last, sizes)
         ticks = what.sizes[:: 2 if len(what.sizes) > 8 else 1]
@@ -160,7 +162,7 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     low, high = rows[0][0].get_ylim()
     rows[0][0].set_ylim(low, high * (high / low) ** (HEADROOM - 1))
     rows[0][0].set_ylabel("time of a step [ns]")
-    rows[0][0].legend(loc="upper left")
+    rows[0][1].legend(loc="upper left")
     if with_huge:
         rows[1][0].set_ylabel(f"{small} / {huge},\nsame round")
 
@@ -182,12 +184,16 @@ def _draw_curves(times: Axes, sizes: Sequence[Size], small: str, huge: str) -> N
 
 
 def _draw_ratio(axes: Axes, sizes: Sequence[Size]) -> None:
+    from matplotlib.ticker import FuncFormatter
+
     pairs = [(size.table_bytes, size.ratio.ratio) for size in sizes if size.ratio]
     _bars(
         axes, [size for size, _ in pairs], [ratio for _, ratio in pairs],
         color="black", marker="D", markersize=6,
     )  # fmt: skip
     axes.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     parting = parting_bytes(sizes)
     if parting is not None:
         axes.axvline(parting, color=VERMILION, linewidth=1.5, zorder=0)

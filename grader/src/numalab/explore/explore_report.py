@@ -25,7 +25,7 @@ def heading(found: Found) -> list[str]:
     size = (
         f"n = {what.n}, {found.build['openmp_runtime']}"
         if isinstance(what, Schedules)
-        else f"one thread; best of {what.repetitions} repetitions of {what.steps:,} steps or more"
+        else f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"
     )
     return [
         f"{found.exploration.lab}  {found.exploration.title}",

@@ -273,9 +273,11 @@ def _faults(found: Found) -> list[str]:
     for pages, name in zip(("small", "huge"), page_names(found), strict=True):
         records = found.records(bytes=max(sizes), pages=pages)
         if records:
-            seconds = median(record["first_touch_s"] for record in records)
+            seconds = median(record["first_touch_cpu_s"] for record in records)
             faults = median(record["page_faults"] for record in records)
-            told.append(f"{1e3 * seconds:.0f} ms and {faults:,.0f} page faults on {name} pages")
+            told.append(
+                f"{1e3 * seconds:.0f} ms of CPU time and {faults:,.0f} page faults on {name} pages"
+            )
     if len(told) < 2:
         return []
     return [

@@ -30,6 +30,7 @@ from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
+from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -175,6 +176,11 @@ class OpenLab:
         measured.sessions.keep()
         run = self._run_of(measured, label, with_times=True)
         return Graded(**vars(run), report=self._report(measured))
+
+    def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
+        """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
+        smaller and fewer runs. Raises UserError, KitError, Interrupted."""
+        return explored(self.kit, self.name, quick, rounds, self.progress)
 
     # ---- inside
 
