@@ -162,7 +162,7 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
     low, high = rows[0][0].get_ylim()
     rows[0][0].set_ylim(low, high * (high / low) ** (HEADROOM - 1))
     rows[0][0].set_ylabel("time of a step [ns]")
-    rows[0][1].legend(loc="upper left")
+    rows[0][0].legend(loc="center left")
     if with_huge:
         rows[1][0].set_ylabel(f"{small} / {huge},\nsame round")
 

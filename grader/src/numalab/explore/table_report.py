@@ -262,7 +262,8 @@ def _knee_sentence(found: Found, what: TableSizes) -> list[str]:
         return []
     return [
         "No TLB: each cache holds the chase's lines, one per small page, up to a table of its own "
-        f"size ({', '.join(within)}), and both curves rise there, whichever the pages."
+        f"size ({', '.join(within)}), and both curves rise there, whichever the pages; those of "
+        "small pages a little sooner, since entries of the page table want room in it, too."
     ]
 
 
