@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -120,11 +121,12 @@ def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence)
     return [rate_table(lab, rates, evidence) for rates in chosen.values()]
 
 
-def rate_lines(found: RateTable) -> list[Table | Text]:
+def rate_lines(found: RateTable) -> list[Table | Padding]:
     """For a terminal."""
     table = Table.grid(padding=(0, 3))
     heads = (Text(head, style="bold") for head in found.heads[1:])
     table.add_row(Text(found.title, style="bold"), *heads)
     for name, *cells in found.rows:
         table.add_row(f"  {name}", *cells)
-    return [table, *(Text(f"  {note}", style="dim") for note in found.notes)]
+    notes = (Padding(Text(note, style="dim"), (0, 0, 0, 2)) for note in found.notes)
+    return [table, *notes]
