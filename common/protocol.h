@@ -47,8 +47,8 @@ enum numalab_request_kind {
     NUMALAB_UNTRAP,
     NUMALAB_OPEN_FILE, /* the reply carries the descriptor of that which holds
                           NUMALAB_SHARED arrays, one behind the other */
-    NUMALAB_RACE,        /* threads of the kit's own race, in a program that looks for that */
-    NUMALAB_SET_TEAM,    /* in such a program: parallel regions have n threads from now on */
+    NUMALAB_RACE,      /* threads of the kit's own race, in a program that looks for that */
+    NUMALAB_SET_TEAM,  /* in such a program: parallel regions have n threads from now on */
     NUMALAB_QUIT
 };
 

@@ -39,6 +39,28 @@ static bool is_known(const struct file_id *known, size_t count, const struct sta
     return false;
 }
 
+/* In which a worker in a sandbox has file systems of its own, counted as a whole. */
+static const char *const own_folders[] = {"/dev/shm", "/tmp"};
+enum { OWN_FOLDERS = sizeof own_folders / sizeof own_folders[0] };
+
+/* The device of a folder's file system, where that is one of memory and another one than ours; 0:
+ * it is not. path: as we reach it, of PATH_BYTES. */
+static dev_t own_device(pid_t pid, const char *folder, char *path)
+{
+    struct stat its, ours;
+    snprintf(path, PATH_BYTES, "/proc/%d/root%s", (int)pid, folder);
+    if (stat(path, &its) < 0 || stat(folder, &ours) < 0 || its.st_dev == ours.st_dev) return 0;
+    return is_of_memory(path) ? its.st_dev : 0;
+}
+
+static bool is_in_own_folder(pid_t pid, const struct stat *file)
+{
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < OWN_FOLDERS; i++)
+        if (own_device(pid, own_folders[i], path) == file->st_dev) return true;
+    return false;
+}
+
 static uint64_t bytes_behind_descriptors(pid_t pid)
 {
     static struct file_id known[MOST_FILES];
@@ -52,7 +74,8 @@ static uint64_t bytes_behind_descriptors(pid_t pid)
         struct stat file;
         snprintf(path, sizeof path, "/proc/%d/fd/%.20s", (int)pid, entry->d_name);
         if (stat(path, &file) < 0 || !S_ISREG(file.st_mode) || file.st_blocks == 0) continue;
-        if (!is_of_memory(path) || is_known(known, count, &file)) continue;
+        if (!is_of_memory(path) || is_known(known, count, &file) || is_in_own_folder(pid, &file))
+            continue;
         known[count++] = (struct file_id){file.st_dev, file.st_ino};
         bytes += (uint64_t)file.st_blocks * BLOCK_BYTES;
     }
@@ -60,15 +83,12 @@ static uint64_t bytes_behind_descriptors(pid_t pid)
     return bytes;
 }
 
-/* What is in a folder's file system, where that is one of memory and another one than ours. */
+/* What is in a folder's file system, where that is its own. */
 static uint64_t bytes_of_own(pid_t pid, const char *folder)
 {
     char path[PATH_BYTES];
-    struct stat its, ours;
     struct statfs system;
-    snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, folder);
-    if (stat(path, &its) < 0 || stat(folder, &ours) < 0 || its.st_dev == ours.st_dev) return 0;
-    if (!is_of_memory(path) || statfs(path, &system) < 0) return 0;
+    if (!own_device(pid, folder, path) || statfs(path, &system) < 0) return 0;
     return (uint64_t)(system.f_blocks - system.f_bfree) * (uint64_t)system.f_bsize;
 }
 
@@ -124,9 +144,8 @@ static uint64_t bytes_of_children(pid_t pid, int depth)
 
 uint64_t numalab_held_bytes(pid_t pid, uint64_t mapped_bytes)
 {
-    static const char *const own[] = {"/dev/shm", "/tmp"};
     uint64_t files = bytes_behind_descriptors(pid);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) files += bytes_of_own(pid, own[i]);
+    for (size_t i = 0; i < OWN_FOLDERS; i++) files += bytes_of_own(pid, own_folders[i]);
     files += segment_bytes(pid);
     files = files > mapped_bytes ? files - mapped_bytes : 0;
     return files + bytes_of_children(pid, 0);

@@ -1,14 +1,11 @@
 /* The monitor of a lab: does one run and prints its record as JSON. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "monitor/options.h"
@@ -18,22 +15,6 @@
 #include "monitor/runs/runs.h"
 
 enum { EXIT_RECORDED = 0, EXIT_MISUSE = 2, EXIT_NO_RECORD = 3 };
-
-/* Whatever the workers' kernels may have started is ours by now: end it. */
-static void end_orphans(void)
-{
-    enum { MOST_ROUNDS = 1000 };
-    /* Their own children become ours as they end, so it takes rounds. */
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        FILE *file = numalab_proc_open_thread(getpid(), getpid(), "children");
-        int pid;
-        while (file && fscanf(file, "%d", &pid) == 1) kill((pid_t)pid, SIGKILL);
-        if (file) fclose(file);
-        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
-        if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-}
 
 static int open_cancel_fd(void)
 {
@@ -122,7 +103,7 @@ int main(int argc, char **argv)
     options.limits.heartbeat = numalab_heartbeat_start();
 
     json_t *record = record_of(run, &options);
-    end_orphans();
+    numalab_proc_end_children();
     const int exit_code = print(record);
     json_decref(record);
     numalab_heartbeat_stop(options.limits.heartbeat);

@@ -2,8 +2,12 @@
 #include "proc.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 96 };
 
@@ -61,4 +65,19 @@ pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_cou
     }
     closedir(folder);
     return found;
+}
+
+void numalab_proc_end_children(void)
+{
+    enum { MOST_ROUNDS = 1000 };
+    /* Their own children become ours as they end, so it takes rounds. */
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        FILE *file = numalab_proc_open_thread(getpid(), getpid(), "children");
+        int pid;
+        while (file && fscanf(file, "%d", &pid) == 1) kill((pid_t)pid, SIGKILL);
+        if (file) fclose(file);
+        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+        if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
 }

@@ -21,4 +21,8 @@ double numalab_proc_cpu_s(pid_t pid);
  * too. */
 pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_count);
 
+/* Ends all children of this process, and theirs, which become its own as they end: whatever
+ * workers' kernels and launchers may have started. */
+void numalab_proc_end_children(void);
+
 #endif

@@ -56,6 +56,16 @@ static void play(size_t n, void **arrays)
     }
 }
 
+/* Rank 1 says first that it is ready. */
+static void play_when_ready(size_t n, void **arrays)
+{
+    if (rank_of() == 0)
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    play(n, arrays);
+}
+
 /* The same with requests that are started again and again. */
 static void play_persistent(size_t n, void **arrays)
 {
@@ -70,6 +80,20 @@ static void play_persistent(size_t n, void **arrays)
             MPI_Waitall(1, &requests[k], &status);
         }
     for (int k = 0; k < 2; k++) MPI_Request_free(&requests[k]);
+}
+
+/* A pair, whose halves MPI counts, too. */
+static void receive_pair(size_t n, void **arrays)
+{
+    const int pair[2] = {3, 4}, partner = 1 - rank_of();
+    int got[4] = {0};
+    MPI_Request request;
+    (void)n;
+    (void)arrays;
+    MPI_Irecv(got, 1, MPI_2INT, partner, 0, MPI_COMM_WORLD, &request);
+    MPI_Send(pair, 1, MPI_2INT, partner, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (got[0] != 3 || got[1] != 4 || got[2] || got[3]) abort();
 }
 
 /* All there, and then all back. */
@@ -298,6 +322,8 @@ const struct numalab_phase numalab_phases[] = {
     {"start", start},
     {"ring", ring},
     {"play", play},
+    {"play_when_ready", play_when_ready},
+    {"receive_pair", receive_pair},
     {"play_persistent", play_persistent},
     {"play_alone", play_alone},
     {"play_empty", play_empty},

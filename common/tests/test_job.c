@@ -303,6 +303,7 @@ static void test_requests(void)
     EXPECT(start_job_with(&job, 2, -1, NUMALAB_IS_BRIEF) == 0);
     EXPECT(numalab_job_run(&job, "complete_all") == 0);
     for (size_t i = 0; i < 2; i++) EXPECT(first_element(&job.rank[i]) == (double)(1 - i));
+    EXPECT(numalab_job_run(&job, "receive_pair") == 0);
     EXPECT(numalab_job_run(&job, "look_too_early") == 0);
     for (size_t i = 0; i < 2; i++) EXPECT(first_element(&job.rank[i]) == -1.0);
     numalab_job_free(&job);
@@ -334,6 +335,8 @@ static void test_messages(void)
         const struct numalab_results results = lacking_after(&job, right[i]);
         EXPECT(!results.messages_asked && !results.bytes_asked && !results.messages_ahead);
     }
+    for (size_t call = 0; call < 4; call++)
+        EXPECT(!lacking_after(&job, "play_when_ready").messages_ahead);
     struct numalab_results results = lacking_after(&job, "play_alone");
     EXPECT(results.messages_asked == 2 * N && results.messages_seen == 0);
     results = lacking_after(&job, "play_empty");

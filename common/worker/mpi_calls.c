@@ -40,6 +40,7 @@ void numalab_rank_set_modes(uint32_t of_request)
 {
     modes = of_request;
     if (modes & NUMALAB_IS_BRIEF) numalab_requests_watch(notes.requests);
+    numalab_trips_begin(&trips);
 }
 
 bool numalab_rank_yields(void)
@@ -279,7 +280,7 @@ static bool sends_wait(void)
         const int result = PMPI_##name(landing, count, kind, from, tag, comm, request);            \
         FOLLOW(numalab_trips_expect(&trips, END(count, kind, from), *request));                    \
         if (result == MPI_SUCCESS)                                                                 \
-            numalab_receive_started("MPI_" #name, *request, buffer, landing, kind);                \
+            numalab_receive_started("MPI_" #name, *request, buffer, landing);                      \
         return leave(result);                                                                      \
     }
 #define PREPARE_RECEIVE(name, type)                                                                \
@@ -566,6 +567,12 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     {                                                                                              \
         return PMPI_##name arguments;                                                              \
     }
+
+void numalab_mpi_has_completed(MPI_Request request)
+{
+    const MPI_Request before[NUMALAB_TRIP_REQUESTS] = {request};
+    FOLLOW(numalab_trips_complete(&trips, before, 0));
+}
 
 COMPLETES(Wait, (MPI_Request * request, MPI_Status *status), (request, status), 1, request,
           numalab_trips_complete(&trips, before, 0))

@@ -228,8 +228,10 @@ UNDER_BOTH_NAMES(Request_get_status, GET_STATUS, (request, flag, status))
     FIND(Request_get_status, GET_STATUS);
     MPI_Status own, *told = status == MPI_STATUS_IGNORE ? &own : status;
     const int result = real(request, flag, told);
-    if (numalab_requests_are_watched() && result == MPI_SUCCESS && *flag)
-        numalab_request_is_complete(request, told);
+    if (result == MPI_SUCCESS && *flag) {
+        numalab_mpi_has_completed(request);
+        if (numalab_requests_are_watched()) numalab_request_is_complete(request, told);
+    }
     return numalab_mpi_leave(result);
 }
 

@@ -25,7 +25,6 @@ struct open_request {
     struct message sent; /* digest: when it was started */
     uint64_t digest;
     void *wanted, *landing; /* where it is to be received, and where it is instead; or NULL */
-    MPI_Datatype kind;      /* of what is wanted */
     const char *call;
     uint64_t frame[NUMALAB_REQUEST_FRAMES];
 };
@@ -206,15 +205,13 @@ void *numalab_landing(void *buffer, MPI_Count elements, MPI_Datatype kind, int f
     return landing ? landing : buffer;
 }
 
-void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing,
-                             MPI_Datatype kind)
+void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing)
 {
     if (!is_watched(request)) return;
     struct open_request *started = begin_start(call, request, false);
     if (started && landing != buffer) {
         started->wanted = buffer;
         started->landing = landing;
-        started->kind = kind;
     }
     end_start();
 }
@@ -249,13 +246,12 @@ void numalab_request_restarted(const char *call, MPI_Request request)
 /* What has come is where it is wanted from now on. */
 static void land(struct open_request *found, const MPI_Status *status)
 {
-    int is_cancelled = 0, element_bytes = 0;
-    MPI_Count elements = 0;
+    int is_cancelled = 0;
+    MPI_Count bytes = 0; /* asked in bytes: of a type of pairs, elements are its halves */
     if (!found->landing) return;
     if (PMPI_Test_cancelled(status, &is_cancelled) == MPI_SUCCESS && !is_cancelled &&
-        PMPI_Get_elements_x(status, found->kind, &elements) == MPI_SUCCESS && elements > 0 &&
-        PMPI_Type_size(found->kind, &element_bytes) == MPI_SUCCESS)
-        memcpy(found->wanted, found->landing, (size_t)elements * (size_t)element_bytes);
+        PMPI_Get_elements_x(status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes > 0)
+        memcpy(found->wanted, found->landing, (size_t)bytes);
     free(found->landing);
     found->landing = NULL;
 }

@@ -26,8 +26,7 @@ void numalab_send_started(const char *call, MPI_Request request, const void *buf
 void *numalab_landing(void *buffer, MPI_Count count, MPI_Datatype kind, int from);
 
 /* The same of that receive. landing: as above. */
-void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing,
-                             MPI_Datatype kind);
+void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing);
 
 /* A request that can be started again and again was made, of a send. Of others nothing needs to be
  * known before they are started. */

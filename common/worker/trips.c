@@ -23,10 +23,18 @@ static uint64_t bytes_of(struct numalab_trip_end end)
     return end.count > 0 && bytes > 0 ? (uint64_t)end.count * (uint64_t)bytes : 0;
 }
 
-static void note_sent(struct numalab_trips *notes, struct numalab_trip_end to)
+void numalab_trips_begin(struct numalab_trip_state *state)
 {
-    const uint64_t answered = notes->received < notes->sent ? notes->received : notes->sent;
-    if (notes->sent - answered >= MOST_UNANSWERED) notes->ahead++;
+    state->sent_before = state->notes->sent;
+    state->received_before = state->notes->received;
+}
+
+static void note_sent(struct numalab_trip_state *state, struct numalab_trip_end to)
+{
+    struct numalab_trips *notes = state->notes;
+    const uint64_t sent = notes->sent - state->sent_before;
+    const uint64_t received = notes->received - state->received_before;
+    if (sent >= received + MOST_UNANSWERED) notes->ahead++;
     notes->sent++;
     notes->sent_bytes += bytes_of(to);
 }
@@ -46,7 +54,7 @@ void numalab_trips_send(struct numalab_trip_state *state, struct numalab_trip_en
     if (is_itself(state, to))
         state->to_itself++;
     else
-        note_sent(state->notes, to);
+        note_sent(state, to);
 }
 
 /* Whether a receive may bring something from another rank. */
@@ -144,7 +152,7 @@ void numalab_trips_collect(struct numalab_trip_state *state, bool is_receive,
     if (is_receive)
         note_received(state, false);
     else
-        note_sent(state->notes, of_all);
+        note_sent(state, of_all);
 }
 
 void numalab_trips_reach(struct numalab_trip_state *state, struct numalab_trip_end target,
@@ -157,6 +165,6 @@ void numalab_trips_reach(struct numalab_trip_state *state, struct numalab_trip_e
     PMPI_Group_rank(group, &own);
     PMPI_Group_free(&group);
     if (target.other == own) return;
-    note_sent(state->notes, target);
+    note_sent(state, target);
     note_received(state, false);
 }

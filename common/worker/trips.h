@@ -41,10 +41,15 @@ struct numalab_trip_state {
     struct numalab_trips *notes;
     int world_rank; /* once has_world_rank */
     bool has_world_rank;
-    uint64_t to_itself;                /* sent, and not yet received */
-    struct numalab_trip_list due;      /* receives that have not been completed */
-    struct numalab_trip_list prepared; /* persistent requests */
+    uint64_t to_itself;                    /* sent, and not yet received */
+    uint64_t sent_before, received_before; /* of what notes has, when the phase began */
+    struct numalab_trip_list due;          /* receives that have not been completed */
+    struct numalab_trip_list prepared;     /* persistent requests */
 };
+
+/* A phase begins. What one call leaves unanswered, such as a rank that says first that it is ready,
+ * is not held against the next. */
+void numalab_trips_begin(struct numalab_trip_state *state);
 
 /* A send begins; a blocking receive has ended; a non-blocking one has begun. */
 void numalab_trips_send(struct numalab_trip_state *state, struct numalab_trip_end to);

@@ -16,7 +16,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,10 +24,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import numpy as np
+from alike import alike
 from bounds import lower_bound, upper_bound
+from numpy.typing import NDArray
 from progress import Progress
-from sessions import Grading, Judged, generation_of_times, judge_course, timing_criterion
-from worlds import About, Chances, Times, World, chances, draw, signs_of
+from sessions import (
+    Grading,
+    Judged,
+    generation_of_times,
+    is_decided,
+    judge_course,
+    timing_criterion,
+)
+from worlds import About, Chances, Times, World, chances, draw
 
 from numalab.errors import UserError
 from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Generation, Json
@@ -41,7 +50,9 @@ SPEEDUP = timing_criterion("speedup")
 CRITERIA = {criterion.rule: criterion for criterion in (EFFICIENCY, SPEEDUP)}
 
 NOISES = (0.03, 0.05, 0.1, 0.25)
-BATCH = 2000  # trials that a process draws at once
+BATCH = 2000  # trials that are drawn at once, fewer where they are long
+TASK = 10  # batches that a process is given at once: what it has judged it needn't judge again
+CHECK_EVERY = 200  # of so many trials one is judged on its own, whatever it is alike to
 SURE = 0.001  # of a rate that is called broken, the chance that it is not
 
 
@@ -126,63 +137,115 @@ def all_cells() -> list[Cell]:
     ]
 
 
-# ---- a trial --------------------------------------------------------------------------
+# ---- gradings ---------------------------------------------------------------------------
 
 
-def columns_of(grading: Grading, times: Times, trial: int, count: int) -> list[dict[str, float]]:
-    """Of the first so many generations what each process took."""
-    of_roles = {role: of_role[trial, :count].tolist() for role, of_role in times.items()}
-    return [
-        {role: of_role[place] for role, of_role in of_roles.items() if grading.takes(role, place)}
-        for place in range(count)
-    ]
+@dataclass(frozen=True)
+class Taken:
+    """Many gradings as they would be taken if nothing decided them. cut: which repetitions of the
+    submission were ended; gradings x generations."""
+
+    grading: Grading
+    times: Times
+    cut: NDArray[np.bool_]
+
+    def generations(self, trial: int, count: int) -> list[Generation]:
+        """The first so many of one grading."""
+        of_roles = {role: of_role[trial, :count].tolist() for role, of_role in self.times.items()}
+        return [
+            generation_of_times(
+                {
+                    role: (of_role[place],)
+                    for role, of_role in of_roles.items()
+                    if self.grading.takes(role, place)
+                },
+                frozenset({SUBMISSION} if self.cut[trial, place] else ()),
+            )
+            for place in range(count)
+        ]
+
+    def until(self, end: int, trials: NDArray[np.int64]) -> tuple[Times, NDArray[np.bool_]]:
+        """Of these gradings times and cut of the first so many generations."""
+        times = {role: of_role[trials, :end] for role, of_role in self.times.items()}
+        return times, self.cut[trials, :end]
 
 
-def taken(grading: Grading, columns: Iterable[dict[str, float]], cuts: bool) -> list[Generation]:
-    """As a grading takes them: how long a repetition of the submission may take is known from those
-    before, if at all, and cuts it off. Once one was fast enough nothing is cut off any more. Ends
-    early where all were cut off and that has decided."""
-    generations: list[Generation] = []
-    for column in columns:
-        evidence = grading.evidence(generations)
-        most_s = cut_s([grading.criterion], evidence) if cuts else None
-        if generations and most_s is None:
-            cuts = False
-        cut: frozenset[str] = frozenset()
-        if most_s is not None:
-            if timing_state(grading.criterion, evidence).decided:
-                break
-            if column[SUBMISSION] > most_s:
-                column = column | {SUBMISSION: most_s}
-                cut = frozenset({SUBMISSION})
-        times = {role: (time_s,) for role, time_s in column.items()}
-        generations.append(generation_of_times(times, cut))
-    return generations
-
-
-def _judge(cell: Cell, times: Times, trial: int) -> Judged:
-    grading = cell.grading
-    columns = columns_of(grading, times, trial, grading.longest)
-    ends = [grading.most * session for session in range(1, grading.sessions + 1)]
-    return judge_course(grading, taken(grading, columns, cell.world.cuts), ends)
-
-
-def judge_batch(cell: Cell, seed: Sequence[int], trials: int) -> list[Judged]:
-    """So many gradings, drawn anew. Those that begin with the same signs, and were decided by them,
-    are judged once."""
+def take(cell: Cell, seed: Sequence[int], trials: int) -> Taken:
+    """So many gradings, drawn anew."""
     grading = cell.grading
     times = draw(cell.world, cell.criterion, np.random.default_rng(seed), trials, grading.longest)
-    short = min(2 * grading.least, grading.most)
-    codes = signs_of(cell.criterion, times).codes()[:, :short]
-    by_signs: dict[bytes, Judged] = {}
-    judged = []
-    for trial in range(trials):
-        signs = codes[trial].tobytes()
-        found = by_signs.get(signs) or _judge(cell, times, trial)
-        judged.append(found)
-        if not cell.world.cuts and found.generations < short:
-            by_signs[signs] = found
-    return judged
+    cut = np.zeros((trials, grading.longest), dtype=np.bool_)
+    taken = Taken(grading, times, cut)
+    if cell.world.cuts:
+        for trial in range(trials):
+            _cut_off(taken, trial)
+    return taken
+
+
+def _cut_off(taken: Taken, trial: int) -> None:
+    """Ends repetitions of the submission as a grading does: how long one may take is known from
+    those before, if at all. Once one was fast enough nothing is cut off any more, and what comes
+    after the decision doesn't matter."""
+    criterion, own_s = taken.grading.criterion, taken.times[SUBMISSION][trial]
+    for place in range(1, taken.grading.longest):
+        evidence = taken.grading.evidence(taken.generations(trial, place))
+        most_s = cut_s([criterion], evidence)
+        if most_s is None or timing_state(criterion, evidence).decided:
+            break
+        if own_s[place] > most_s:
+            own_s[place] = most_s
+            taken.cut[trial, place] = True
+
+
+class Judge:
+    """Of a cell's gradings, judges one of those that are alike to the judge, for all of them."""
+
+    def __init__(self, grading: Grading) -> None:
+        self._grading = grading
+        self._found: dict[tuple[int, bytes], Judged] = {}
+
+    def judge(self, taken: Taken) -> list[Judged]:
+        """Session after session, as long as a grading is open. Raises RuntimeError where gradings
+        that should be alike are not."""
+        grading = self._grading
+        judged: dict[int, Judged] = {}
+        going_on = np.arange(len(taken.cut))
+        for end in grading.ends:
+            numbers = alike(grading, *taken.until(end, going_on))
+            for trial, row in zip(going_on.tolist(), numbers, strict=True):
+                judged[trial] = self._judged(taken, trial, end, row.tobytes())
+            is_open = [not is_decided(judged[trial]) for trial in going_on.tolist()]
+            going_on = going_on[is_open]
+        self._check(taken, judged)
+        return [judged[trial] for trial in range(len(judged))]
+
+    def _judged(self, taken: Taken, trial: int, end: int, numbers: bytes) -> Judged:
+        found = self._found.get((end, numbers))
+        if found is None:
+            generations = taken.generations(trial, end)
+            found = self._found[end, numbers] = judge_course(self._grading, generations, [end])
+        return found
+
+    def _check(self, taken: Taken, judged: dict[int, Judged]) -> None:
+        """Judges a few on their own."""
+        grading = self._grading
+        for trial in range(CHECK_EVERY - 1, len(judged), CHECK_EVERY):
+            own = judge_course(grading, taken.generations(trial, grading.longest), grading.ends)
+            if own != judged[trial]:
+                raise RuntimeError(
+                    f"grading {trial} is {own}, and taken to be alike to one that is "
+                    f"{judged[trial]}: alike.py leaves out something that the judge looks at"
+                )
+
+
+def judge_batches(cell: Cell, seeds: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[Judged]:
+    """As many gradings as sizes say, each batch drawn with its own seed."""
+    judge = Judge(cell.grading)
+    return [
+        judged
+        for seed, trials in zip(seeds, sizes, strict=True)
+        for judged in judge.judge(take(cell, seed, trials))
+    ]
 
 
 # ---- what came out ----------------------------------------------------------------------
@@ -298,25 +361,28 @@ def line_of(row: Row) -> str:
 # ---- the command line -------------------------------------------------------------------
 
 
-def trials_of(cell: Cell, trials: int) -> int:
-    """Fewer where a trial is several sessions, each of which judges all that there is."""
-    return max(1, trials // cell.sessions)
+def _tasks(cell: Cell, trials: int, seed: int) -> Iterator[tuple[list[Sequence[int]], list[int]]]:
+    """Seeds and sizes of batches."""
+    size = max(1, BATCH // cell.sessions)
+    sizes = [min(size, trials - start) for start in range(0, trials, size)]
+    title = zlib.crc32(cell.title.encode())
+    for first in range(0, len(sizes), TASK):
+        own = sizes[first : first + TASK]
+        yield [(seed, title, batch) for batch in range(first, first + len(own))], own
 
 
 def simulate(cells: Sequence[Cell], trials: int, seed: int, jobs: int) -> Iterator[Row]:
     """Cell after cell, each by several processes that let others go first. A cell's draws do not
     depend on which others there are."""
-    progress = Progress("trials", 0, sum(trials_of(cell, trials) for cell in cells))
+    progress = Progress("trials", 0, trials * len(cells))
     done = 0
     with ProcessPoolExecutor(jobs, initializer=os.nice, initargs=(10,)) as pool:
         for cell in cells:
-            own, size = trials_of(cell, trials), max(1, BATCH // cell.sessions)
-            sizes = [min(size, own - start) for start in range(0, own, size)]
-            seeds = [(seed, zlib.crc32(cell.title.encode()), batch) for batch in range(len(sizes))]
+            seeds, sizes = zip(*_tasks(cell, trials, seed), strict=True)
             judged: list[Judged] = []
-            for batch in pool.map(judge_batch, [cell] * len(sizes), seeds, sizes):
-                judged += batch
-                done += len(batch)
+            for of_task in pool.map(judge_batches, [cell] * len(seeds), seeds, sizes):
+                judged += of_task
+                done += len(of_task)
                 progress.step(done)
             yield row_of(cell, chances(cell.world, cell.criterion), judged)
 
@@ -325,12 +391,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="risk.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--trials",
-        type=int,
-        default=100_000,
-        help="of a cell (100000); a sixth where it is taken up again",
-    )
+    parser.add_argument("--trials", type=int, default=100_000, help="of a cell (100000)")
     parser.add_argument("--only", default="", metavar="WORDS", help="cells whose title has them")
     parser.add_argument("--seed", type=int, default=1, help="of the draws (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (cores)")

@@ -61,6 +61,11 @@ class Grading:
     def longest(self) -> int:
         return self.most * self.sessions
 
+    @property
+    def ends(self) -> list[int]:
+        """After how many generations each session is over that nothing decides."""
+        return [self.most * session for session in range(1, self.sessions + 1)]
+
     def takes(self, role: str, place: int) -> bool:
         """Whether a process runs in a generation, counted from 0."""
         return role != CONTROL or place >= self.least

@@ -35,6 +35,8 @@ SHARED = {"test_virtual_nodes": "test_machine_run"}
 # By far the longest is two: the labs on MPI, and the others, each with virtual nodes of its own.
 TWO_PARTS = "test_wrong_submissions"
 MPI_LABS = ("[06_", "[07_")
+# Of attacks, each class is one.
+BY_CLASS = "test_hostile"
 
 _alone: list[ExitStack] = []  # held from one timed test to the next
 
@@ -88,6 +90,8 @@ class Scheduling(LoadScopeScheduling):
         file = Path(nodeid.split("::", 1)[0]).stem
         if file == TWO_PARTS and any(lab in nodeid for lab in MPI_LABS):
             return f"{file} on MPI"
+        if file == BY_CLASS and "[" in nodeid:
+            return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
         return SHARED.get(file, file)
 
 

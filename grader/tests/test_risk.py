@@ -7,17 +7,19 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from numalab.evidence.record import CONTROL, SOLUTION
-from numalab.judging import timing_state
-from numalab.judging.sequential import QUICK
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
+from numalab.judging import sequential, timing_state
+from numalab.judging.sequential import CAREFUL, QUICK, Thresholds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
+import alike
 import bounds
 import risk
 import sessions
@@ -32,55 +34,110 @@ def cell(rule: str = "speedup", quick: bool = True, sessions: int = 1, **world: 
     return Cell("invented", rule, World(**world), quick, sessions)  # type: ignore[arg-type]
 
 
+def judged(some: Cell, seed: int, trials: int) -> list[sessions.Judged]:
+    return risk.judge_batches(some, [(seed,)], [trials])
+
+
 def row(some: Cell, trials: int = TRIALS) -> risk.Row:
     truth = worlds.chances(some.world, some.criterion)
-    return risk.row_of(some, truth, risk.judge_batch(some, (20260104,), trials))
+    return risk.row_of(some, truth, judged(some, 20260104, trials))
 
 
 # ---- a simulated grading is a grading ----------------------------------------------------
 
+GRADINGS = [
+    cell(noise=0.1, about="win", sessions=3),
+    cell("efficiency", noise=0.1, speed=1.1, quick=False),
+    cell(noise=0.1, handout=1.15, twin_of=SOLUTION, is_effect_exact=True),
+    cell(noise=0.25, handout=1.0, twin_of=HANDOUT),
+    cell(noise=0.05, about="win", shape="two points", spread=0.3, sessions=2),
+    cell(noise=0.1, about="win", shape="two points", spread=3.0, spells=20.0, cuts=True),
+    cell(noise=0.1, speed=0.1, shape="two points", spread=2.0, spells=20.0, cuts=True),
+]
 
-@pytest.mark.parametrize(
-    "some",
-    [
-        cell(noise=0.1, about="win", sessions=3),
-        cell("efficiency", noise=0.1, speed=1.1, quick=False),
-        cell(noise=0.1, handout=1.15, twin_of=SOLUTION, is_effect_exact=True),
-        cell(noise=0.05, about="win", shape="two points", spread=0.3, sessions=2),
-        cell(noise=0.1, about="win", shape="two points", spread=3.0, spells=20.0, cuts=True),
-        cell(noise=0.1, speed=0.1, shape="two points", spread=2.0, spells=20.0, cuts=True),
-    ],
-)
+
+@pytest.mark.parametrize("some", GRADINGS)
 def test_it_decides_as_one_who_looks_after_every_generation(some: Cell) -> None:
     trials = 60
+    taken = risk.take(some, (1,), trials)
+    found = judged(some, 1, trials)
+    for trial, one in enumerate(found):
+        going_on = sessions.GoingOn(some.grading)
+        steps = map(going_on.take, taken.generations(trial, some.grading.longest))
+        assert next(step for step in steps if step is not None) == one
+    assert len({(one.cause, one.generations) for one in found}) > 1
+
+
+@pytest.mark.parametrize("some", GRADINGS)
+def test_gradings_that_are_alike_get_the_same_verdict(some: Cell) -> None:
+    """Each judged on its own: also those that are alike to one that was judged before."""
+    trials = 600
     grading = some.grading
-    times = worlds.draw(
-        some.world, some.criterion, np.random.default_rng((1, 2)), trials, grading.longest
-    )
-    found = risk.judge_batch(some, (1, 2), trials)
-    for trial, judged in enumerate(found):
-        columns = risk.columns_of(grading, times, trial, grading.longest)
-        going_on = sessions.GoingOn(grading)
-        stepped = None
-        for generation in risk.taken(grading, columns, some.world.cuts):
-            assert stepped is None or some.world.cuts
-            stepped = stepped or going_on.take(generation)
-            if stepped is not None:
-                break
-        assert stepped == judged
-    assert len({(judged.cause, judged.generations) for judged in found}) > 1
+    taken = risk.take(some, (2,), trials)
+    on_their_own = [
+        sessions.judge_course(grading, taken.generations(trial, grading.longest), grading.ends)
+        for trial in range(trials)
+    ]
+    assert judged(some, 2, trials) == on_their_own
+    everything = taken.until(grading.longest, np.arange(trials))
+    kinds = {row.tobytes() for row in alike.alike(grading, *everything)}
+    assert len({one.cause for one in on_their_own}) < len(kinds) < trials / 2
+
+
+@pytest.mark.parametrize("levels", [QUICK, CAREFUL])
+@pytest.mark.parametrize(("win", "loss"), [(0.5, 0.5), (0.8, 0.1), (0.1, 0.7), (0.0, 1.0)])
+def test_looks_taken_at_once_are_those_of_the_judge(
+    levels: Thresholds, win: float, loss: float
+) -> None:
+    random = np.random.default_rng(4)
+    drawn, length = random.random((400, 70)), random.integers(1, 70, (400, 1))
+    wins, losses = drawn < win, drawn >= 1 - loss
+    unknown = (random.random(drawn.shape) < 0.1) & (np.arange(70) < length)
+    found = alike.first_looks(wins, losses, unknown, levels.to_pass, levels.to_fail)
+    assert len(set(found.tolist())) > 5
+    for place, of_one in enumerate(found.tolist()):
+        signs = [
+            None if is_unknown else bool(sign)
+            for sign, is_unknown in zip(wins[place], unknown[place], strict=True)
+        ]
+        seen = sequential.looks(signs, levels, losses[place].tolist())
+        side = {"above": 1, "below": -1, None: 0}[seen[-1].reached]
+        assert of_one == side * len(seen)
+
+
+def test_what_the_judge_looks_at_and_is_left_out_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A few gradings are always judged on their own."""
+    some = cell("efficiency", noise=0.1, speed=1.1)
+    whole = risk.alike
+
+    def without_the_claim(*arguments: Any) -> Any:
+        return whole(*arguments)[:, 1:]
+
+    monkeypatch.setattr(risk, "alike", without_the_claim)
+    with pytest.raises(RuntimeError, match=r"alike\.py leaves out"):
+        judged(some, 3, 4000)
+
+
+def test_what_is_cut_off_took_longer() -> None:
+    world = GRADINGS[-1].world
+    cut = risk.take(GRADINGS[-1], (1,), 200)
+    whole = risk.take(replace(GRADINGS[-1], world=replace(world, cuts=False)), (1,), 200)
+    assert not whole.cut.any() and cut.cut.any() and not cut.cut[:, 0].any()
+    assert (cut.times[SUBMISSION] <= whole.times[SUBMISSION]).all()
+    assert ((cut.times[SUBMISSION] < whole.times[SUBMISSION]) == cut.cut).all()
 
 
 @pytest.mark.parametrize("rule", CRITERIA)
 def test_signs_are_those_that_the_judge_takes(rule: str) -> None:
     """So what is called true of a world is true of what the judge sees."""
     some = cell(rule, noise=0.2, handout=1.2, quick=False)
-    times = worlds.draw(some.world, some.criterion, np.random.default_rng(1), 1, 60)
-    signs = worlds.signs_of(some.criterion, times)
-    grading = replace(some.grading, least=0)
-    columns = risk.columns_of(grading, times, 0, 60)
+    taken = risk.take(some, (1,), 1)
+    taken = replace(taken, grading=replace(some.grading, least=0))
+    signs = worlds.signs_of(some.criterion, taken.times)
     state = timing_state.timing_state(
-        some.criterion, grading.evidence(risk.taken(grading, columns, False))
+        some.criterion, taken.grading.evidence(taken.generations(0, 60))
     )
     assert list(state.signs) == signs.win[0].tolist()
     assert list(state.missed) == signs.loss[0].tolist()
@@ -93,10 +150,8 @@ def test_signs_are_those_that_the_judge_takes(rule: str) -> None:
 
 
 def test_the_control_joins_after_the_least_generations() -> None:
-    some = cell()
-    times = worlds.draw(some.world, SPEEDUP, np.random.default_rng(1), 1, 10)
-    columns = risk.columns_of(some.grading, times, 0, 10)
-    assert [CONTROL in column for column in columns] == [False] * 5 + [True] * 5
+    generations = risk.take(cell(), (1,), 1).generations(0, 10)
+    assert [CONTROL in one.elapsed_s for one in generations] == [False] * 5 + [True] * 5
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,12 @@
 /* Workers that stand still: while their memory is looked at, and while others are timed. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "heartbeat.h"
@@ -26,12 +30,16 @@ enum { MOST_LATE_ACCOUNTS = 1 };
 /* Whether every thread of a process stands still; of one that has ended, too. */
 static bool all_threads_stopped(pid_t pid)
 {
-    struct numalab_threads threads;
+    char path[64];
     bool stopped = true;
-    if (numalab_threads_read(pid, &threads) < 0) return true;
-    for (size_t i = 0; i < threads.count && stopped; i++)
-        stopped = numalab_threads_is_stopped(pid, threads.list[i].id);
-    numalab_threads_free(&threads);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder) return true;
+    for (struct dirent *entry; stopped && (entry = readdir(folder));) {
+        const pid_t thread = (pid_t)atoi(entry->d_name);
+        stopped = thread <= 0 || numalab_threads_is_stopped(pid, thread);
+    }
+    closedir(folder);
     return stopped;
 }
 
@@ -56,11 +64,17 @@ static int stands_still(struct numalab_worker *worker)
     return has == 0 ? all_threads_stopped(worker->pid) : has;
 }
 
+/* By its descriptor: its number may be somebody else's once others have waited for it. */
+static int send_signal(const struct numalab_worker *worker, int number)
+{
+    return (int)syscall(SYS_pidfd_send_signal, worker->pid_fd, number, NULL, 0);
+}
+
 static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_worker *worker))
 {
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
     for (int look = 0;; look++) {
-        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && kill(worker->pid, SIGSTOP) < 0)
+        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && send_signal(worker, SIGSTOP) < 0)
             return numalab_worker_obstructed(worker, "stop the worker", -errno);
         const int stopped = is_done(worker);
         if (stopped < 0) return -1;
@@ -129,7 +143,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
     if (!worker->is_stopped) return 0;
     if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
         return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
-    if (kill(worker->pid, SIGCONT) < 0)
+    if (send_signal(worker, SIGCONT) < 0)
         return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;

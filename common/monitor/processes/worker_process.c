@@ -217,8 +217,10 @@ int numalab_worker_note_death(struct numalab_worker *worker)
         return numalab_worker_fail(worker,
                                    worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
     }
-    if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0 ||
-        waitpid(worker->pid, &status, 0) < 0)
+    if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0)
+        return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
+    kill(-worker->pid, SIGKILL); /* its whole session, while the number is still its own */
+    if (waitpid(worker->pid, &status, 0) < 0)
         return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
     worker->is_reaped = true;
     if (info.si_code == CLD_EXITED) {
@@ -299,8 +301,8 @@ void numalab_worker_end(struct numalab_worker *worker)
         syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
     if (worker->keeper > 0) end_keeper(worker);
     if (worker->pid > 0) {
-        if (is_child) kill(-worker->pid, SIGKILL); /* its whole session */
         if (is_child && !worker->is_reaped) {
+            kill(-worker->pid, SIGKILL); /* its whole session */
             kill(worker->pid, SIGKILL);
             while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) continue;
         }

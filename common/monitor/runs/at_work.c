@@ -61,7 +61,8 @@ static int run(struct at_work *at_work, const struct numalab_run_options *option
     if (!at_work->map) return -1;
     int error = numalab_threads_read(worker->pid, &at_work->threads);
     if (error == 0) error = numalab_roll_make(&at_work->roll, worker->pid, &at_work->threads);
-    if (error < 0) return numalab_worker_kit_error(worker, "list the threads", error);
+    if (error == -ENOMEM) return numalab_worker_kit_error(worker, "list the threads", error);
+    if (error < 0) return numalab_worker_obstructed(worker, "list the threads", error);
     numalab_touch_map_call_roll(
         at_work->map, &at_work->roll,
         between(least_interval_s, worker->elapsed_s / MOMENTS_A_CALL, most_interval_s));

@@ -359,6 +359,7 @@ static int run_one_at_a_time(struct generation *generation)
         }
         if (finish(generation, runner, repetitions - 1) < 0) return -1;
         numalab_job_end(&runner->job);
+        numalab_proc_end_children(); /* a launcher's, which the next role has not started */
     }
     return 0;
 }

@@ -88,10 +88,12 @@ static int free_threads(struct numalab_worker *worker, const struct numalab_thre
         }
         hwloc_bitmap_only(set, (unsigned)pu[i]);
         hwloc_bitmap_set(set, (unsigned)other);
-        error = hwloc_linux_set_tid_cpubind(node->topology, threads->list[i].id, set);
+        if (hwloc_linux_set_tid_cpubind(node->topology, threads->list[i].id, set) < 0 &&
+            errno != ESRCH) /* as in move_threads */
+            error = -errno;
     }
     hwloc_bitmap_free(set);
-    return error ? numalab_worker_kit_error(worker, "move the threads", -errno) : 0;
+    return error ? numalab_worker_obstructed(worker, "move the threads", error) : 0;
 }
 
 /* What a worker says of it. */

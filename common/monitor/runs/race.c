@@ -67,7 +67,7 @@ static int set_team(struct numalab_worker *worker, size_t threads)
     struct numalab_message reply;
     worker->n = threads; /* what a request brings; arrays of another size come next */
     if (numalab_worker_ask(worker, NUMALAB_SET_TEAM, &reply, NULL) < 0) return -1;
-    return reply.error < 0 ? numalab_worker_kit_error(worker, "set the team", reply.error) : 0;
+    return reply.error < 0 ? numalab_worker_obstructed(worker, "set the team", reply.error) : 0;
 }
 
 /* Has the kit's own code in the worker race: a search that does not see that has been switched off.

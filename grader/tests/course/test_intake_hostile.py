@@ -15,17 +15,21 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.deliveries import Files, put, tar_bytes, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.intake import intake
+from numalab.course.intake import archives, intake
 from numalab.course.intake.choosing import FILE_BYTES, wanted_names
 from numalab.course.intake.intake import take_in
+from numalab.course.intake.trees import Refused
 from numalab.course.records import Intake
 from numalab.files import MIB
 from numalab.labs.declaration import Lab
+from numalab.strangers.archives import Member
+from numalab.strangers.server import Unreadable
 from numalab.strangers.visible import shown
 
 KERNEL = b"void initialize(void) {}\n"
@@ -393,3 +397,29 @@ def test_any_damage_is_told(desk: Desk) -> None:
     told = {one.student.id for one in (*intake.submissions, *intake.problems) if one.student}
     assert told == {"ada", *(f"s{number:03d}" for number in range(400))}
     assert len(intake.problems) > 50
+
+
+class DiesWhileRead:
+    """A reader that opens a member, and then meets its limits."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def ask(self, first: int, second: int) -> None:
+        self.asked += 1
+
+    def answer(self) -> Iterator[bytes]:
+        if self.asked > 1:
+            raise Unreadable("can't be read within 10 s of computing")
+        yield b""
+
+
+def test_a_reader_that_dies_in_a_member_refuses_it() -> None:
+    reading: Any = DiesWhileRead()
+    archive = archives._Archive(reading, "eve.zip", archives.STUDENT)
+    member = Member("d/kernel.c", "file", "", 1_000)
+    with (
+        pytest.raises(Refused, match=r"d/kernel\.c can't be read within 10 s"),
+        archives._Stream(archive, 0, member) as stream,
+    ):
+        stream.read()

@@ -88,6 +88,14 @@ def test_a_run_that_this_kit_does_not_know_is_told() -> None:
         parse(of_runs({"kind": "telepathy", "role": SUBMISSION}))
 
 
+def test_no_tracing_sees_uses_without_end() -> None:
+    record = invented.evidence(invented.ONE_NODE)
+    trace = next(run for run in record["runs"] if run["kind"] == "trace")
+    trace["touch_map"]["arrays"][0]["used_again"] = [[0, 1, 10**12]]
+    with pytest.raises(ValueError, match="more uses of a page than any tracing sees"):
+        parse(record)
+
+
 def test_page_tables_are_read_by_role_and_life(kit: Kit) -> None:
     record = of_runs(page_tables(HANDOUT, 16 * KIB, 516 * KIB), page_tables(SUBMISSION, 8 * KIB))
     validate(record, kit.root / "common/schema/evidence.schema.json")

@@ -197,6 +197,7 @@ class Ended:
 
     name = "nowhere"
     slowness = 1.0
+    monitor_options: tuple[str, ...] = ()
 
     def __init__(self, code: int, complaint: str = "") -> None:
         self._finished = Finished(code, "out", complaint)

@@ -71,6 +71,7 @@ class FakePlace:
     generations: int = 0
     name = "here"
     slowness = 1.0
+    monitor_options: Sequence[str] = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> monitor.Finished:
         named = itertools.pairwise(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,7 @@ def test_an_interrupted_grading_is_one_still(labs: dict[str, Lab], tmp_path: Pat
         ({"runs": [{"kind": "trace"}]}, "evidence.json"),
         ({"elsewhere": {"named": []}}, "damaged, or of another kit"),
         ({"language": "ada"}, "of the language 'ada'"),
+        ({"handed_in": 5, "x": "\x1b"}, "damaged, or of another kit"),
     ],
 )
 def test_what_is_no_record_of_this_kit_is_told_in_a_sentence(
@@ -247,14 +249,22 @@ def test_what_chooses_what_is_graded_does_not_go_with_records(
     assert done.code == 2 and said in done.said
 
 
+def test_a_record_that_contradicts_itself_is_damaged(kit: Kit, tmp_path: Path) -> None:
+    record = deepcopy(here())
+    record["runs"][0]["checks"][0]["results"]["wrong"] = 3  # without the first of them
+    done = numalab_command(kit, "grade", "--from", str(kept(tmp_path / "c", record)))
+    assert done.code == 2 and "is damaged, or of another kit" in done.said
+
+
 def test_a_damaged_record_is_a_users_error(kit: Kit, tmp_path: Path) -> None:
     folder = kept(tmp_path / "c", here())
     (folder / "evidence.json").write_text('{"schema": 1')
     done = numalab_command(kit, "grade", "--from", str(folder))
     assert done.code == 2 and "is damaged: it is no JSON" in done.said
-    write_json(folder / "evidence.json", here() | {"runs": [{"kind": "trace"}]})
-    done = numalab_command(kit, "grade", "--from", str(folder))
-    assert done.code == 2 and "not a valid evidence record" in done.said
+    for change in ({"runs": [{"kind": "trace"}]}, {"handed_in": 5, "x": "\x1b"}):
+        write_json(folder / "evidence.json", here() | change)
+        done = numalab_command(kit, "grade", "--from", str(folder))
+        assert done.code == 2 and "not a valid evidence record" in done.said
     done = numalab_command(kit, "grade", "--from", str(tmp_path / "nowhere"))
     assert done.code == 2 and "there is no record" in done.said
 

@@ -50,6 +50,7 @@ class Answers:
     asked: list[str] = field(default_factory=list)
     name = "here"
     slowness = 1.0
+    monitor_options: Sequence[str] = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> monitor.Finished:
         kind, *words = command[1:]
@@ -132,6 +133,16 @@ def test_once_is_chance_and_benefits_a_kernel_once(
     assert session.run(CHECK, OF_SUBMISSION, {})
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert session.data["runs"][-1]["outcome"]["kits_own"] == "ok"
+
+
+def test_a_launch_file_that_fails_says_nothing_of_another(
+    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Answers([OBSTRUCTED, OK, OBSTRUCTED, OK, OBSTRUCTED])
+    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    assert session.run(CHECK, OF_SUBMISSION, {}, file="near.toml")
+    assert session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
+    assert not session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
 
 
 @pytest.mark.parametrize("whose", ["submission", "solution"])

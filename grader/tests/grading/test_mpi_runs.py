@@ -55,6 +55,7 @@ class FakePlace:
     asked: list[Asked] = field(default_factory=list)
     name = "here"
     slowness = 1.0
+    monitor_options: Sequence[str] = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> monitor.Finished:
         asked = Asked(command[1], command[2:], environment)

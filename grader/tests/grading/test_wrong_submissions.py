@@ -24,8 +24,8 @@ from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
-from numalab.judging import explain
 from numalab.judging.effort import Effort, effort_for
+from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
@@ -199,7 +199,7 @@ def says_why(found: Iterable[CriterionVerdict], entry: Json, language: str) -> b
     sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
     says: str = entry.get("says") or entry[f"says_{language}"]
     return any(
-        says in c.why + explain.warning_words(c.warnings) and entry.get("cause", c.cause) == c.cause
+        says in c.why + warning_words(c.warnings) and entry.get("cause", c.cause) == c.cause
         for c in (sure or failing)[:1]
     )
 

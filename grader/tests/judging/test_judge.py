@@ -666,6 +666,20 @@ def test_a_number_of_threads_that_is_written_out_shows_with_another_team(
         assert f"Asked for 1 thread, on one core less, it works with {works_with}." in found.why
 
 
+def test_work_that_is_dealt_out_on_demand_may_miss_a_thread_of_another_team(
+    first_touch: Lab,
+) -> None:
+    """Other load kept it from its core."""
+    two = invented.Machine(packages=1, nodes=1, cores=2, in_turn=False)
+    look = invented.trace(two, "natural", lambda o, p: 0, lambda o, p: [0], "submission")
+    record = right(users=lambda owner, page: [0, 1])
+    record["runs"].append(look | {"another_team": True})
+    assert criterion(judged(first_touch, record), "shared_out").status == "pass"
+    record = right()
+    record["runs"].append(look | {"another_team": True})
+    assert criterion(judged(first_touch, record), "shared_out").status == "fail"
+
+
 def test_at_most_is_inclusive(first_touch: Lab) -> None:
     verdict = judged(first_touch, right(users=lambda o, p: [0 if p < 60 else 1]))
     found = criterion(verdict, "shared_out")

@@ -50,10 +50,12 @@ def used_again(record: Json, *uses: tuple[int, int, int]) -> Json:
     return record
 
 
-def with_cpu_s(record: Json, *cpu_s: float) -> Json:
+def with_cpu_s(record: Json, *cpu_s: float, waiting_s: float = 0.0) -> Json:
+    """waiting_s: for which the last thread was kept from its core."""
     placed = next(run for run in record["runs"] if run["kind"] == "placement")
     for entry, seconds in zip(placed["cpu_time"], cpu_s, strict=True):
-        entry["cpu_s"] = seconds
+        entry["cpu_s"] = entry["busy_s"] = seconds
+    placed["cpu_time"][-1]["busy_s"] += waiting_s
     return record
 
 
@@ -129,6 +131,8 @@ def test_who_uses_pages_has_cpu_time(first_touch: Lab) -> None:
     assert found.status == "fail" and "it has 10 % of the CPU time that goes with" in found.why
     even = with_cpu_s(invented.evidence(ONE), 0.2, 0.08)  # a slower core, or memory that is far
     assert verdicts(first_touch, even)["shared_out"].status == "pass"
+    kept_away = with_cpu_s(invented.evidence(ONE), 0.2, 0.01, waiting_s=0.15)
+    assert verdicts(first_touch, kept_away)["shared_out"].status == "pass"
     there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": "hydra"}
     assert verdicts(first_touch, there)["shared_out"].status == "pass"
 
@@ -158,6 +162,13 @@ def test_a_team_that_is_moved_together_is_told(first_touch: Lab) -> None:
     for name in ("shared_out", "touched_where_used", "local_pages"):
         assert found[name].status == "fail"
         assert "kept on 4 cores (PUs 0-6:2), where the kit gives each of 8" in found[name].why
+
+
+def test_cores_that_are_hidden_are_nobodys_doing(first_touch: Lab) -> None:
+    record = invented.evidence(ONE)
+    for entry in record["node"]["pu_list"]:
+        entry["core"] = -1  # as hwloc tells in some virtual machines
+    assert verdicts(first_touch, record)["shared_out"].status == "pass"
 
 
 def test_the_share_is_over_the_threads_that_ran(first_touch: Lab) -> None:

@@ -12,9 +12,10 @@ from support import invented
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
-from numalab.judging import explain, needs
+from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.needs import is_needed
+from numalab.judging.runtime_words import warning_words
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
@@ -372,6 +373,10 @@ def test_spinning_is_no_work(lab: Lab, schema: Path) -> None:
     # Threads that wait for a core spin less, and are uneven: no look of these is for the kernel.
     kept = placed("one", 0.2, 0.3, waiting_s=(0.1, 0.0), over=1.3)
     assert looked_at(lab, SPINNING, kept, kept).cause == "busy_waiting"
+    # What is left is enough, had others not taken the rest: rows that are dealt out one by one.
+    rows = placed("one", 0.25, 0.3, waiting_s=(0.05, 0.0), over=1.15)
+    assert looked_at(lab, *3 * [rows]).status == "inconclusive"
+    assert looked_at(lab, *3 * [placed("one", 0.25, 0.3, over=1.15)]).cause == "busy_waiting"
     mixed = looked_at(lab, UNEVEN, SPINNING, UNEVEN)
     assert (mixed.status, mixed.cause) == ("fail", "missed")
 
@@ -446,7 +451,7 @@ def test_threads_that_have_ended_count_as_one(lab: Lab) -> None:
     found = looked_at(lab, *3 * [hidden])
     assert (found.status, found.cause) == ("fail", "missed")
     assert found.value == pytest.approx((0.1 + 0.1 + 0.4) / 3 / 0.4)
-    assert "Thread 2 works longest" in found.why
+    assert "Threads that have ended work longest" in found.why
     some = placed("one", 0.1, 0.1)
     some["one_thread"] = invented.one_thread(0.25)
     assert looked_at(lab, *3 * [some]).value == pytest.approx(0.25 / 3 / 0.1)
@@ -823,7 +828,7 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
     ]
     found = judged(affinity, handed_in(*runs))["spread"]
     assert found.status == "pass"
-    assert explain.warning_words(found.warnings) == (
+    assert warning_words(found.warnings) == (
         " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
         "libgomp said: Invalid value for environment variable OMP_PLACES."
     )

@@ -16,6 +16,7 @@ from numalab.harness.build import compiler_output, misspelt_directives, stage
 from numalab.harness.interface import Argument, prototypes
 from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
+from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import Warned
 from numalab.labs.declaration import Lab, choose_labs, load_lab
 from numalab.reports.touch_map import touch_map_picture
@@ -186,14 +187,14 @@ def test_touch_map_picture_tells_of_its_two_runs() -> None:
 def test_a_runtimes_warning_is_told_once() -> None:
     far = Warned("libomp", "OMP: Warning #192: no such domain.  Using granularity=core instead")
     bad = Warned("libgomp", "Invalid value")
-    assert explain.warning_words(()) == ""
+    assert warning_words(()) == ""
     both = f" libomp said: {far.words}. libgomp said: Invalid value."
-    assert explain.warning_words((far, bad)) == both
-    assert explain.warning_words((far, bad), {far.words}) == (
+    assert warning_words((far, bad)) == both
+    assert warning_words((far, bad), {far.words}) == (
         " libomp said the same. libgomp said: Invalid value."
     )
     alike = (Warned("libomp", "No"), Warned("libgomp", "No"))
-    assert explain.warning_words(alike) == " libomp said: No. libgomp said the same."
+    assert warning_words(alike) == " libomp said: No. libgomp said the same."
 
 
 # ---- labs ---------------------------------------------------------------------------

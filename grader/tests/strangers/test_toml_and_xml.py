@@ -67,6 +67,7 @@ def test_dots_that_cost_the_square_of_their_number(monkeypatch: pytest.MonkeyPat
     assert "is larger than 64 KiB" in toml.why_not_readable("#" * (65 << 10))
     assert toml.why_not_readable("no TOML, and read to its end") == ""
     assert toml.why_not_readable("ranks = 2\n") == ""
+    assert toml.why_not_readable("x = '\ud800'") == "has characters that no text has"
 
 
 @pytest.mark.parametrize(

@@ -132,14 +132,20 @@ def _sample(entry: Json, looked_at: int) -> Sample:
     return Sample(entry["pages"], tuple((first, count) for first, count in entry["blocks"]))
 
 
+_MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what another wrote
+
+
 def _traced_array(entry: Json) -> TracedArray:
     writers = _expand(entry["first_writer"])
+    again = entry.get("used_again", ())
+    if any(not 0 <= times <= _MOST_USES for *_, times in again):
+        raise ValueError("more uses of a page than any tracing sees")
     return TracedArray(
         name=entry["array"],
         first_writer=writers,
         users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
         sample=_sample(entry, len(writers)),
-        used_again={(writer, user): times for writer, user, times in entry.get("used_again", ())},
+        used_again={(writer, user): times for writer, user, times in again},
     )
 
 
@@ -399,7 +405,7 @@ PLACEMENT = Kind(
 AT_WORK = Kind(
     "at_work", _at_work, frozenset({"balanced"}), "kernel",
     in_soundness=True, doing="looking who is at work",
-    most_looks=3,  # where the first speaks against the kernel
+    most_looks=2,  # where the first speaks against the kernel
     here_only=True,
 )  # fmt: skip
 MEMORY = Kind(

@@ -110,7 +110,8 @@ def idlers(
     """Those of the threads. page_shares: of the used pages; placement: None where its CPU time
     says nothing of work."""
     found = []
-    cpu_s = {} if placement is None else dict(enumerate(t.cpu_s for t in placement.cpu_time))
+    # With the time for which others kept it from its core: who is dealt less then is no idler.
+    cpu_s = {} if placement is None else dict(enumerate(t.busy_s for t in placement.cpu_time))
     all_cpu_s = sum(cpu_s.get(thread, 0.0) for thread in page_shares)
     for thread, share in page_shares.items():
         if share <= 0:

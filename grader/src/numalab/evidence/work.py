@@ -135,8 +135,10 @@ def _says(
     if look.share < at_least or (asks_one_thread and look.inflation is None):
         return None
     over = look.over(of_solution) if asks_one_thread else 1.0
-    if look.share / max(over, 1.0) < LEAST_USEFUL * at_least:
-        return "spins" if over > LEAST_INFLATION else None
+    least = LEAST_USEFUL * at_least * max(over, 1.0)
+    if look.share < least:
+        is_kept_away = min(look.most_share, 1.0) >= least  # what is missing others have taken
+        return "spins" if over > LEAST_INFLATION and not is_kept_away else None
     return "even"
 
 

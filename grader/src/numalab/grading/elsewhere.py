@@ -47,6 +47,7 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         spent_s={},
         paused_s=0.0,
         is_held_up=False,
+        benefited=set(),
     )
     for key in ("build", "handed_in"):
         there.data[key] = session.data[key]

@@ -24,8 +24,11 @@ from numalab.words import count
 
 FILE = "evidence.json"
 ON = "on_"  # how the folder of a virtual node's record begins
-# What stands in a record that is none: of another kit, or changed by hand.
-_BAD = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+# What stands in a record that is none: of another kit, or changed by hand, so that it contradicts
+# what a monitor's always have, such as the first of its wrong elements.
+_BAD = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, AssertionError,
+)  # fmt: skip
 _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 
@@ -134,15 +137,16 @@ def _read(file: Path, schema: Path | None) -> Json:
         raise UserError(f"{file} is damaged: it is no JSON ({error})") from error
     if not isinstance(data, dict):
         raise UserError(f"{file} is no record of evidence")
-    if may_hide(text):
-        data = _cleaned(data)
-    if schema is not None:
-        try:
+    try:
+        if schema is not None:
             read_record.validate(data, schema)
-        except KitError as error:
-            raise UserError(f"{file}: {error}") from error
-        _check_texts(data, file)
-    record: Json = data
+        record: Json = _cleaned(data) if may_hide(text) else data
+    except KitError as error:
+        raise UserError(f"{file}: {error}") from error
+    except (*_BAD, RecursionError) as error:
+        raise _damaged(file, error) from error
+    if schema is not None:
+        _check_texts(record, file)
     return record
 
 

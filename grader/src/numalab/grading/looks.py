@@ -149,6 +149,8 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
         return
     if not needs.is_right_so_far(session.evidence, part):
         return
+    if not needs.needs_look(ANOTHER_TEAM, session.lab, session.evidence, part):
+        return
     left_out = topology.pus[-1].core
     options = [
         *monitor.worker_option(SUBMISSION, session.program(SUBMISSION)),
@@ -165,7 +167,9 @@ def _look_whether_node_traces(
 ) -> None:
     """Has the solution traced where the submission says that it can't be: whether that is the
     kernel's doing or the node's."""
-    if role != SUBMISSION or session.data["runs"][-1]["outcome"]["status"] != "untraceable":
+    runs = session.data["runs"]  # without the last one, where it left no record
+    last = runs[-1].get("outcome", {}) if runs else {}
+    if role != SUBMISSION or last.get("status") != "untraceable":
         return
     with contextlib.suppress(KitError):  # then it stays the kernel's
         session.build_own(SOLUTION)

@@ -16,7 +16,7 @@ from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
 from numalab.harness.interface import interface_complaint
 from numalab.harness.sandbox import Sandbox, level_of
-from numalab.harness.symbols import names_complaint, read_symbols
+from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.strangers import tools
@@ -265,7 +265,7 @@ def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Bui
         return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
     complaint = names_complaint(symbols, file, lab.functions)
     if complaint is None:
-        others = sorted(read_symbols(isolated).defined - set(lab.functions))
+        others = not_isolated(read_symbols(isolated), lab.functions)
         if others:
             complaint = f"{file} defines {others[0]} in a way that can't be kept to itself."
     return Build("does_not_link", complaint, "") if complaint else None

@@ -296,7 +296,7 @@ def with_kits_own(asked: MonitorRun, role: str, program: Path) -> MonitorRun:
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
         for before, word in pairwise(["", *asked.options])
     ]
-    return MonitorRun(asked.run, options, asked.environment)
+    return MonitorRun(asked.run, options, asked.environment, pus=asked.pus)
 
 
 def set_options(role: str, variables: Mapping[str, str]) -> list[str]:

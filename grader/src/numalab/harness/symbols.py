@@ -129,6 +129,17 @@ _INSTRUMENTED = re.compile(
 )
 
 
+# Of MPI's older Fortran bindings, which tell some constants by where a common block is: so the kernel
+# and the library share it (common/cmake/isolate).
+_SHARED_BLOCKS = re.compile(r"mpi(?:fcmb|priv)\w_|mpi_fortran_\w+_")
+
+
+def not_isolated(isolated: Symbols, contract: Sequence[str]) -> list[str]:
+    """What can be seen from outside of an object that was to show its contract's functions alone."""
+    others = isolated.defined - set(contract)
+    return sorted(name for name in others if not _SHARED_BLOCKS.fullmatch(name))
+
+
 def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str] | None:
     for name in sorted(names):
         for family in families:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from numalab.files import read_text
@@ -57,7 +58,9 @@ _MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"')
 def _tokens(text: str) -> Iterator[_Token]:
     """Those of preprocessed C, and each of its directives as one."""
     name, number = "", 0
-    for line in text.splitlines():
+    for line in text.split(
+        "\n"
+    ):  # as C has lines: what else Python ends them at may be in a literal
         marker = _MARKER.match(line)
         if marker:
             name, number = Path(marker[2]).name, int(marker[1])
@@ -134,7 +137,7 @@ def _is_printed(tokens: Sequence[_Token], at: int) -> bool:
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
     """The literals that follow one another from there on, without their quotes."""
     found = []
-    for token in tokens[first:]:
+    for token in islice(tokens, first, None):
         if not token.is_string:
             break
         found.append(token.text[token.text.index('"') + 1 : -1])
@@ -153,7 +156,8 @@ def _is_harmless(tokens: Sequence[_Token], at: int, is_all: bool) -> bool:
         first += 1
     strings = _strings(tokens, first + 1)
     words = "".join(strings)
-    behind = tokens[first + 1 + len(strings) :][:1]
+    at_end = first + 1 + len(strings)
+    behind = tokens[at_end : at_end + 1]
     ends = bool(behind) and behind[0].text == ")"
     before = tokens[at - 1] if at else None
     is_declared = before is not None and (
@@ -179,9 +183,9 @@ def _touches_nothing(words: str) -> bool:
 _ASSEMBLER = re.compile(r'__asm__(?: __\w+__| goto)*\s*\("((?:[^"\\]|\\.)*)"')
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _UNSEEN = re.compile(
-    r"__builtin_ia32_\w*(?:mask(?:load|store|mov)|(?:load|store)(?:u|a|dq|s)|movnt|gather"
+    r"\b__builtin_ia32_\w*(?:mask(?:load|store|mov)|(?:load|store)(?:u|a|dq|s)|movnt|gather"
     r"|scatter|lddqu|compress|expand|xsave|xrstor|fxsave|fxrstor|movdir|enqcmd)\w*"
-    r"|__builtin_aarch64_(?:ld|st)\w+"
+    r"|\b__builtin_aarch64_(?:ld|st)\w+"
     r"|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
 )
 

@@ -12,6 +12,7 @@ from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
+from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     all_results,
     by_value,
@@ -204,7 +205,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     blamed = [run for run, reach in reaches if reach == worst] if worst.misplaced else runs
     verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
-    return replace(verdict, warnings=explain.runtime_warnings(blamed))
+    return replace(verdict, warnings=runtime_warnings(blamed))
 
 
 CORRECTNESS_JUDGES: dict[str, Callable[[Lab, Criterion, Evidence], CriterionVerdict]] = {

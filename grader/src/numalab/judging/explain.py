@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numalab.evidence.left_out import LeftOut
-from numalab.evidence.record import Binding, Json, Race
+from numalab.evidence.record import Json, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
 from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.request_words import open_requests
-from numalab.judging.verdict import NOT_GRADED, Warned
+from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, count, first_upper
 
 
@@ -130,47 +130,6 @@ def race(race: Race) -> str:
         f"writes, and nothing orders the two: a data race.{which if at else ''} It may go well a "
         "thousand times."
     )
-
-
-def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
-    """What OpenMP runtimes said of their environment, if anything: the first of it for each."""
-    warnings = []
-    for run in runs:
-        lines = str(run.outcome.detail.get("printed", "")).splitlines()
-        said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
-        if said:
-            words = said[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
-            warnings.append(Warned(run.runtime, words))
-    return tuple(warnings)
-
-
-def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str:
-    """A sentence for each, with a space before it. told: what has been said before, which is
-    only referred to."""
-    text, told = "", set(told)
-    for warned in warnings:
-        said = "said the same" if warned.words in told else f"said: {warned.words}"
-        text += f" {warned.runtime} {said}."
-        told.add(warned.words)
-    return text
-
-
-def huge_page_mode(mode: str, needed: Sequence[str]) -> str:
-    """Why a node's mode of transparent huge pages shows nothing, and what would."""
-    file = "/sys/kernel/mm/transparent_hugepage/enabled"
-    if mode == "always":
-        return (
-            "Transparent huge pages are in mode 'always' here: every large table gets them, "
-            "whoever made it. It can be graded where the mode is 'madvise', or where Linux is 6.18 "
-            "or newer; the administrator can set the mode: "
-            f"echo madvise > {file}"
-        )
-    if mode == "never":
-        return (
-            "Transparent huge pages are switched off on this node. The administrator can let "
-            f"programs ask for them: echo madvise > {file}"
-        )
-    return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."
 
 
 def _is_rank(ended: Outcome) -> bool:

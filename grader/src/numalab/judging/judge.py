@@ -13,8 +13,8 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION, RACE, RANKS
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
-from numalab.judging import explain
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
+from numalab.judging.memory_rules import unfit_mode
 from numalab.judging.mpi_rules import predicted
 from numalab.judging.soundness import evidence_runs, unseen
 from numalab.judging.timing_rules import judge_timing
@@ -104,7 +104,7 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
             criterion,
             "not_gradable",
             "huge_page_mode",
-            explain.huge_page_mode(mode, criterion.needs_huge_page_mode),
+            unfit_mode(mode, criterion.needs_huge_page_mode),
         )
     if evidence.numa_nodes >= criterion.needs_numa_nodes:
         return None

@@ -127,3 +127,20 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "destroyed."
         )
     return by_value(criterion, value, why, unit="of the table")
+
+
+def unfit_mode(mode: str, needed: Sequence[str]) -> str:
+    """Why a node's mode of transparent huge pages shows nothing, and what would."""
+    file = "/sys/kernel/mm/transparent_hugepage/enabled"
+    if mode == "always":
+        return (
+            "Transparent huge pages are in mode 'always' here: every large table gets them, "
+            "whoever made it. It can be graded where the mode is 'madvise', or where Linux is 6.18 "
+            f"or newer; the administrator can set the mode: echo madvise > {file}"
+        )
+    if mode == "never":
+        return (
+            "Transparent huge pages are switched off on this node. The administrator can let "
+            f"programs ask for them: echo madvise > {file}"
+        )
+    return f"This node's mode of transparent huge pages is {mode}, not {' or '.join(needed)}."

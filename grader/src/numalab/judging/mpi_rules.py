@@ -275,8 +275,8 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return not_looked_at(criterion, evidence)
     run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
-        if run.outcome.blames:
-            why = _not_started(run.file or "its launch", run.outcome)
+        if run.outcome.blames and run.file is not None:
+            why = _not_started(run.file, run.outcome)
             return verdict_on(criterion, "fail", "bad_file", why)
         why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, "error", "kit", why)

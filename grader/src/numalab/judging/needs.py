@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import AT_WORK, GENERATION, LATENCY, RACE
+from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, GENERATION, LATENCY, RACE
 from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES, race_is_doubtful
@@ -60,10 +60,9 @@ def is_right_so_far(evidence: Evidence, part: str | None) -> bool:
 
 def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a kind of run may still change anything. Who is at work is asked only of a team that
-    is even by its CPU time."""
-    if kind.name != AT_WORK.name:
-        return True
-    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "pass")
+    is even by its CPU time, and whether another team shares its work out of one that does."""
+    passed = {AT_WORK.name: "balanced", ANOTHER_TEAM.name: "shared_out"}.get(kind.name)
+    return passed is None or _evidence_has(lab, evidence, part, frozenset({passed}), "pass")
 
 
 def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:

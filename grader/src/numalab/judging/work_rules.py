@@ -80,7 +80,10 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     looks = looks_at(criterion, evidence)
     look, value = looks.look, looks.look.share
     average = f"the average thread works {words.percent(value)} of its time"
-    why = f"{_ran(look, evidence)}Thread {look.busiest} works longest; {average}"
+    last = evidence.of(PLACEMENT)[-1]
+    is_thread = look.busiest < max(last.team, len(last.cpu_time))
+    longest = f"Thread {look.busiest} works" if is_thread else "Threads that have ended work"
+    why = f"{_ran(look, evidence)}{longest} longest; {average}"
     if looks.says == "even":
         return _at_work(criterion, evidence, by_value(criterion, value, f"{why}.", unit="share"))
     if looks.says == "uneven":
@@ -111,9 +114,9 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _at_work(criterion: Criterion, evidence: Evidence, even: CriterionVerdict) -> CriterionVerdict:
-    """The verdict on a team that is even by CPU time: even, unless most looks at who uses the
+    """The verdict on a team that is even by CPU time: even, unless two looks at who uses the
     arrays say that a thread does something else for much of its time, whatever that one thread's
-    CPU time was made to look like. One such look asks for others."""
+    CPU time was made to look like. One such look asks for the other."""
     runs = [run for run in evidence.of(AT_WORK) if run.outcome.ok and run.moments]
     waiters = [waiter for waiter in map(busy_waiter, runs) if waiter is not None]
     if 2 * len(waiters) <= len(runs):

@@ -11,6 +11,7 @@ from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging import explain
+from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
@@ -89,9 +90,7 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
     counted: set[str] = set()
     told: set[str] = set()
     for first, *others in _alike(criteria):
-        criterion = replace(
-            first, why=first.why + explain.warning_words(first.warnings, told), warnings=()
-        )
+        criterion = replace(first, why=first.why + warning_words(first.warnings, told), warnings=())
         told.update(warned.words for warned in first.warnings)
         status = over_all_places([c for c in criteria if c.name == criterion.name])
         points = (

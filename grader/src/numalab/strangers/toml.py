@@ -29,7 +29,10 @@ def read(file: IO[bytes], options: dict[str, Any], talk: Talk) -> None:
 @lru_cache(maxsize=64)
 def why_not_readable(text: str) -> str:
     """As what follows a file's name in a sentence; empty: it is. Raises OSError."""
-    content = text.encode()
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it
+        return "has characters that no text has"
     if len(content) > MOST_BYTES:
         return f"is larger than {MOST_BYTES >> 10} KiB"
     with Readers("toml") as readers, tempfile.TemporaryFile() as file:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import IO
@@ -121,9 +121,10 @@ class _Stream:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._archive.reading.ask(self._index, CLOSE)
-        for _ in self._archive.reading.answer():
-            pass
+        with suppress(Unreadable):  # its reader is gone: who reads on is told
+            self._archive.reading.ask(self._index, CLOSE)
+            for _ in self._archive.reading.answer():
+                pass
 
 
 def copied(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:

@@ -1,0 +1,31 @@
+"""What OpenMP runtimes said of their environment, for a student. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from numalab.evidence.record import Binding
+from numalab.judging.verdict import Warned
+
+
+def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
+    """What OpenMP runtimes said of their environment, if anything: the first of it for each."""
+    warnings = []
+    for run in runs:
+        lines = str(run.outcome.detail.get("printed", "")).splitlines()
+        said = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
+        if said:
+            words = said[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
+            warnings.append(Warned(run.runtime, words))
+    return tuple(warnings)
+
+
+def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str:
+    """A sentence for each, with a space before it. told: what has been said before, which is
+    only referred to."""
+    text, told = "", set(told)
+    for warned in warnings:
+        said = "said the same" if warned.words in told else f"said: {warned.words}"
+        text += f" {warned.runtime} {said}."
+        told.add(warned.words)
+    return text
