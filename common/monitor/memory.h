@@ -13,6 +13,9 @@ enum { NUMALAB_THP_EXCEPT_ADVISED = 1 << 1 };
 /* Whether the system has that. */
 bool numalab_memory_has_except_advised(void);
 
+/* What a huge page of this system holds (hpage_pmd_size); 2 MiB where it does not tell. */
+uint64_t numalab_memory_huge_page_bytes(void);
+
 struct numalab_memory {
     uint64_t resident_bytes;      /* and held otherwise: hugetlbfs, and held_memory.h */
     uint64_t address_space_bytes; /* mapped, touched or not */

@@ -54,8 +54,8 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
     elif worst is tables[0] and share < (criterion.at_least or 1):
         why += (
-            ": a huge page begins at a multiple of 2 MiB, and where the table does not, its "
-            "ends stay on small pages"
+            ": a huge page begins at a multiple of its own size, and where the table does "
+            "not, its ends stay on small pages"
         )
     return by_value(criterion, share, why + ".", unit="share")
 
