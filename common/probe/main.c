@@ -8,6 +8,7 @@
  * those of streams (copy, triad, load, store) three arrays of so many bytes each. Exit code 0: the
  * record is on standard output; 1: a kernel's results are wrong; 2: wrong use; 3: no memory; 4: the
  * system refuses something. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

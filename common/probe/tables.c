@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "tables.h"
 
 #include <errno.h>
