@@ -8,6 +8,15 @@
 # this processor in particular.
 set(NUMALAB_EXPLORATION_FLAGS -O2)
 
+# The probe of common/ is compiled as kernels are, but no loop may become a call of memcpy or memset:
+# for large arrays these pass by the caches, and move other bytes than the loop says.
+set(NUMALAB_PROBE_FLAGS "-O3 -march=${NUMALAB_KERNEL_ARCHITECTURE}")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  string(APPEND NUMALAB_PROBE_FLAGS " -fno-tree-loop-distribute-patterns")
+else()
+  string(APPEND NUMALAB_PROBE_FLAGS " -fno-builtin")
+endif()
+
 function(add_exploration name)
   cmake_parse_arguments(PARSE_ARGV 1 exploration "" "SOURCE" "")
   if(exploration_UNPARSED_ARGUMENTS)

@@ -8,10 +8,35 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "held_memory.h"
 #include "proc.h"
+
+/* In a child, since what is set is set for all that this process does. */
+bool numalab_memory_has_except_advised(void)
+{
+    const pid_t child = fork();
+    if (child < 0) return false;
+    if (child == 0) _exit(prctl(PR_SET_THP_DISABLE, 1, NUMALAB_THP_EXCEPT_ADVISED, 0, 0) != 0);
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+uint64_t numalab_memory_huge_page_bytes(void)
+{
+    uint64_t bytes = 0;
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "re");
+    if (file) {
+        if (fscanf(file, "%" SCNu64, &bytes) != 1) bytes = 0;
+        fclose(file);
+    }
+    return bytes ? bytes : (uint64_t)2 << 20;
+}
 
 /* The value of a line such as "Rss:   12 kB", or 0 where key is another. */
 static uint64_t value_bytes(const char *line, const char *key)
@@ -114,7 +139,7 @@ static uint64_t overlap_bytes(uint64_t first, uint64_t end, uint64_t address, ui
     return first < end ? end - first : 0;
 }
 
-/* Bytes between two addresses that one entry of a page table maps 2 MiB at a time: what a TLB has
+/* Bytes between two addresses that one entry of a page table maps as one huge page: what a TLB has
  * to know. Returns 0, or a negative errno where the system can't tell. */
 static int scan_for_huge(int pagemap, uint64_t address, uint64_t stop, uint64_t *bytes)
 {
@@ -167,7 +192,7 @@ struct mapping {
  * resident there: neighbours are taken for huge as far as they may be. */
 static uint64_t least_huge_bytes(const struct mapping *mapping, uint64_t overlap, uint64_t present)
 {
-    static const uint64_t huge_page_bytes = (uint64_t)2 << 20;
+    const uint64_t huge_page_bytes = numalab_memory_huge_page_bytes();
     const uint64_t beside =
         mapping->resident_bytes > present ? mapping->resident_bytes - present : 0;
     const uint64_t most_beside = beside / huge_page_bytes * huge_page_bytes;

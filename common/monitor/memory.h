@@ -2,8 +2,19 @@
 #ifndef NUMALAB_MONITOR_MEMORY_H
 #define NUMALAB_MONITOR_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* PR_THP_DISABLE_EXCEPT_ADVISED of Linux 6.18, a flag of PR_SET_THP_DISABLE: the process gets huge
+ * pages where it asks for them, as in the mode madvise, and nowhere else. */
+enum { NUMALAB_THP_EXCEPT_ADVISED = 1 << 1 };
+
+/* Whether the system has that. */
+bool numalab_memory_has_except_advised(void);
+
+/* What a huge page of this system holds (hpage_pmd_size); 2 MiB where it does not tell. */
+uint64_t numalab_memory_huge_page_bytes(void);
 
 struct numalab_memory {
     uint64_t resident_bytes;      /* and held otherwise: hugetlbfs, and held_memory.h */

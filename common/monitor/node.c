@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 /* The first line of a file, without its end; NULL where there is none. */
 static char *first_line(const char *path, char *line, size_t line_bytes)
 {
@@ -264,6 +266,17 @@ static json_t *chosen_word(const char *path)
     return json_stringn(open + 1, (size_t)(close - open - 1));
 }
 
+/* The mode that workers see which may have huge pages: where everybody gets them, those that ask,
+ * if the system can do so for one process. */
+static json_t *worker_huge_page_mode(const json_t *node)
+{
+    json_t *mode = json_object_get(node, "huge_page_mode");
+    const char *word = json_string_value(mode);
+    if (word && !strcmp(word, "always") && numalab_memory_has_except_advised())
+        return json_string("madvise");
+    return json_incref(mode);
+}
+
 json_t *numalab_node_describe(const struct numalab_node *node)
 {
     char host[256] = "", line[256];
@@ -298,6 +311,7 @@ json_t *numalab_node_describe(const struct numalab_node *node)
     json_object_set_new(object, "core_kinds", describe_core_kinds(node));
     json_object_set_new(object, "huge_page_mode",
                         chosen_word("/sys/kernel/mm/transparent_hugepage/enabled"));
+    json_object_set_new(object, "worker_huge_page_mode", worker_huge_page_mode(object));
     set_line(object, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     set_line(object, "clock_source",
              "/sys/devices/system/clocksource/clocksource0/current_clocksource");

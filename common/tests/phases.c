@@ -256,6 +256,15 @@ static void look_for_huge_pages(size_t n, void **arrays)
     _exit(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1 ? 0 : 1);
 }
 
+/* Exits with 0 if those that it asks for are left to it, and no others; with 1 if the system's mode
+ * is what it has. */
+static void look_for_advised_pages(size_t n, void **arrays)
+{
+    (void)n;
+    (void)arrays;
+    _exit(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 3 ? 0 : 1);
+}
+
 static void *spin_endlessly(void *unused)
 {
     (void)unused;
@@ -524,6 +533,7 @@ const struct numalab_phase numalab_phases[] = {
     {"give_up", give_up},
     {"ask_absurdly", ask_absurdly},
     {"look_for_huge_pages", look_for_huge_pages},
+    {"look_for_advised_pages", look_for_advised_pages},
     {"spin", spin},
     {"initialize_as_told", initialize_as_told},
     {"compute_as_told", compute_as_told},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "monitor/memory.h"
 #include "monitor/processes/heartbeat.h"
 #include "monitor/processes/sandbox.h"
 #include "monitor/record.h"
@@ -102,6 +103,21 @@ static void test_ends(void)
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == NUMALAB_EXIT_NO_CHANNEL);
     outcome = after("forge_refusal", 10);
     EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOMEM);
+}
+
+/* A worker that may have huge pages gets those that it asks for, whatever the system's mode, where
+ * the system can do so for one process. */
+static void test_advised_pages(void)
+{
+    struct numalab_limits allowed = limits;
+    struct numalab_worker worker;
+    allowed.huge_pages = true;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &allowed, -1) == 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
+    numalab_worker_run(&worker, "look_for_advised_pages", NULL);
+    numalab_worker_end(&worker);
+    EXPECT(worker.outcome.kind == NUMALAB_EXITED);
+    EXPECT(worker.outcome.exit_code == !numalab_memory_has_except_advised());
 }
 
 /* What the kit can't do in a worker's process is told as that; how it ended, where it has. */
@@ -397,6 +413,7 @@ int main(void)
 
     heartbeat = numalab_heartbeat_start();
     test_ends();
+    test_advised_pages();
     test_obstructed();
     test_held_memory();
     test_endless();

@@ -286,16 +286,17 @@ def test_a_busy_node_is_called_so(tmp_path: Path) -> None:
             assert FIGURES[name](Sources(tmp_path)).source.endswith(", busy (load 8)")
 
 
-def test_the_kits_times_are_from_a_quiet_node(drawn: dict[str, Any]) -> None:
-    """As evidence/README.md says, and with the loads that it names."""
+def test_the_kits_times_are_from_a_quiet_node_or_say_so(drawn: dict[str, Any]) -> None:
+    """As evidence/README.md says, and with the loads that it names. What the probe times in short
+    stretches may come from a busy one."""
     about = (SHIPPED / "README.md").read_text()
     records = [*SHIPPED.glob("*/c/handout/evidence.json"), *SHIPPED.glob("explore/*.json")]
     assert len(records) == 7
     for path in records:
         node = json.loads(path.read_text())["node"]
-        assert busy(node) == "", path
+        assert (busy(node) == "") == (path.name != "04_huge_pages.json"), path
         assert f"{node['load_1min']:.2f}" in about, path
-    assert not [name for name, one in drawn.items() if "busy" in one.source]
+    assert [name for name, one in drawn.items() if "busy" in one.source] == ["table_sizes"]
 
 
 def test_names_in_the_picture_of_sizes_are_clear_of_the_curves(drawn: dict[str, Any]) -> None:
@@ -304,7 +305,7 @@ def test_names_in_the_picture_of_sizes_are_clear_of_the_curves(drawn: dict[str, 
         FigureCanvasAgg(figure).draw()
         times = figure.axes[0]
         boxes = {text.get_text(): text.get_window_extent() for text in times.texts}
-    assert "L3 32 MiB" in boxes
+    assert any(words.startswith("L2 ") for words in boxes)
     assert len(times.containers) == 2  # curves with bars
     for curve, _, bars in times.containers:
         paths = [curve.get_path(), *bars[0].get_paths()]

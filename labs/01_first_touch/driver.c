@@ -31,7 +31,7 @@ static const struct numalab_array arrays[] = {
     [C] = {"c", sizeof(float)},
 };
 
-/* a is read and written, b and c are read. */
+/* a is read and written, b and c are read: no line is fetched only to be written. */
 static size_t bytes_moved(size_t n)
 {
     return 4 * n * sizeof(float);

@@ -40,10 +40,16 @@ static const struct numalab_array stream_arrays[] = {
     [C] = {"c", sizeof(double)},
 };
 
-/* copy and scale move two arrays each, add and triad three. */
+/* Each of the four writes one array, whose lines are fetched first. */
+static size_t bytes_allocated(size_t n)
+{
+    return 4 * n * sizeof(double);
+}
+
+/* copy and scale read one array and write one, add and triad read two. */
 static size_t bytes_moved(size_t n)
 {
-    return 10 * n * sizeof(double);
+    return 10 * n * sizeof(double) + bytes_allocated(n);
 }
 
 static struct numalab_oracle *create(size_t n)
@@ -137,6 +143,7 @@ static const struct numalab_driver stream = {
     .initialize_phase = "initialize",
     .compute_phase = "stream",
     .bytes_moved = bytes_moved,
+    .bytes_allocated = bytes_allocated,
     .create = create,
     .destroy = destroy,
     .advance = advance,

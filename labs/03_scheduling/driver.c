@@ -66,15 +66,22 @@ static const struct numalab_array stream_arrays[] = {
     [C] = {"c", sizeof(double)},
 };
 
-/* Every array is read or written once. */
+/* Four arrays that fit a core's cache, and n times n / 2 pairs: arithmetic sets the pace. */
 static size_t pair_bytes_moved(size_t n)
 {
-    return 4 * n * sizeof(double);
+    (void)n;
+    return 0;
+}
+
+/* a is written, and its lines are fetched first; b and c are read. */
+static size_t stream_bytes_allocated(size_t n)
+{
+    return n * sizeof(double);
 }
 
 static size_t stream_bytes_moved(size_t n)
 {
-    return 3 * n * sizeof(double);
+    return 3 * n * sizeof(double) + stream_bytes_allocated(n);
 }
 
 static void destroy(struct numalab_oracle *oracle)
@@ -322,6 +329,7 @@ static const struct numalab_driver stream_driver = {
     .timed_n = {400000, 2000000, 2000000},
     .elements_per_change = PAGE_ELEMENTS,
     .bytes_moved = stream_bytes_moved,
+    .bytes_allocated = stream_bytes_allocated,
     .create = stream_create,
     .destroy = destroy,
     .advance = stream_advance,

@@ -165,6 +165,6 @@ int main(void)
     test_visits(1000, 100, 256);
     test_visits(600011, 600011 / 640, 600011 / 400);
     test_visits((size_t)1 << 22, 1 << 13, 1 << 13);
-    EXPECT(numalab_drivers[0]->bytes_moved((size_t)1 << 22) == (size_t)16 << 13);
+    EXPECT(numalab_drivers[0]->bytes_moved((size_t)1 << 22) == 0);
     return failures > 0;
 }

@@ -32,9 +32,11 @@ static const size_t rank_counts[] = {2, 0};
  * without asking. */
 static const size_t check_n[] = {0, 1, 7, 8, 9, 1000, 4099, 65537, 4194304, SIZE_MAX};
 
+/* Messages pass through caches: their bandwidth is the latency run's. */
 static size_t bytes_moved(size_t n)
 {
-    return 2 * n * repetitions_of(n, false);
+    (void)n;
+    return 0;
 }
 
 static void destroy(struct numalab_oracle *oracle)

@@ -156,9 +156,11 @@ int main(void)
     EXPECT(driver->repetitions(0, false) == 10000 && driver->repetitions(8192, false) == 2048);
     EXPECT(driver->repetitions(65536, false) == 256 && driver->repetitions(4194304, false) == 4);
     EXPECT(driver->repetitions(0, true) == 50 && driver->repetitions(4194304, true) == 4);
-    EXPECT(driver->bytes_moved(0) == 0 && driver->bytes_moved(8) == 160000);
-    for (size_t i = 0; driver->check_n[i] != SIZE_MAX; i++)
-        EXPECT(driver->bytes_moved(driver->check_n[i]) <= 2u << 24);
+    EXPECT(driver->bytes_moved(8) == 0); /* messages: no rate of memory */
+    for (size_t i = 0; driver->check_n[i] != SIZE_MAX; i++) {
+        const size_t n = driver->check_n[i];
+        EXPECT(2 * n * driver->repetitions(n, false) <= 2u << 24);
+    }
 
     test_carry();
     const size_t sizes[] = {0, 1, 7, 8, 9, 1000, 4099, 65537};

@@ -81,10 +81,16 @@ static size_t count(size_t n, size_t array, size_t rank, size_t ranks)
     return array <= NEXT ? (rank_rows(n, rank, ranks) + 2) * field_columns(n) : 1;
 }
 
+/* The array that the sweep writes: its lines are fetched first. */
+static size_t bytes_allocated(size_t n)
+{
+    return n * n * sizeof(double);
+}
+
 /* The sweep reads one array and writes the other, the residual reads both. */
 static size_t bytes_moved(size_t n)
 {
-    return 4 * n * n * sizeof(double);
+    return 4 * n * n * sizeof(double) + bytes_allocated(n);
 }
 
 static void destroy(struct numalab_oracle *oracle)
@@ -313,6 +319,7 @@ static const char *row_name(const struct numalab_oracle *oracle, size_t array, s
         .evidence_n = 1022,                                                                        \
         .few_pages_n = 510,                                                                        \
         .bytes_moved = bytes_moved,                                                                \
+        .bytes_allocated = bytes_allocated,                                                        \
         .create_ranks = create,                                                                    \
         .of_rank = of_rank,                                                                        \
         .destroy = destroy,                                                                        \

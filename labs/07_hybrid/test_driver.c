@@ -347,7 +347,7 @@ static void test_drivers(void)
     const struct numalab_driver *code = numalab_drivers[0], *launch = numalab_drivers[1];
     EXPECT(strcmp(code->part, "code") == 0 && strcmp(launch->part, "launch") == 0);
     EXPECT(numalab_drivers[2] == NULL);
-    EXPECT(code->bytes_moved(1000) == 32000000);
+    EXPECT(code->bytes_moved(1000) == 40000000 && code->bytes_allocated(1000) == 8000000);
     EXPECT(code->array_count == ARRAYS && code->array_count <= NUMALAB_MAX_ARRAYS);
     /* Rows of whole pages, so that the trace is as driver.c says. */
     EXPECT(field_columns(code->evidence_n) * sizeof(double) % 4096 == 0);

@@ -162,6 +162,10 @@ def tlb_reach(_: Sources) -> Drawn:
         at = (entries[6], entries[6] * page_bytes)
         axes.annotate(f"pages of {bytes_words(page_bytes)}", at, xytext=(-14, 10), ha="right",
                       textcoords="offset points", color=colour)  # fmt: skip
+    for count, page_bytes in ((512, 4096), (32, 2**21)):
+        axes.plot([count], [count * page_bytes], marker="D", markersize=13, color=INK, zorder=3)
+        axes.annotate(f"Nehalem: {count}", (count, count * page_bytes), xytext=(12, -22),
+                      textcoords="offset points", color=INK)  # fmt: skip
     axes.axhline(2**30, color=GREY, linestyle="--", linewidth=1.5)
     axes.annotate("a table of 1 GiB", (entries[0], 2**30), xytext=(0, 6),
                   textcoords="offset points", color=GREY)  # fmt: skip
@@ -171,7 +175,9 @@ def tlb_reach(_: Sources) -> Drawn:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_words(int(value))))
     axes.set_xlabel("entries of the TLB")
     axes.set_ylabel("reach")
-    return Drawn(figure, "Worked out: entries times page size")
+    return Drawn(
+        figure, "Worked out: entries times page size; Nehalem's entries: Tom's Hardware, 2008"
+    )
 
 
 def alignment(_: Sources) -> Drawn:

@@ -5,8 +5,6 @@ module huge_pages
   private
   public :: table_create, table_destroy
 
-  integer(c_size_t), parameter :: page_bytes = 4096, huge_page_bytes = 2 * 1024**2
-
   ! As in <sys/mman.h>.
   integer(c_int), parameter :: prot_read = 1, prot_write = 2
   integer(c_int), parameter :: map_private = 2, map_anonymous = 32, madv_hugepage = 14
@@ -27,6 +25,10 @@ module huge_pages
        integer(c_size_t), value :: bytes
      end function munmap
 
+     integer(c_int) function getpagesize() bind(c)
+       import :: c_int
+     end function getpagesize
+
      integer(c_int) function madvise(address, bytes, advice) bind(c)
        import :: c_int, c_intptr_t, c_size_t
        integer(c_intptr_t), value :: address
@@ -37,6 +39,26 @@ module huge_pages
 
 contains
 
+  ! What one huge page of this system holds: 2 MiB on x86-64, other sizes elsewhere.
+  integer(c_size_t) function huge_page_size()
+    integer :: unit, failed
+    integer(c_size_t) :: bytes
+
+    huge_page_size = 2 * 1024**2
+    open (newunit=unit, file="/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &
+         status="old", action="read", iostat=failed)
+    if (failed /= 0) return
+    read (unit, *, iostat=failed) bytes
+    if (failed == 0) huge_page_size = bytes
+    close (unit)
+  end function huge_page_size
+
+  integer(c_size_t) function whole_pages(bytes)
+    integer(c_size_t), intent(in) :: bytes
+
+    whole_pages = round_up(bytes, int(getpagesize(), c_size_t))
+  end function whole_pages
+
   pure integer(c_size_t) function round_up(number, unit)
     integer(c_size_t), intent(in) :: number, unit
 
@@ -45,11 +67,12 @@ contains
 
   type(c_ptr) function table_create(bytes) bind(c)
     integer(c_size_t), value :: bytes
-    integer(c_size_t) :: table_bytes, reserved_bytes, before, after
+    integer(c_size_t) :: huge_page_bytes, table_bytes, reserved_bytes, before, after
     integer(c_intptr_t) :: reserved, table
     integer(c_int) :: ignored
 
-    table_bytes = round_up(bytes, page_bytes)
+    huge_page_bytes = huge_page_size()
+    table_bytes = whole_pages(bytes)
     reserved_bytes = table_bytes + huge_page_bytes
     reserved = transfer(mmap(c_null_ptr, reserved_bytes, ior(prot_read, prot_write), &
          ior(map_private, map_anonymous), -1_c_int, 0_c_long), reserved)
@@ -72,7 +95,7 @@ contains
     integer(c_size_t), value :: bytes
     integer(c_int) :: ignored
 
-    ignored = munmap(transfer(table, 0_c_intptr_t), round_up(bytes, page_bytes))
+    ignored = munmap(transfer(table, 0_c_intptr_t), whole_pages(bytes))
   end subroutine table_destroy
 
 end module huge_pages

@@ -84,8 +84,13 @@ struct numalab_driver {
      * create_ranks. */
     size_t (*repetitions)(size_t n, bool is_brief);
 
-    /* Bytes that one compute phase has to move at least. */
+    /* Bytes that cross between cores and memory in one compute phase, with ordinary stores and
+     * where its arrays fill no cache: what it reads, what it writes, and the cache lines that it
+     * reads only because a store fetches its line first (write-allocate). bytes_allocated: the last
+     * of these, so that the difference is what STREAM counts; NULL: no array is written that is not
+     * read. Both 0 where a rate would say nothing of memory. */
     size_t (*bytes_moved)(size_t n);
+    size_t (*bytes_allocated)(size_t n);
 
     /* Row and column of an element, from 0, of arrays that have two dimensions; false for
      * others. NULL: none has. */

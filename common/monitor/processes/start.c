@@ -15,6 +15,7 @@
 #include "heartbeat.h"
 #include "inside.h"
 #include "sandbox.h"
+#include "monitor/memory.h"
 #include "worker_process.h"
 
 /* How long a sandbox may take to come up on a busy node. */
@@ -55,7 +56,9 @@ static void become_worker(const char *const *command, char *const *environment, 
 
     limit(RLIMIT_CORE, 0);
     write_text("/proc/self/oom_score_adj", "1000"); /* rather than the grader */
-    if (!limits->huge_pages) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    /* Where it may have them, as in the mode madvise even where everybody gets them unasked; Linux
+     * before 6.18 refuses that, and leaves it to the system's mode. */
+    prctl(PR_SET_THP_DISABLE, 1, limits->huge_pages ? NUMALAB_THP_EXCEPT_ADVISED : 0, 0, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvpe(command[0], (char *const *)(uintptr_t)command, environment);

@@ -81,7 +81,7 @@ struct numalab_limits {
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
     uint32_t modes;         /* of a rank: of enum numalab_mode, those that are on */
-    bool huge_pages;        /* false: PR_SET_THP_DISABLE */
+    bool huge_pages;        /* false: none at all; true: those that it asks for */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away

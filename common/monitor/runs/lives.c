@@ -1,15 +1,21 @@
 #include "lives.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "monitor/job_results.h"
+#include "monitor/memory.h"
 #include "monitor/record.h"
 
 /* Where the kernel makes the arrays, the first are a few huge pages large and a little more: so
  * one that does not start at the border of a huge page shows, and newer kernels, which put sizes
  * of whole huge pages there by themselves, do no student's work. A larger one would hide its ends;
  * no loop of a kernel's runs here that could be parallel for long arrays only. */
-static const uint64_t first_bytes = ((uint64_t)8 << 20) + ((uint64_t)64 << 10);
+enum { FIRST_HUGE_PAGES = 4, FIRST_SMALL_PAGES = 16 }; /* 8 MiB and 64 KiB on x86-64 */
+
+/* With larger ones the first table holds none, as the kit's own solution then shows: not gradable.
+ */
+static const uint64_t largest_huge_page_bytes = (uint64_t)64 << 20;
 
 enum { LIVES = 2 };
 
@@ -20,10 +26,17 @@ struct lives {
     struct numalab_results results;
 };
 
+static uint64_t first_bytes(void)
+{
+    uint64_t huge_page_bytes = numalab_memory_huge_page_bytes();
+    if (huge_page_bytes > largest_huge_page_bytes) huge_page_bytes = largest_huge_page_bytes;
+    return FIRST_HUGE_PAGES * huge_page_bytes + FIRST_SMALL_PAGES * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static size_t first_n(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    if (driver->create_phase) return (size_t)(first_bytes / numalab_sizing_bytes(driver, 1));
+    if (driver->create_phase) return (size_t)(first_bytes() / numalab_sizing_bytes(driver, 1));
     return numalab_traced_n(driver, options->node, &options->sampling);
 }
 

@@ -68,9 +68,16 @@ class Kit:
     def monitor(self, lab: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-monitor"
 
+    @property
+    def probe(self) -> Path:
+        """What this node's memory can do, one kernel at a time."""
+        return self.build / "common" / "probe"
+
     def exploration(self, lab: str) -> Path:
-        """The program that ./numalab explore times."""
-        return self.build / "labs" / lab / f"{lab}-explore"
+        """The program that ./numalab explore times: the lab's own, or the probe."""
+        if (self.lab_folder(lab) / "explore.c").is_file():
+            return self.build / "labs" / lab / f"{lab}-explore"
+        return self.probe
 
     @property
     def notebooks(self) -> Path:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,20 @@ from numalab.terminal import make_console
 
 MIB = 2**20
 SCHEDULES = declaration.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
-TABLES = declaration.TableSizes(65536, 16 * MIB, 4, 1000, 20)
+TABLES = declaration.TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
 NODE = {
     "name": "invented", "cores": 2, "load_1min": 0.0, "huge_page_mode": "madvise",
     "cgroup_memory_max_bytes": None, "pu_list": [{"pu": 0}],
     "caches": [{"level": "L2", "count": 2, "bytes_each": 2 * MIB}],
 }  # fmt: skip
-ABOUT = {"page_bytes": 4096, "huge_page_bytes": 2 * MIB, "cpuid_18": [], "cpuid_80000006": []}
-BUILD = {"preset": "gnu", "c_compiler": "GNU 12", "flags": "-O2", "openmp_runtime": "libomp"}
+ABOUT = {
+    "page_bytes": 4096, "huge_page_bytes": 2 * MIB, "cpuid_18": [], "cpuid_80000005": [],
+    "cpuid_80000006": [],
+}  # fmt: skip
+BUILD = {
+    "preset": "gnu", "c_compiler": "GNU 12", "flags": "-O2", "probe_flags": "-O3",
+    "openmp_runtime": "libomp",
+}  # fmt: skip
 
 
 # ---- intervals ------------------------------------------------------------------
@@ -176,6 +183,8 @@ def test_records_are_read() -> None:
         (json.dumps(RECORD | {"threads": 1}), "asked for threads 2, the program ran with 1"),
         (json.dumps(RECORD | {"chunk": 1}), "asked for chunk 4"),
         (json.dumps(RECORD | {"schedule": "auto"}), "asked for schedule static"),
+        (json.dumps(KEY | {"times": []}), "gave no record"),
+        (json.dumps(KEY | {"times": [{"elapsed_s": [0.1, 0.0]}]}), "time of 0.0 s"),
     ],
 )
 def test_records_of_something_else_are_refused(output: str, says: str) -> None:
@@ -239,7 +248,9 @@ def test_declarations_of_the_kit_can_be_read(kit: Kit) -> None:
     for folder in (path.parent for path in kit.root.glob("labs/*/explore.toml")):
         default = declaration.load_exploration(folder)
         quick = declaration.load_exploration(folder, quick=True)
-        assert (folder / "explore.c").is_file()
+        own = (folder / "explore.c").is_file()
+        assert own == isinstance(default.what, declaration.Schedules)
+        assert (kit.exploration(folder.name) == kit.probe) == (not own)
         assert explore.needed_bytes(quick) < explore.needed_bytes(default)
         for what in (default.what, quick.what):
             assert median_interval([0.0] * what.rounds).is_wide_enough
@@ -306,22 +317,39 @@ def test_intels_tlb_is_read() -> None:
         intel(3, 64, 1024, instructions, 2), [0, 0, 0, 0],
     ]  # fmt: skip
     about = ABOUT | {"cpuid_18": leaves}
-    assert tlb.tlb_reach(about, 4096) == tlb.Reach(4096, 2048)
+    assert tlb.tlb_reaches(about, 4096) == [tlb.Reach(4096, 64, 1), tlb.Reach(4096, 2048, 2)]
     reach = tlb.tlb_reach(about, 2 * MIB)
     assert reach
     assert reach.reach_bytes == 4096 * MIB
     first_level_only = ABOUT | {"cpuid_18": leaves[:1]}
-    assert tlb.tlb_reach(first_level_only, 4096) == tlb.Reach(4096, 64)
+    assert tlb.tlb_reach(first_level_only, 4096) == tlb.Reach(4096, 64, 1)
     assert tlb.tlb_reach(first_level_only, 2 * MIB) is None
 
 
 def test_amds_tlb_is_read() -> None:
     huge, small = 0x5 << 28 | 1024 << 16, 0x6 << 28 | 2048 << 16 | 0x4200
-    about = ABOUT | {"cpuid_80000006": [huge, small, 0, 0]}
-    assert tlb.tlb_reach(about, 4096) == tlb.Reach(4096, 2048)
-    assert tlb.tlb_reach(about, 2 * MIB) == tlb.Reach(2 * MIB, 1024)
+    first = [0xFF << 24 | 48 << 16, 0xFF << 24 | 64 << 16, 0, 0]
+    about = ABOUT | {"cpuid_80000005": first, "cpuid_80000006": [huge, small, 0, 0]}
+    assert tlb.tlb_reaches(about, 4096) == [tlb.Reach(4096, 64, 1), tlb.Reach(4096, 2048, 2)]
+    assert tlb.tlb_reaches(about, 2 * MIB) == [
+        tlb.Reach(2 * MIB, 48, 1), tlb.Reach(2 * MIB, 1024, 2)
+    ]  # fmt: skip
     assert tlb.tlb_reach(about, 65536) is None
     assert tlb.tlb_reach(ABOUT | {"cpuid_80000006": [0, 0, 0, 0]}, 4096) is None
+
+
+def test_separate_tlbs_are_told_apart() -> None:
+    """As on Nehalem: the second level holds small pages only."""
+    leaves = [intel(1, 4, 16, 1, 1), intel(2, 4, 8, 1, 1), intel(1, 4, 128, 3, 2)]
+    about = ABOUT | {"cpuid_18": leaves}
+    assert tlb.tlb_reach(about, 4096) == tlb.Reach(4096, 512, 2)
+    assert tlb.tlb_reach(about, 2 * MIB) == tlb.Reach(2 * MIB, 32, 1)
+
+
+def test_what_a_walk_reads_is_computed() -> None:
+    assert tlb.walked_bytes(1 << 30, 4096) == 2 * MIB
+    assert tlb.walked_bytes(1 << 30, 2 * MIB) == 4096
+    assert tlb.walked_bytes(1, 4096) == 8
 
 
 def test_a_silent_processor_is_not_guessed_at() -> None:
@@ -338,20 +366,34 @@ def invented(
     rounds: int = 12,
     **changes: Any,
 ) -> samples.Found:
-    """A finding whose times are time_s(key, round). changes: to the node and the rest."""
+    """A finding whose times are time_s(key, round), of tables in the best of three repetitions.
+    changes: to the node and the rest; update_s: times of the independent kernel, as of the other
+    unless given."""
     lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
     node = NODE | changes.pop("node", {})
     chosen = samples.configurations(
         declaration.Exploration(lab, "Title", what), 2, node["huge_page_mode"]
     )
     share = changes.pop("share", 1.0)
+    update_s = changes.pop("update_s", time_s)
+
+    def kernel_s(key: dict[str, int | str], number: int, kernel: str) -> float:
+        return float((update_s if kernel == "update" else time_s)(key, number))
+
     taken = []
     for number in range(rounds):
         for index, one in enumerate(chosen):
             record = {**one.key, "elapsed_s": time_s(one.key, number)}
+            timed = partial(kernel_s, one.key, number)
             if isinstance(what, declaration.TableSizes):
-                on_huge = share * int(one.key["table_bytes"]) * (one.key["pages"] == "huge")
-                record |= {"updates": 1000, "bytes_on_huge_pages": on_huge}
+                on_huge = share * int(one.key["bytes"]) * (one.key["pages"] == "huge")
+                record = {
+                    **one.key, "bytes_on_huge_pages": on_huge, "first_touch_cpu_s": 0.25,
+                    "page_faults": 512, "times": [
+                        {"kernel": kernel, "steps": 1000, "elapsed_s": [9.0, timed(kernel), 9.0]}
+                        for kernel in ("update", "chase")
+                    ],
+                }  # fmt: skip
             taken.append(samples.Sample(index, number, index, 0.0, record))
     found = samples.Found(
         declaration.Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
@@ -410,29 +452,33 @@ def test_a_busy_node_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def parts_at_4_mib(key: dict[str, int | str], number: int) -> float:
-    slow = int(key["table_bytes"]) >= 4 * MIB and key["pages"] == "small"
+    slow = int(key["bytes"]) >= 4 * MIB and key["pages"] == "small"
     return (2e-6 if slow else 1e-6) * (1 + 0.01 * (number % 2))
 
 
 def test_where_the_two_part(capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(invented(TABLES, parts_at_4_mib), capsys)
-    assert "From 4 MiB on the two part" in out
+    assert "Dependent loads: from 4 MiB on the two part: a load on 4 KiB pages takes more" in out
     assert "At 16 MiB, the largest table, it is 2.00 times (2.00 to 2.00)" in out
+    assert "There a load takes 1.0" in out
+    assert "32 KiB of page table, one entry per page, and those of huge pages in 64 bytes" in out
+    assert "First touch of 16 MiB, page by page in random order: 250 ms of CPU time and 512" in out
+    assert "not wait for one another" not in out  # both kernels show the same
     assert "does not tell the size of its TLB" in out
     assert "100 %" in out
 
 
 def test_a_bump_in_the_middle_is_no_parting(capsys: pytest.CaptureFixture[str]) -> None:
     def bump(key: dict[str, int | str], number: int) -> float:
-        return 2e-6 if key == {"table_bytes": 4 * MIB, "pages": "small"} else 1e-6
+        return 2e-6 if key == {"bytes": 4 * MIB, "pages": "small"} else 1e-6
 
-    assert "do not part here" in shown(invented(TABLES, bump), capsys)
+    assert "the two do not part" in shown(invented(TABLES, bump), capsys)
 
 
 def test_tables_without_huge_pages_do_not_count(capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(invented(TABLES, parts_at_4_mib, share=0.5), capsys)
     assert "Not all tables got huge pages (64 KiB, 256 KiB, 1 MiB, 4 MiB, 16 MiB)" in out
-    assert "do not part here" in out
+    assert "the two do not part" in out
 
 
 def test_switched_off_huge_pages_leave_one_column(capsys: pytest.CaptureFixture[str]) -> None:
@@ -440,14 +486,37 @@ def test_switched_off_huge_pages_leave_one_column(capsys: pytest.CaptureFixture[
     assert "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled" in out
     assert "4 KiB [ns]" in out
     assert "2 MiB [ns]" not in out
-    assert "part" not in out
+    assert "the two part" not in out
+    assert "x 2 MiB pages" not in out
+
+
+def test_what_independent_updates_hide_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    out = shown(invented(TABLES, parts_at_4_mib, update_s=lambda *_: 1e-6), capsys)
+    assert "Independent updates: the two do not part" in out
+    assert "several walks under way at once" in out
+
+
+def test_the_caches_knee_is_marked_apart_from_the_tlbs(capsys: pytest.CaptureFixture[str]) -> None:
+    node = {"caches": [{"level": "L2", "count": 2, "bytes_each": MIB // 16},
+                       {"level": "L1i", "count": 2, "bytes_each": MIB // 32}]}  # fmt: skip
+    about = {"cpuid_18": [intel(3, 8, 32, 3, 2)]}
+    explore_report.show(invented(TABLES, parts_at_4_mib, node=node, about=about), make_console())
+    lines = capsys.readouterr().out.splitlines()
+    assert "No TLB: each cache" in " ".join(lines)
+    (axis,) = (
+        i for i, line in enumerate(lines) if line.split() == ["64K", "256K", "1M", "4M", "16M"]
+    )
+    marks = lines[axis + 2]
+    assert marks.split() == ["TLB", "L2"]
+    assert abs(marks.index("TLB") - lines[axis].index("1M")) <= 2
+    assert abs(marks.index("L2") - lines[axis].index("4M")) <= 2
 
 
 def test_a_known_reach_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     about = {"cpuid_18": [intel(3, 8, 256, 3, 2)]}
     out = shown(invented(TABLES, parts_at_4_mib, about=about), capsys)
-    assert "2,048 entries for 4 KiB pages: it reaches 8 MiB" in out
-    assert "2,048 entries for 2 MiB pages: it reaches 4 GiB" in out
+    assert "level 2 has 2,048 entries for 4 KiB pages: it reaches 8 MiB" in out
+    assert "level 2 has 2,048 entries for 2 MiB pages: it reaches 4 GiB" in out
 
 
 @pytest.mark.parametrize(
@@ -463,7 +532,7 @@ def test_a_parting_far_above_the_reach_is_explained(
     capsys: pytest.CaptureFixture[str], entries: int, parting: int, asks: bool
 ) -> None:
     def parts(key: dict[str, int | str], number: int) -> float:
-        slow = int(key["table_bytes"]) >= parting and key["pages"] == "small"
+        slow = int(key["bytes"]) >= parting and key["pages"] == "small"
         return (2e-6 if slow else 1e-6) * (1 + 0.01 * (number % 2))
 
     about = {"cpuid_18": [intel(3, 8, entries // 8, 3, 2)]}
@@ -506,8 +575,8 @@ def test_plots_name_axes_and_units(tmp_path: Path) -> None:
         assert words in text, words
     explore_plot.draw(invented(TABLES, parts_at_4_mib), path, tmp_path / "m")
     text = path.read_text()
-    for words in ("size of the table", "time of an update [ns]", "2 MiB pages",
-                  "part from 4 MiB on"):  # fmt: skip
+    for words in ("size of the table", "time of a step [ns]", "2 MiB pages",
+                  "part from 4 MiB on", "dependent: a load", "independent: many"):  # fmt: skip
         assert words in text, words
 
 
@@ -567,17 +636,30 @@ def test_a_tiny_run_of_tables(kit: Kit, tmp_path: Path) -> None:
     assert plot.is_file()
     assert str(plot.relative_to(kit.root)) in done.out
     data = json.loads(path.read_text())
-    sizes = {c["table_bytes"] for c in data["configurations"]}
+    sizes = {c["bytes"] for c in data["configurations"]}
     assert (min(sizes), max(sizes)) == (65536, 8 * MIB)
-    assert {sample["table_bytes"] for sample in data["samples"]} == sizes
+    assert {sample["bytes"] for sample in data["samples"]} == sizes
     for sample in data["samples"]:
-        assert sample["elapsed_s"] > 0 < sample["zeroing_s"]
+        assert sample["first_touch_cpu_s"] > 0
+        assert [times["kernel"] for times in sample["times"]] == ["update", "chase"]
+        assert all(time_s > 0 for times in sample["times"] for time_s in times["elapsed_s"])
+        assert sample["seed"] == sample["round"]
         if sample["pages"] == "small":
             assert sample["bytes_on_huge_pages"] == 0
+            assert sample["page_faults"] >= sample["bytes"] // 4096
     if data["node"]["huge_page_mode"] == "never":
         assert "echo madvise" in done.out
     else:
         assert {c["pages"] for c in data["configurations"]} == {"small", "huge"}
+
+
+MISUSES = (
+    ["walk", "bytes=65536"], ["chase,copy", "bytes=65536"], ["chase,chase", "bytes=65536"],
+    ["chase", "bytes=65537"], ["chase", "bytes=4096"], ["chase", "bytes=65536", "pages=large"],
+    ["chase", "bytes=65536", "steps=0"], ["chase", "bytes=65536", "first_touch=all"],
+    ["copy", "bytes=65536", "steps=9"], ["copy", "bytes=65536", "repetitions=65"],
+    ["copy", "bytes"], ["copy"],
+)  # fmt: skip
 
 
 def compiled(kit: Kit, lab: str, old: str, new: str, folder: Path) -> Path:
@@ -611,18 +693,6 @@ def test_the_programs_pass_as_they_are(kit: Kit, tmp_path: Path) -> None:
     """The control of the tests around: it is not their compiling that fails."""
     program = compiled(kit, "03_scheduling", "#include <math.h>", "#include <math.h>\n", tmp_path)
     assert json.loads(explore.run_program(program, ["8"], os.environ))["n"] == 8
-    program = compiled(kit, "04_huge_pages", "#include <time.h>", "#include <time.h>\n", tmp_path)
-    arguments = ["small", "65536", "100000"]
-    assert json.loads(explore.run_program(program, arguments, os.environ))["updates"] == 100000
-
-
-@pytest.mark.builds
-def test_lost_updates_fail(kit: Kit, tmp_path: Path) -> None:
-    program = compiled(
-        kit, "04_huge_pages", "[random >> shift] += 1", "[random >> shift] = 1", tmp_path
-    )
-    with pytest.raises(KitError, match="the table is wrong: its sum is"):
-        explore.run_program(program, ["small", "65536", "100000"], os.environ)
 
 
 @pytest.mark.builds
@@ -630,8 +700,7 @@ def test_lost_updates_fail(kit: Kit, tmp_path: Path) -> None:
     ("lab", "arguments"),
     [
         ("03_scheduling", []), ("03_scheduling", ["0"]), ("03_scheduling", ["8x"]),
-        ("03_scheduling", ["-1"]), ("04_huge_pages", ["large", "65536", "1"]),
-        ("04_huge_pages", ["small", "65537", "1"]), ("04_huge_pages", ["small", "65536", "0"]),
+        ("03_scheduling", ["-1"]), *(("04_huge_pages", [*words]) for words in MISUSES),
     ],
 )  # fmt: skip
 def test_the_programs_refuse_nonsense(kit: Kit, lab: str, arguments: list[str]) -> None:

@@ -32,6 +32,7 @@ from support.commands import (
 
 from numalab.errors import Interrupted
 from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT, TRACE
+from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
 from numalab.grading.handout import is_pristine, unchanged_files
@@ -85,7 +86,7 @@ def as_declared(labs: dict[str, Lab], data: Json) -> None:
             allowed = {"fail" if must_fail else "pass", "not_gradable"}
             if declared.kind == "timing" or declared.rule == "balanced":
                 allowed.add("inconclusive")
-            if declared.needs_huge_page_mode and data["node"]["huge_page_mode"] == "always":
+            if declared.needs_huge_page_mode and mode_of_workers(data["node"]) == "always":
                 allowed.add("pass")
             assert criterion["status"] in allowed, (result["lab"], result["language"], criterion)
 

@@ -693,6 +693,21 @@ def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("huge_bytes", "status"), [(256 * MIB, "pass"), (0, "fail")], ids=["asked", "not_asked"]
+)
+def test_under_always_huge_pages_are_graded_where_a_process_can_be_left_those_it_asks_for(
+    tmp_path: Path, schema: Path, huge_bytes: int, status: str
+) -> None:
+    lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
+    record = session(memory(table(8), table(256, huge_bytes=huge_bytes)))
+    record["node"] |= {"huge_page_mode": "always", "worker_huge_page_mode": "madvise"}
+    validate(record, schema)
+    assert judged(lab, record)["huge_pages"].status == status
+    record["node"]["worker_huge_page_mode"] = "always"  # Linux before 6.18
+    assert judged(lab, record)["huge_pages"].status == "not_gradable"
+
+
+@pytest.mark.parametrize(
     ("slow_s", "caption"), [(0.11, "A table of 9 bytes"), (0.3, "A table of 9 bytes, times noisy")]
 )
 def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -18,11 +19,14 @@ from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.evidence.kinds import CHECK, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
+from numalab.explore.declaration import Exploration, TableSizes, load_exploration
+from numalab.explore.samples import read_found
 from numalab.grading import grade as grading
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, Verdict, verdict_on
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
+from numalab.learning import exploring
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
 from numalab.virtual import place
@@ -49,6 +53,24 @@ def test_importing_is_cheap_and_the_lab_is_found_by_call(kit: Kit) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["01_first_touch", "02_affinity"], done.stderr
+
+
+def test_an_exploration_has_its_tables_and_its_figure(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def smaller(folder: Path, quick: bool) -> Exploration:
+        declared = load_exploration(folder, quick)
+        assert isinstance(declared.what, TableSizes)
+        return replace(declared, what=replace(declared.what, largest_bytes=2**20))
+
+    monkeypatch.setattr(exploring, "load_exploration", smaller)
+    found = open_lab("04", kit).explore(rounds=2)
+    assert "Nanoseconds per dependent load" in str(found)
+    assert isinstance(found.figure(), Figure)
+    assert found.parting_bytes is None  # two rounds decide nothing
+    assert read_found(json.loads(found.save(tmp_path / "found.json").read_text())).samples
+    with pytest.raises(UserError, match="lab 01_first_touch has no exploration"):
+        open_lab("01", kit).explore()
 
 
 def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
 @click.argument("name", metavar="LAB", shell_complete=complete_lab)
-@click.option("--quick", is_flag=True, help="Smaller and fewer runs: about ten seconds.")
+@click.option("--quick", is_flag=True, help="Smaller and fewer runs: half a minute or less.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
     "--n",
@@ -68,7 +68,7 @@ def explore_command(
     force: bool,
 ) -> int:
     """Measure what a lab is about on this node, repeated often enough to be believed: a
-    table, a plot, and what of it survives repetition. About a minute.
+    table, a plot, and what of it survives repetition. One to two minutes.
 
     Each round runs every configuration once, in random order, each as a process of its
     own. Ctrl-C ends it and shows what there is by then.
@@ -76,7 +76,7 @@ def explore_command(
     \b
     Examples:
       ./numalab explore 03                        schedule and chunk over threads
-      ./numalab explore 04 --quick                table sizes and page sizes
+      ./numalab explore 04 --quick                latency and the TLB
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
     """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from numalab.doctor.findings import Finding, by_huge_pages, by_place_of_pages, concerned
 from numalab.doctor.node_facts import NodeFacts
+from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
 
@@ -16,7 +17,7 @@ _DEFRAG_ON_DEMAND = ("always", "madvise", "defer+madvise")
 
 
 def huge_pages(node: Json, labs: Sequence[Lab]) -> Finding:
-    topic, mode = "transparent huge pages", node["huge_page_mode"]
+    topic, mode = "transparent huge pages", mode_of_workers(node)
     lost = concerned(
         labs, lambda lab, c: bool(c.needs_huge_page_mode) and mode not in c.needs_huge_page_mode
     )
@@ -31,6 +32,12 @@ def huge_pages(node: Json, labs: Sequence[Lab]) -> Finding:
         return Finding(
             topic, "note", mode, f"{why}: not gradable here is what needs another mode",
             command=f"echo madvise | sudo tee {_THP}/enabled", concerns=lost,
+        )  # fmt: skip
+    if node["huge_page_mode"] == "always":
+        return Finding(
+            topic, "good", "always", "everybody gets them unasked; the kit's workers only those "
+            "that they ask for, which this kernel can do for a process (Linux 6.18)",
+            concerns=by_huge_pages(labs),
         )  # fmt: skip
     return Finding(
         topic, "good", mode, "programs that ask for them get them; the labs that place "

@@ -240,6 +240,7 @@ def _generation(data: Json) -> Generation:
         slow=data.get("slow"),
         n=data["n"],
         bytes_moved=data["bytes_moved"],
+        bytes_allocated=data.get("bytes_allocated"),
         roles={
             entry["role"]: RolePart(
                 _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]

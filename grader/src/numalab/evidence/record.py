@@ -326,7 +326,9 @@ class RolePart:
 
 @dataclass(frozen=True)
 class Generation:
-    """slow: the launch that its handout ran under, where launches are compared."""
+    """slow: the launch that its handout ran under, where launches are compared. bytes_moved: by a
+    repetition, between cores and memory; bytes_allocated: of these, lines that stores fetch before
+    they write to them; None: an earlier record, whose bytes_moved leaves them out."""
 
     part: str | None
     slow: str | None
@@ -337,6 +339,7 @@ class Generation:
     cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
     is_second_try: bool = False  # the first was late, disturbed, or one of several held up
     taken_s: Mapping[str, float] = field(default_factory=dict)  # of each role: waited for it in all
+    bytes_allocated: int | None = None
 
     @property
     def ok(self) -> bool:

@@ -30,12 +30,14 @@ class Schedules:
 
 @dataclass(frozen=True)
 class TableSizes:
-    """Random updates: table sizes x kinds of pages."""
+    """Two kernels of the probe, the dependent one and the independent one: table sizes x kinds of
+    pages. steps: of a stretch, at least."""
 
     smallest_bytes: int
     largest_bytes: int
     growth: int
-    updates: int
+    steps: int
+    repetitions: int
     rounds: int
 
     @property
@@ -80,12 +82,13 @@ def _schedules(top: Table, size: str) -> Schedules:
 
 
 def _table_sizes(top: Table, size: str) -> TableSizes:
-    sized = top.table(size, ("largest_bytes", "growth", "updates", "rounds"))
+    sized = top.table(size, ("largest_bytes", "growth", "steps", "repetitions", "rounds"))
     return TableSizes(
         smallest_bytes=top.whole("smallest_bytes", 8),
         largest_bytes=sized.whole("largest_bytes", 8),
         growth=sized.whole("growth", 2),
-        updates=sized.whole("updates", 1),
+        steps=sized.whole("steps", 1),
+        repetitions=sized.whole("repetitions", 1),
         rounds=sized.whole("rounds", 1),
     )
 

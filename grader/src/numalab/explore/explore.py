@@ -1,10 +1,11 @@
 """Explorations: a lab's own small measurement, repeated until it can be believed.
 
-labs/NN_name/explore.toml says what is measured, labs/NN_name/explore.c is the program. One
-process is one sample. A round runs every configuration once, in an order of its own: what
-disturbs the node for a while hits all of them alike, and samples of one round can be
-compared. Processes are fresh because where a process's pages lie, and so how they share the
-caches, differs from start to start: repetitions within one would all agree about it.
+labs/NN_name/explore.toml says what is measured; the program is the lab's own, explore.c in its
+folder, or the probe that all share (common/probe). One process is one sample. A round runs every
+configuration once, in an order of its own: what disturbs the node for a while hits all of them
+alike, and samples of one round can be compared. Processes are fresh because where a process's pages
+lie, and so how they share the caches, differs from start to start: repetitions within one would all
+agree about it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
     runtime that gives other threads or another schedule would spoil it. Raises KitError."""
     try:
         record = json.loads(output)
-        elapsed_s = float(record["elapsed_s"])
+        entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
+        elapsed_s = min(float(time_s) for entry in entries for time_s in entry["elapsed_s"])
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise KitError(f"the program gave no record, but: {output.strip()[:200]!r}") from error
     if not elapsed_s > 0:
@@ -125,7 +127,7 @@ def rounds_of_samples(
             configuration = configurations[index]
             began_s = time.monotonic() - started
             environment = surroundings | configuration.environment
-            output = run_program(program, configuration.arguments, environment)
+            output = run_program(program, configuration.arguments_in(number), environment)
             record = parse_record(output, configuration.key)
             yield Sample(index, number, place_in_round, round(began_s, 6), record)
 

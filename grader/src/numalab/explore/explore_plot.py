@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 from numalab.errors import KitError, UserError, reason_of
 from numalab.explore.declaration import Schedules, TableSizes
 from numalab.explore.intervals import Interval, compare, median_interval
-from numalab.explore.samples import Found, thread_counts
+from numalab.explore.samples import CHASE, UPDATE, Found, thread_counts
 from numalab.explore.table_report import (
     Size,
+    line_knees,
     page_names,
-    page_reaches,
     parting_bytes,
     sizes_found,
 )
+from numalab.explore.tlb import tlb_reach
 from numalab.explore.wording import bytes_words, chunk_words
 from numalab.files import partial_path
 from numalab.palette import BLUE, GREEN, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 FORMATS = (".png", ".svg", ".pdf")
 SIDESTEP = 0.16  # between the points of one place on the x axis
-HEADROOM = 1.3  # above the curves, for the names of caches and reaches
+HEADROOM = 1.45  # of the curves' height, for the names of caches and reaches
 
 
 def check_target(path: Path) -> None:
@@ -104,35 +105,69 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
 # ---- table sizes -----------------------------------------------------------------------
 
 
-def _caches(found: Found, smallest: int, largest: int) -> list[tuple[str, int]]:
-    """Data caches whose size is within the picture."""
+def _caches(found: Found) -> list[tuple[str, int]]:
+    """Data caches and their sizes."""
     return [
         (cache["level"], cache["bytes_each"])
         for cache in found.node["caches"]
-        if "i" not in cache["level"] and smallest < cache["bytes_each"] < largest
+        if "i" not in cache["level"]
     ]
 
 
-def _mark(axes: Axes, at_bytes: int, words: str, colour: str) -> None:
+def _mark(axes: Axes, at_bytes: int, words: str, colour: str, row: int) -> None:
+    """row: of the words, from the top, so that neighbours keep clear of each other."""
     axes.axvline(at_bytes, color=colour, linewidth=1.2, linestyle=":")
     axes.annotate(
-        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-3, -3),
-        textcoords="offset points", rotation=90, ha="right", va="top", fontsize=11, color=colour,
+        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4 - 16 * row),
+        textcoords="offset points", ha="right", va="top", fontsize=11, color=colour,
     )  # fmt: skip
 
 
 def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
+    """A column a kernel: the dependent one, whose steps are latencies, then the independent one."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    sizes = sizes_found(found, what)
     small, huge = page_names(found)
-    with_huge = any(size.huge for size in sizes)
+    with_huge = any(sample.record["pages"] == "huge" for sample in found.samples)
     rows = figure.subplots(
-        2 if with_huge else 1, 1, sharex=True, squeeze=False,
+        2 if with_huge else 1, 2, sharex=True, sharey="row", squeeze=False,
         gridspec_kw={"height_ratios": [3, 2]} if with_huge else None,
     )  # fmt: skip
-    times: Axes = rows[0][0]
-    last: Axes = rows[-1][0]
+    knees = line_knees(found)
+    columns = (
+        (CHASE, "dependent: a load brings the next address\n(a cache: a line per page)", knees),
+        (UPDATE, "independent: many updates at once\n(a cache: the whole table)", _caches(found)),
+    )
+    for column, (kernel, title, caches) in enumerate(columns):
+        times, last = rows[0][column], rows[-1][column]
+        sizes = sizes_found(found, what, kernel)
+        _draw_curves(times, sizes, small, huge)
+        times.set_title(title, fontsize=13)
+        marked = [
+            (size_bytes, f"{level} {bytes_words(size_bytes)}", GREY) for level, size_bytes in caches
+        ]
+        reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+        if reach:
+            marked.append((reach.reach_bytes, f"TLB {bytes_words(reach.reach_bytes)}", BLUE))
+        within = [one for one in marked if what.smallest_bytes < one[0] < what.largest_bytes]
+        for row, (size_bytes, words, colour) in enumerate(sorted(within)):
+            _mark(times, size_bytes, words, colour, row)
+        if with_huge:
+            _draw_ratio(last, sizes)
+        ticks = what.sizes[:: 2 if len(what.sizes) > 8 else 1]
+        last.xaxis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
+        last.xaxis.set_minor_locator(NullLocator())
+        last.set_xticklabels([bytes_words(tick).replace(" ", "\n") for tick in ticks])
+        last.set_xlabel("size of the table")
+    low, high = rows[0][0].get_ylim()
+    rows[0][0].set_ylim(low, high * (high / low) ** (HEADROOM - 1))
+    rows[0][0].set_ylabel("time of a step [ns]")
+    rows[0][0].legend(loc="center left")
+    if with_huge:
+        rows[1][0].set_ylabel(f"{small} / {huge},\nsame round")
+
+
+def _draw_curves(times: Axes, sizes: Sequence[Size], small: str, huge: str) -> None:
     for pages, words, (colour, marker), step in zip(
         ("small", "huge"), (small, huge), STYLES[:2], (-SIDESTEP / 4, SIDESTEP / 4), strict=True
     ):
@@ -145,32 +180,20 @@ def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
             color=colour, marker=marker, label=f"{words} pages",
         )  # fmt: skip
     times.set_xscale("log", base=2)
-    times.set_ylim(0, HEADROOM * times.get_ylim()[1])
-    times.set_ylabel("time of an update [ns]")
-    times.legend(loc="center left")
-    for level, cache_bytes in _caches(found, what.smallest_bytes, what.largest_bytes):
-        _mark(times, cache_bytes, f"{level} {bytes_words(cache_bytes)}", GREY)
-    for reach in page_reaches(found):
-        if what.smallest_bytes < reach.reach_bytes < what.largest_bytes:
-            words = f"TLB reach, {bytes_words(reach.page_bytes)}"
-            _mark(times, reach.reach_bytes, words, BLUE)
-    if with_huge:
-        _draw_ratio(last, sizes, small, huge)
-    ticks = what.sizes[:: 2 if len(what.sizes) > 8 else 1]
-    last.xaxis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
-    last.xaxis.set_minor_locator(NullLocator())
-    last.set_xticklabels([bytes_words(tick).replace(" ", "\n") for tick in ticks])
-    last.set_xlabel("size of the table")
+    times.set_yscale("log")
 
 
-def _draw_ratio(axes: Axes, sizes: Sequence[Size], small: str, huge: str) -> None:
+def _draw_ratio(axes: Axes, sizes: Sequence[Size]) -> None:
+    from matplotlib.ticker import FuncFormatter
+
     pairs = [(size.table_bytes, size.ratio.ratio) for size in sizes if size.ratio]
     _bars(
         axes, [size for size, _ in pairs], [ratio for _, ratio in pairs],
         color="black", marker="D", markersize=6,
     )  # fmt: skip
     axes.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
-    axes.set_ylabel(f"{small} / {huge},\nsame round")
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     parting = parting_bytes(sizes)
     if parting is not None:
         axes.axvline(parting, color=VERMILION, linewidth=1.5, zorder=0)

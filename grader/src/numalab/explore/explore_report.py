@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numalab.explore.declaration import Schedules
+from numalab.explore.declaration import Schedules, TableSizes
 from numalab.explore.samples import Found
 from numalab.explore.schedule_report import schedule_sentences, schedule_tables
-from numalab.explore.table_report import mode_sentence, table_sentences, table_tables
+from numalab.explore.table_report import (
+    table_notes,
+    table_picture,
+    table_sentences,
+    table_tables,
+)
 from numalab.explore.wording import interval_note
 from numalab.words import count
 
@@ -20,14 +25,20 @@ def heading(found: Found) -> list[str]:
     size = (
         f"n = {what.n}, {found.build['openmp_runtime']}"
         if isinstance(what, Schedules)
-        else f"{what.updates:,} updates a sample, one thread"
+        else f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"
     )
     return [
         f"{found.exploration.lab}  {found.exploration.title}",
         f"{found.node['name']}: {count(found.node['cores'], 'core')}; {size}; "
-        f"{build['c_compiler']} {build['flags']}. Each sample is a process of its own, whose "
+        f"{build['c_compiler']} {_flags(found)}. Each sample is a process of its own, whose "
         "result is verified; each round runs every configuration once, in random order.",
     ]
+
+
+def _flags(found: Found) -> str:
+    """Of the program that was timed."""
+    is_probe = isinstance(found.exploration.what, TableSizes)
+    return str(found.build["probe_flags" if is_probe else "flags"])
 
 
 def sentences(found: Found) -> list[str]:
@@ -53,18 +64,17 @@ def show(found: Found, console: Console) -> None:
             "outside. ? too few rounds for 95 %.",
         ]
     else:
-        tables = table_tables(found, what)
-        notes = ["Nanoseconds an update. " + (
-            "Ratio: small over huge pages in one round, interval of its median; * survives "
-            "repetition: 1 is outside. ? too few rounds for 95 %."
-            if mode_sentence(found.node["huge_page_mode"]) is None else ""
-        )]  # fmt: skip
+        tables, notes = table_tables(found, what), table_notes(found)
     for table, note in zip(tables, notes, strict=True):
         console.print()
         console.print(table)
         if note:
             console.print(Text(note.strip(), "dim"))
     console.print(Text(interval_note(found.samples_each), "dim"))
+    if isinstance(what, TableSizes):
+        console.print()
+        for line in table_picture(found, what):
+            console.print(Text(line))
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))

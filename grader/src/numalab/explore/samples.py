@@ -9,14 +9,23 @@ from numalab.errors import KitError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Exploration, Schedules, TableSizes
 
+CHASE, UPDATE = "chase", "update"  # kernels of common/probe
+TABLE_KERNELS = (UPDATE, CHASE)
+
 
 @dataclass(frozen=True)
 class Configuration:
-    """One thing that is timed. key: what the record has to say of it."""
+    """One thing that is timed. key: what the record has to say of it. is_seeded: the program draws
+    something, anew in each round, and in it the same for all."""
 
     key: dict[str, int | str]
     arguments: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
+    is_seeded: bool = False
+
+    def arguments_in(self, number: int) -> tuple[str, ...]:
+        """Of a round, from 0."""
+        return (*self.arguments, f"seed={number}") if self.is_seeded else self.arguments
 
 
 def thread_counts(cores: int) -> list[int]:
@@ -48,12 +57,19 @@ def schedule_configurations(what: Schedules, cores: int) -> list[Configuration]:
 
 
 def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
-    """huge: on huge pages too."""
+    """huge: on huge pages too. One process runs both kernels, on the same pages."""
     return [
-        Configuration({"table_bytes": size, "pages": pages}, (pages, str(size), str(what.updates)))
+        Configuration(
+            {"bytes": size, "pages": pages},
+            (
+                ",".join(TABLE_KERNELS), f"pages={pages}", f"bytes={size}", f"steps={what.steps}",
+                f"repetitions={what.repetitions}",
+            ),
+            is_seeded=True,
+        )
         for size in what.sizes
         for pages in (("small", "huge") if huge else ("small",))
-    ]
+    ]  # fmt: skip
 
 
 def configurations(
@@ -79,6 +95,13 @@ class Sample:
     def elapsed_s(self) -> float:
         return float(self.record["elapsed_s"])
 
+    def step_ns(self, kernel: str) -> float:
+        """Of the kernel's best repetition: what else runs only adds time."""
+        for times in self.record["times"]:
+            if times["kernel"] == kernel:
+                return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
+        raise KitError(f"the record has no times of {kernel}")
+
 
 @dataclass(frozen=True)
 class Found:
@@ -98,6 +121,14 @@ class Found:
         """Seconds by round of the one configuration with this key; empty if there is none."""
         return {
             sample.round: sample.elapsed_s
+            for sample in self.samples
+            if self.configurations[sample.configuration].key == key
+        }
+
+    def steps_ns(self, kernel: str, **key: int | str) -> dict[int, float]:
+        """Nanoseconds per step by round; empty if there is no configuration with this key."""
+        return {
+            sample.round: sample.step_ns(kernel)
             for sample in self.samples
             if self.configurations[sample.configuration].key == key
         }
@@ -182,9 +213,16 @@ def _explored(made: Sequence[Configuration], rounds: int) -> Schedules | TableSi
     """What was run, from the configurations that it became."""
     first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
-        sizes = sorted({int(key["table_bytes"]) for key in keys})
+        raise KitError(
+            "an earlier version of the kit made this exploration of tables, which timed updates "
+            "only. Run ./numalab explore 04 --json again"
+        )
+    if "bytes" in first.key:
+        sizes = sorted({int(key["bytes"]) for key in keys})
         growth = sizes[1] // sizes[0] if len(sizes) > 1 else 2
-        return TableSizes(sizes[0], sizes[-1], growth, int(first.arguments[2]), rounds)
+        said = dict(argument.split("=") for argument in first.arguments[1:])
+        steps, repetitions = int(said["steps"]), int(said["repetitions"])
+        return TableSizes(sizes[0], sizes[-1], growth, steps, repetitions, rounds)
     return Schedules(
         schedules=tuple(dict.fromkeys(str(key["schedule"]) for key in keys)),
         chunks=tuple(dict.fromkeys(int(key["chunk"]) for key in keys)),

@@ -1,35 +1,41 @@
-"""What an exploration of table sizes found, as a table of 80 columns and a few sentences."""
+"""What an exploration of table sizes found, as tables of 80 columns, a picture and a few
+sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from numalab.explore.declaration import TableSizes
 from numalab.explore.intervals import Comparison, Interval, compare, median_interval
-from numalab.explore.samples import Found
-from numalab.explore.tlb import Reach, tlb_reach
+from numalab.explore.samples import CHASE, UPDATE, Found
+from numalab.explore.text_plot import Series, text_plot
+from numalab.explore.tlb import Reach, tlb_reach, tlb_reaches, walked_bytes
 from numalab.explore.wording import (
     bytes_words,
     comparison_words,
     disturbance,
     interval_words,
     ratio_words,
+    short_bytes,
+    three_digits,
 )
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-PART = 1.1  # "the two part": where small pages take so many times longer, at the least
+PART = 1.2  # "the two part": where small pages take so many times longer, at the least
 FAR = 4  # times the TLB's reach: who parts only there does so for another reason
 ENOUGH_SHARE = 0.9  # of a table on huge pages, to be called so
+CACHE_LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """One table size. times in ns an update; share: of the table on huge pages, the least
-    of all samples; ratio: small over huge."""
+    """One kernel on tables of one size. Times in ns per step; share: of the table on huge pages,
+    the least of all samples; ratio: small over huge."""
 
     table_bytes: int
     small: Interval | None
@@ -39,7 +45,7 @@ class Size:
 
     @property
     def parts(self) -> bool:
-        """Small pages take longer here, by more than a tenth, whatever the noise."""
+        """Small pages take longer here, by more than a fifth, whatever the noise."""
         return (
             self.ratio is not None
             and self.ratio.survives == "yes"
@@ -49,30 +55,28 @@ class Size:
         )
 
 
-def _per_update_ns(found: Found, table_bytes: int, pages: str) -> Interval | None:
-    records = found.records(table_bytes=table_bytes, pages=pages)
-    if not records:
-        return None
-    return median_interval([1e9 * r["elapsed_s"] / r["updates"] for r in records])
+def _interval(times: Sequence[float]) -> Interval | None:
+    return median_interval(times) if times else None
 
 
-def sizes_found(found: Found, what: TableSizes) -> list[Size]:
+def sizes_found(found: Found, what: TableSizes, kernel: str) -> list[Size]:
     """The sizes that have been measured."""
     made = []
     for table_bytes in what.sizes:
-        huge_records = found.records(table_bytes=table_bytes, pages="huge")
-        size = Size(
-            table_bytes,
-            _per_update_ns(found, table_bytes, "small"),
-            _per_update_ns(found, table_bytes, "huge"),
-            min((r["bytes_on_huge_pages"] / table_bytes for r in huge_records), default=None),
-            compare(
-                found.times_s(table_bytes=table_bytes, pages="small"),
-                found.times_s(table_bytes=table_bytes, pages="huge"),
-            ),
-        )
-        if size.small or size.huge:
-            made.append(size)
+        small = found.steps_ns(kernel, bytes=table_bytes, pages="small")
+        huge = found.steps_ns(kernel, bytes=table_bytes, pages="huge")
+        records = found.records(bytes=table_bytes, pages="huge")
+        shares = [record["bytes_on_huge_pages"] / table_bytes for record in records]
+        if small or huge:
+            made.append(
+                Size(
+                    table_bytes,
+                    _interval(list(small.values())),
+                    _interval(list(huge.values())),
+                    min(shares, default=None),
+                    compare(small, huge),
+                )
+            )
     return made
 
 
@@ -87,8 +91,20 @@ def parting_bytes(sizes: Sequence[Size]) -> int | None:
 
 
 def page_reaches(found: Found) -> list[Reach]:
+    """All levels of both kinds of pages, as far as cpuid tells."""
     pages = [int(found.about.get(key, 0)) for key in ("page_bytes", "huge_page_bytes")]
-    return [reach for page in pages if (reach := tlb_reach(found.about, page))]
+    return [reach for page in pages for reach in tlb_reaches(found.about, page)]
+
+
+def line_knees(found: Found) -> list[tuple[str, int]]:
+    """Data caches, each with the table of whose small pages it holds a line each: there the chase
+    slows down on both kinds of pages alike, since both have the same lines."""
+    lines = found.about["page_bytes"] // CACHE_LINE_BYTES
+    return [
+        (cache["level"], lines * cache["bytes_each"])
+        for cache in found.node["caches"]
+        if "i" not in cache["level"]
+    ]
 
 
 def page_names(found: Found) -> tuple[str, str]:
@@ -112,68 +128,54 @@ def mode_sentence(mode: str | None) -> str | None:
     return None
 
 
+# ---- sentences -------------------------------------------------------------------------
+
+
 def table_sentences(found: Found, what: TableSizes) -> list[str]:
-    sizes = sizes_found(found, what)
-    sentences = disturbance(found)
-    small, huge = page_names(found)
-    for reach in page_reaches(found):
-        sentences.append(
-            f"cpuid: the last-level TLB has {reach.entries:,} entries for "
-            f"{bytes_words(reach.page_bytes)} pages: it reaches {bytes_words(reach.reach_bytes)}."
-        )
-    if not page_reaches(found):
-        sentences.append(
-            "This processor, or the hypervisor above it, does not tell the size of its TLB; "
-            "only the curve tells its reach."
-        )
+    chased, updated = (sizes_found(found, what, kernel) for kernel in (CHASE, UPDATE))
+    sentences = [*disturbance(found), *_reach_sentences(found)]
     missing = mode_sentence(found.node["huge_page_mode"])
     if missing:
         return [*sentences, missing]
-    poor = [size for size in sizes if size.share is not None and size.share < ENOUGH_SHARE]
+    poor = [size for size in chased if size.share is not None and size.share < ENOUGH_SHARE]
     if poor:
         sentences.append(
             f"Not all tables got huge pages ({', '.join(bytes_words(o.table_bytes) for o in poor)}"
             "): memory is fragmented or short. Those rows do not count."
         )
-    sentences.append(_parting_sentence(sizes, small, huge))
-    of_small = tlb_reach(found.about, int(found.about["page_bytes"]))
-    late = late_parting(sizes, of_small) if of_small is not None else None
-    return [*sentences, late] if late else sentences
+    small, huge = page_names(found)
+    reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+    sentences.append(f"Dependent loads: {_parting_words(chased, small, huge, 'a load')}")
+    sentences += filter(None, (_where_it_lies(chased, found, reach), _cost(chased, found)))
+    sentences.append(f"Independent updates: {_parting_words(updated, small, huge, 'an update')}")
+    later = _hidden(chased, updated)
+    return [*sentences, *([later] if later else []), *_knee_sentence(found, what), *_faults(found)]
 
 
-def late_parting(sizes: Sequence[Size], reach: Reach) -> str | None:
-    """Why the two may part far above what small pages reach, or not at all; None where they part
-    near it, or where tables or rounds are too few to tell. reach: of small pages."""
-    compared = [
-        size.table_bytes
-        for size in sizes
-        if size.ratio is not None and size.ratio.survives != "too_few_rounds"
+def _reach_sentences(found: Found) -> list[str]:
+    reaches = page_reaches(found)
+    if not reaches:
+        return [
+            "This processor, or the hypervisor above it, does not tell the size of its TLB; "
+            "only the curve tells its reach."
+        ]
+    return [
+        f"cpuid: the data TLB's level {reach.level} has {reach.entries:,} entries for "
+        f"{bytes_words(reach.page_bytes)} pages: it reaches {bytes_words(reach.reach_bytes)}."
+        for reach in reaches
     ]
-    far_bytes = FAR * reach.reach_bytes
-    if max(compared, default=0) <= far_bytes:
-        return None
-    parting = parting_bytes(sizes)
-    if parting is not None and parting <= far_bytes:
-        return None
-    return (
-        f"By cpuid small pages reach {bytes_words(reach.reach_bytes)}, and the two should part "
-        "soon above that. Why not here? On a virtual machine an entry of the TLB serves the "
-        "smaller of two pages, the guest's and the host's: where the host uses small ones, both "
-        "kinds reach equally far, and huge pages only make the walks shorter. Elsewhere the "
-        "caches may hold the page table, so that a walk costs little."
-    )
 
 
-def _parting_sentence(sizes: Sequence[Size], small: str, huge: str) -> str:
+def _parting_words(sizes: Sequence[Size], small: str, huge: str, step: str) -> str:
     compared = [(size, size.ratio) for size in sizes if size.ratio is not None]
     if not compared:
-        return "No size has been measured on both kinds of pages yet."
+        return "no size has been measured on both kinds of pages yet."
     if all(comparison.survives == "too_few_rounds" for _, comparison in compared):
-        return "Too few rounds to say where the two part: a 95 % interval needs 6."
+        return "too few rounds to say where the two part; a 95 % interval needs 6."
     largest, comparison = compared[-1]
     ratio = comparison.ratio
     more = (
-        f"updates on {small} pages take more than {PART:g} times as long as on {huge} pages, "
+        f"{step} on {small} pages takes more than {PART:g} times as long as on {huge} pages, "
         "whatever the noise"
     )
     at_the_end = (
@@ -182,11 +184,118 @@ def _parting_sentence(sizes: Sequence[Size], small: str, huge: str) -> str:
     )
     parting = parting_bytes(sizes)
     if parting is None:
-        return f"The two do not part here: there is no size from which on {more}. {at_the_end}"
-    return f"From {bytes_words(parting)} on the two part: {more}. {at_the_end}"
+        return f"the two do not part; there is no size from which on {more}. {at_the_end}"
+    return f"from {bytes_words(parting)} on the two part: {more}. {at_the_end}"
+
+
+def _where_it_lies(sizes: Sequence[Size], found: Found, reach: Reach | None) -> str | None:
+    """Where the two part, beside the reach of small pages that cpuid tells; None where that, the
+    tables or the rounds are too few to tell."""
+    compared = [
+        size.table_bytes
+        for size in sizes
+        if size.ratio is not None and size.ratio.survives != "too_few_rounds"
+    ]
+    if reach is None or max(compared, default=0) <= FAR * reach.reach_bytes:
+        return None
+    parting = parting_bytes(sizes)
+    reached = bytes_words(reach.reach_bytes)
+    if parting is not None and parting < reach.reach_bytes:
+        return (
+            f"That is below the {reached} that small pages reach by cpuid: there the first level "
+            "of the TLB is too small already, and a look-up in the next one shows."
+            if reach.level > 1
+            else f"That is below the {reached} that small pages reach by cpuid."
+        )
+    if parting is not None and parting <= FAR * reach.reach_bytes:
+        return (
+            f"By cpuid small pages reach {reached}: they part at "
+            f"{parting / reach.reach_bytes:.2g} times that."
+        )
+    return (
+        f"By cpuid small pages reach {reached}, and the two should part soon above that. Why not "
+        "here? On a virtual machine an entry of the TLB serves the smaller of two pages, the "
+        "guest's and the host's: where the host uses small ones, both kinds reach equally far, and "
+        "huge pages only make the walks shorter."
+    )
+
+
+def _cost(sizes: Sequence[Size], found: Found) -> str | None:
+    """What a walk costs at the largest table, and what it reads."""
+    both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
+    if not both:
+        return None
+    size, small, huge = both[-1]
+    page_bytes, huge_page_bytes = found.about["page_bytes"], found.about["huge_page_bytes"]
+    entries = [walked_bytes(size.table_bytes, page) for page in (page_bytes, huge_page_bytes)]
+    return (
+        f"There a load takes {three_digits(small.median - huge.median)} ns longer on small pages. "
+        f"Their walks end in {bytes_words(entries[0])} of page table, one entry per page, and "
+        f"those of huge pages in {bytes_words(entries[1])} (computed): an entry that lies in a "
+        "near cache is a short walk's end."
+    )
+
+
+def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
+    """Why the independent kernel shows less than the dependent one; None where it does not."""
+    ratios = [
+        sizes[-1].ratio.ratio
+        for sizes in (chased, updated)
+        if sizes and sizes[-1].ratio is not None
+    ]
+    if len(ratios) < 2 or not ratios[1].high < ratios[0].low:
+        return None
+    return (
+        "Both walk as often. Updates do not wait for one another, so a core has many of them and "
+        "several walks under way at once, and their time is hidden behind each other's; in the "
+        "chase each walk has to end before the next address is known."
+    )
+
+
+def _knee_sentence(found: Found, what: TableSizes) -> list[str]:
+    within = [
+        f"{level} up to {bytes_words(table_bytes)}"
+        for level, table_bytes in line_knees(found)
+        if what.smallest_bytes < table_bytes < what.largest_bytes
+    ]
+    if not within:
+        return []
+    return [
+        "No TLB: each cache holds the chase's lines, one per small page, up to a table of its own "
+        f"size ({', '.join(within)}), and both curves rise there, whichever the pages; those of "
+        "small pages a little sooner, since entries of the page table want room in it, too."
+    ]
+
+
+def _faults(found: Found) -> list[str]:
+    """What the first touch of the largest table took."""
+    sizes = {int(c.key["bytes"]) for c in found.configurations}
+    told = []
+    for pages, name in zip(("small", "huge"), page_names(found), strict=True):
+        records = found.records(bytes=max(sizes), pages=pages)
+        if records:
+            seconds = median(record["first_touch_cpu_s"] for record in records)
+            faults = median(record["page_faults"] for record in records)
+            told.append(
+                f"{1e3 * seconds:.0f} ms of CPU time and {faults:,.0f} page faults on {name} pages"
+            )
+    if len(told) < 2:
+        return []
+    return [
+        f"First touch of {bytes_words(max(sizes))}, page by page in random order: "
+        f"{', '.join(told)} (medians)."
+    ]
+
+
+# ---- tables and picture ------------------------------------------------------------------
 
 
 def table_tables(found: Found, what: TableSizes) -> list[Table]:
+    """Of the dependent kernel, then of the independent one."""
+    return [_table(found, what, kernel) for kernel in (CHASE, UPDATE)]
+
+
+def _table(found: Found, what: TableSizes, kernel: str) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
@@ -199,7 +308,7 @@ def table_tables(found: Found, what: TableSizes) -> list[Table]:
         table.add_column(escape(f"{huge} [ns]"), no_wrap=True)
         table.add_column("on huge", justify="right", no_wrap=True)
         table.add_column("ratio", no_wrap=True)
-    for size in sizes_found(found, what):
+    for size in sizes_found(found, what, kernel):
         cells = [bytes_words(size.table_bytes), interval_words(size.small) if size.small else ""]
         if with_huge:
             cells += [
@@ -208,4 +317,49 @@ def table_tables(found: Found, what: TableSizes) -> list[Table]:
                 comparison_words(size.ratio),
             ]
         table.add_row(*cells)
-    return [table]
+    return table
+
+
+def table_notes(found: Found) -> list[str]:
+    """Below each table, what its steps are."""
+    ratio = (
+        " Ratio: small over huge pages in one round, interval of its median; * survives "
+        "repetition: 1 is outside. ? too few rounds for 95 %."
+        if mode_sentence(found.node["huge_page_mode"]) is None
+        else ""
+    )
+    return [
+        f"Nanoseconds per dependent load: one line in each small page, random cycle.{ratio}",
+        "Nanoseconds per independent update, at random places.",
+    ]
+
+
+def table_picture(found: Found, what: TableSizes) -> list[str]:
+    """The chase, where a terminal shows it; no line without a measurement."""
+    sizes = sizes_found(found, what, CHASE)
+    small, huge = page_names(found)
+    series = [
+        Series(mark, f"{name} pages", {place: interval.median for place, interval in values})
+        for mark, name, values in (
+            ("o", small, [(i, size.small) for i, size in enumerate(sizes) if size.small]),
+            ("x", huge, [(i, size.huge) for i, size in enumerate(sizes) if size.huge]),
+        )
+        if values
+    ]
+    marks: dict[int, str] = {}
+    reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+    at = [("TLB", reach.reach_bytes)] if reach else []
+    for word, size_bytes in [*line_knees(found), *at]:
+        for place, size in enumerate(sizes):
+            if size.table_bytes <= size_bytes < size.table_bytes * what.growth:
+                marks[place] = f"{marks[place]}+{word}" if place in marks else word
+    if not series:
+        return []
+    lines = text_plot(series, [short_bytes(size.table_bytes) for size in sizes], marks, "ns")
+    lines.append("")
+    lines.append(
+        "Dependent loads over the size of the table; * where both are. Marked: tables of whose "
+        "pages a cache holds one line each"
+        + (", and what the TLB reaches with small pages." if reach else ".")
+    )
+    return lines

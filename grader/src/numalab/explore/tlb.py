@@ -1,20 +1,23 @@
-"""The reach of the TLB, as cpuid tells it."""
+"""The reach of the TLB, as cpuid tells it, and what a page walk reads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from numalab.evidence.record import Json
 
 MIB = 2**20
+ENTRY_BYTES = 8  # of a page table: x86-64, AArch64
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Entries of the last-level data TLB for one size of pages."""
+    """Entries of the data TLB of one level, from 1, for one size of pages."""
 
     page_bytes: int
     entries: int
+    level: int
 
     @property
     def reach_bytes(self) -> int:
@@ -25,29 +28,53 @@ class Reach:
 # register b, and the page size it stands for.
 _INTEL_PAGE_BITS = {4096: 0, 2 * MIB: 1}
 _INTEL_DATA, _INTEL_UNIFIED, _INTEL_LOAD, _INTEL_STORE = 1, 3, 4, 5
-# cpuid 0x80000006 (AMD's manual): register b holds 4 KiB pages, a holds 2 MiB pages; the
-# entries of the second-level data TLB are bits 16 to 27, bits 28 to 31 are 0 without one.
+# AMD's manual: register b holds 4 KiB pages, a holds 2 MiB pages. cpuid 0x80000005 has the first
+# level of the data TLB: entries in bits 16 to 23, ways in 24 to 31. 0x80000006 the second: entries
+# in bits 16 to 27, and bits 28 to 31 are 0 without one.
 _AMD_REGISTER = {4096: 1, 2 * MIB: 0}
 
 
-def tlb_reach(about: Json, page_bytes: int) -> Reach | None:
-    """From what cpuid said; None where it said nothing, as under many hypervisors."""
+def tlb_reaches(about: Json, page_bytes: int) -> list[Reach]:
+    """The levels from the first on, from what cpuid said; none where it said nothing, as under
+    many hypervisors."""
     if page_bytes not in _INTEL_PAGE_BITS:
-        return None
-    best: tuple[int, int] | None = None  # level, entries
+        return []
+    entries = _intels(about, page_bytes) or _amds(about, page_bytes)
+    return [Reach(page_bytes, entries[level], level) for level in sorted(entries)]
+
+
+def tlb_reach(about: Json, page_bytes: int) -> Reach | None:
+    """Of the last level."""
+    reaches = tlb_reaches(about, page_bytes)
+    return reaches[-1] if reaches else None
+
+
+def _intels(about: Json, page_bytes: int) -> Mapping[int, int]:
+    """Entries by level; of several TLBs of one level, as for loads and for stores, the most."""
+    entries: dict[int, int] = {}
     for _a, b, c, d in about.get("cpuid_18", []):
         kind, level = d & 0x1F, d >> 5 & 0x7
         if kind not in (_INTEL_DATA, _INTEL_UNIFIED, _INTEL_LOAD, _INTEL_STORE):
             continue
-        if b >> _INTEL_PAGE_BITS[page_bytes] & 1:
-            entry = (level, (b >> 16) * c)
-            best = entry if best is None else max(best, entry)
-    if best is not None and best[1] > 0:
-        return Reach(page_bytes, best[1])
-    registers = about.get("cpuid_80000006", [])
-    if registers:
-        register = registers[_AMD_REGISTER[page_bytes]]
-        entries = register >> 16 & 0xFFF
-        if register >> 28 and entries:
-            return Reach(page_bytes, entries)
-    return None
+        if b >> _INTEL_PAGE_BITS[page_bytes] & 1 and (b >> 16) * c:
+            entries[level] = max(entries.get(level, 0), (b >> 16) * c)
+    return entries
+
+
+def _amds(about: Json, page_bytes: int) -> Mapping[int, int]:
+    entries: dict[int, int] = {}
+    first, second = about.get("cpuid_80000005", []), about.get("cpuid_80000006", [])
+    if first and first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF:
+        entries[1] = first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF
+    if second:
+        register = second[_AMD_REGISTER[page_bytes]]
+        if register >> 28 and register >> 16 & 0xFFF:
+            entries[2] = register >> 16 & 0xFFF
+    return entries
+
+
+def walked_bytes(table_bytes: int, page_bytes: int) -> int:
+    """Of the page table, what a walk's last step may read: an entry for each page of the table.
+    Computed, since VmPTE counts more than walks read: with each transparent huge page Linux keeps
+    a small page's table in store."""
+    return -(-table_bytes // page_bytes) * ENTRY_BYTES

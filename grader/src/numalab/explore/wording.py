@@ -19,6 +19,11 @@ def bytes_words(size_bytes: int) -> str:
     return f"{size_bytes} bytes"
 
 
+def short_bytes(size_bytes: int) -> str:
+    """64K, 2M, 1G: for axes."""
+    return bytes_words(size_bytes).replace(" ", "").removesuffix("iB")
+
+
 def three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from numalab.errors import Interrupted
+from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import Json
 from numalab.grading.request import (
     Graded,
@@ -56,7 +57,7 @@ def prove(
                 )  # fmt: skip
                 graded = _graded(kit, lab, request, places, listener)
                 node, verdict = graded.node, graded.verdicts[0]
-                mode = node.get("huge_page_mode")
+                mode = mode_of_workers(node)
                 told = complaints(lab, verdict, _numa_nodes(node, places), mode)
                 proofs.append(Proof(verdict, told))
     return node, proofs
@@ -77,7 +78,7 @@ def _graded(
             raise Interrupted
         verdict, node = graded.verdicts[0], graded.node
         if "inconclusive" not in verdict.statuses.values() or is_refuted(
-            lab, verdict, _numa_nodes(node, places), node.get("huge_page_mode")
+            lab, verdict, _numa_nodes(node, places), mode_of_workers(node)
         ):
             break
     return graded

@@ -22,7 +22,7 @@ def complaints(
 ) -> list[str]:
     """What is not as the lab declares it; empty when all is. Criteria that could not be
     shown prove nothing either way. numa_nodes: of each place where something was graded;
-    huge_page_mode: of this node."""
+    huge_page_mode: that workers meet on this node."""
     declared = {criterion.name: criterion for criterion in lab.criteria}
     told = []
     for result in verdict.criteria:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import GENERATION, RACE, RANKS
+from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
@@ -106,7 +107,7 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
         no_launch = _no_launch(lab, criterion, evidence)
         if no_launch is not None:
             return verdict_on(criterion, "not_gradable", "no_launch_here", no_launch)
-    mode = evidence.node.get("huge_page_mode") or "unknown"
+    mode = mode_of_workers(evidence.node) or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
         return verdict_on(
             criterion,

@@ -61,8 +61,8 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
         )
     if is_small:
         reasons.append(
-            "a huge page begins at a multiple of 2 MiB, and where the table does not, its ends "
-            "stay on small pages"
+            "a huge page begins at a multiple of its own size, and where the table does not, its "
+            "ends stay on small pages"
         )
     return f": {'; and '.join(reasons)}" if reasons else ""
 
@@ -158,8 +158,8 @@ def unfit_mode(mode: str, needed: Sequence[str]) -> str:
     if mode == "always":
         return (
             "Transparent huge pages are in mode 'always' here: every large table gets them, "
-            "whoever made it. It can be graded where the mode is 'madvise'; the administrator "
-            f"can set it: echo madvise > {file}"
+            "whoever made it. It can be graded where the mode is 'madvise', or where Linux is 6.18 "
+            f"or newer; the administrator can set the mode: echo madvise > {file}"
         )
     if mode == "never":
         return (

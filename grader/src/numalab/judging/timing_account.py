@@ -10,6 +10,7 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
+from numalab.judging.rates import Rates, rates_of
 from numalab.judging.sequential import Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
 from numalab.judging.timing_state import (
@@ -40,7 +41,8 @@ Stopped = Literal[
 @dataclass(frozen=True)
 class TimingAccount:
     """What there is to say of a criterion that was timed. asked: None where no generation came
-    to its end; left_out: generations that do not count."""
+    to its end; left_out: generations that do not count; rates: of the processes whose times they
+    are."""
 
     criterion: Criterion
     verdict: CriterionVerdict
@@ -48,6 +50,7 @@ class TimingAccount:
     asked: Asked | None
     stopped_because: Stopped
     left_out: tuple[LeftOut, ...] = ()
+    rates: Rates | None = None
 
     @property
     def is_effect_lost(self) -> bool:
@@ -84,6 +87,7 @@ class TimingAccount:
             "control": _decision_json(state.control),
             "unsteady": _decision_json(state.unsteady),
             "stopped_because": self.stopped_because,
+            "rates": None if self.rates is None else self.rates.to_json(),
             "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
 
@@ -143,7 +147,10 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         asked = asked_of(criterion, generations) if generations else None
         stopped = _stopped(verdict_here, state, own)
         left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
-        accounts.append(TimingAccount(criterion, verdict_here, state, asked, stopped, left_out))
+        rates = rates_of(own, needed_roles(criterion))
+        accounts.append(
+            TimingAccount(criterion, verdict_here, state, asked, stopped, left_out, rates)
+        )
     return accounts
 
 

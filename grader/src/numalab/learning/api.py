@@ -32,6 +32,7 @@ from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
+from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
@@ -215,6 +216,11 @@ class OpenLab:
             if why:
                 return Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
             return measure(session, chosen, settings, rounds)
+
+    def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
+        """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
+        smaller and fewer runs. Raises UserError, KitError, Interrupted."""
+        return explored(self.kit, self.name, quick, rounds, self.progress)
 
     # ---- inside
 

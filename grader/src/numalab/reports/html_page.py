@@ -19,7 +19,7 @@ from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
-from numalab.labs.declaration import VARIANT_NAMES, Lab
+from numalab.labs.declaration import VARIANT_NAMES
 from numalab.reports import memory_table, report_figures, verdict_words
 from numalab.reports.comparison import (
     TouchView,
@@ -30,9 +30,9 @@ from numalab.reports.comparison import (
 )
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
-from numalab.reports.launch_times import times_of_launches
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.picture_words import seat_words, touch_words, work_words
+from numalab.reports.rate_words import rate_tables
 from numalab.reports.timing_words import (
     READING,
     asked_words,
@@ -92,6 +92,12 @@ class _Table:
 
 
 @dataclass(frozen=True)
+class _RateTable:
+    table: _Table
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
 class _Kernel:
     """anchor: its id in the page."""
 
@@ -113,7 +119,7 @@ class _Kernel:
     latency_text: str
     memory: _Table | None
     memory_picture: _Picture | None
-    launches: _Table | None
+    rates: Sequence[_RateTable]
 
 
 @dataclass(frozen=True)
@@ -281,12 +287,11 @@ def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Pic
     return table, found
 
 
-def _launches(lab: Lab, evidence: Evidence) -> _Table | None:
-    """What a repetition takes under the launches that are compared."""
-    found = times_of_launches(lab, evidence)
-    if found is None:
-        return None
-    return _Table(f"{found.title} ({found.note})", ["Compared with", *found.heads], found.rows)
+def _rates(graded: GradedKernel) -> Iterator[_RateTable]:
+    """What a repetition takes, and at what rate it moves memory."""
+    for found in rate_tables(graded.lab, graded.accounts, graded.seen[0][1]):
+        table = _Table(found.title, ["Whose", *found.heads[1:]], found.rows)
+        yield _RateTable(table, found.notes)
 
 
 def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
@@ -316,7 +321,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         latency_text=latency_text,
         memory=memory,
         memory_picture=memory_picture,
-        launches=_launches(graded.lab, evidence),
+        rates=list(_rates(graded)),
     )
 
 

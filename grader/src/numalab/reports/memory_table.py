@@ -21,7 +21,7 @@ from numalab.evidence.record import (
     PageTablesOfLife,
 )
 from numalab.judging.timing_state import best_s
-from numalab.reports.launch_times import duration
+from numalab.reports.rate_words import duration
 
 NOISY = 1.25  # third over first quartile of times that a table shows as one
 

@@ -20,8 +20,8 @@ from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports.comparison import touch_views, work_views
 from numalab.reports.latency_report import latency_lines
-from numalab.reports.launch_times import launch_times
 from numalab.reports.memory_table import memory_table
+from numalab.reports.rate_words import rate_lines, rate_tables
 from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol, touch_map_picture
 from numalab.reports.verdict_words import (
@@ -144,10 +144,14 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
             if number == 0:
                 console.print()
             console.print(Padding(Text(row, style="" if number else "bold"), (0, 0, 0, 2)))
-        for table in (memory_table(evidence), launch_times(lab, evidence)):
-            if table is not None:
-                console.print()
-                console.print(Padding(table, (0, 0, 0, 2)))
+        table = memory_table(evidence)
+        if table is not None:
+            console.print()
+            console.print(Padding(table, (0, 0, 0, 2)))
+        for found in rate_tables(lab, kernel.accounts, evidence):
+            console.print()
+            for part in rate_lines(found):
+                console.print(Padding(part, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
         if kernel.explanation:

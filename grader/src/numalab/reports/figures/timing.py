@@ -10,9 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.record import SOLUTION, SUBMISSION
 from numalab.judging.timing_account import TimingAccount
 from numalab.palette import BLUE, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
+from numalab.reports.rate_words import rate_words
 from numalab.reports.timing_plot import axis_for
 from numalab.reports.timing_words import heading_words
 
@@ -90,6 +92,15 @@ def _draw_growth(axes: Axes, account: TimingAccount) -> None:
     axes.grid(axis="x", color="#DDDDDD")
 
 
+def _rate_words(account: TimingAccount) -> list[str]:
+    """The submission's rate with its interval, beside the solution's."""
+    rates = account.rates
+    if rates is None or not rates.has_rates:
+        return []
+    told = {rate.role: rate_words(rate.gb_per_s) for rate in rates.roles if rate.gb_per_s}
+    return [f"GB/s: {told[SUBMISSION]}; the solution {told[SOLUTION]}"]
+
+
 @styled
 def timing_figure(account: TimingAccount, *, width_in: float = WIDTH_IN) -> Figure:
     """Left each generation and the interval, right the evidence after each, up to the decision.
@@ -107,7 +118,9 @@ def timing_figure(account: TimingAccount, *, width_in: float = WIDTH_IN) -> Figu
         )
     height = 2.2 + min(0.24 * max(len(state.margins), 5), 5.0) + 0.7
     figure = new_figure(width_in, height)
-    figure.suptitle("\n".join(broken(heading_words(account), width_in, 15)), fontsize=14)
+    told = [heading_words(account), *_rate_words(account)]
+    lines = [line for text in told for line in broken(text, width_in, 15)]
+    figure.suptitle("\n".join(lines), fontsize=14)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     _draw_margins(left, account)
     _draw_growth(right, account)

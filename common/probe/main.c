@@ -1,0 +1,277 @@
+/* The probe's command line:
+ *
+ *   probe describe
+ *   probe update,chase pages=small bytes=67108864 steps=4096 repetitions=5 seed=1
+ *   probe copy,triad   pages=small bytes=134217728 first_touch=all repetitions=10
+ *
+ * Kernels of one call share their memory: those of tables (update, chase) one table, in this order,
+ * those of streams (copy, triad, load, store) three arrays of so many bytes each. Exit code 0: the
+ * record is on standard output; 1: a kernel's results are wrong; 2: wrong use; 3: no memory; 4: the
+ * system refuses something. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "memory.h"
+#include "streams.h"
+#include "tables.h"
+#include "tlb_registers.h"
+
+enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
+enum { SMALLEST_TABLE_PAGES = 4 };
+
+double probe_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the kernels -------------------------------------------------------------------- */
+
+/* One of the two is set. In the order in which they run. */
+static const struct kernel {
+    const char *name;
+    int (*of_table)(const struct probe_memory *, const struct probe_task *, struct probe_times *);
+    probe_stream *of_arrays;
+} kernels[] = {
+    {"update", probe_update, NULL}, {"chase", probe_chase, NULL}, {"copy", NULL, probe_copy},
+    {"triad", NULL, probe_triad},   {"load", NULL, probe_load},   {"store", NULL, probe_store},
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+/* What is asked for. is_chosen: of the kernels; names: as they were written. */
+struct request {
+    const char *names;
+    bool is_chosen[KERNELS], is_of_table;
+    struct probe_task task;
+};
+
+/* ---- records ------------------------------------------------------------------------ */
+
+static void print_times(const struct request *request, const struct probe_times *times)
+{
+    const char *comma = "";
+    printf("\"times\": [");
+    for (size_t k = 0; k < KERNELS; k++) {
+        if (!request->is_chosen[k]) continue;
+        printf("%s{\"kernel\": \"%s\", ", comma, kernels[k].name);
+        if (request->is_of_table)
+            printf("\"steps\": %zu, ", times[k].steps);
+        else
+            printf("\"bytes_moved\": %zu, \"bytes_allocated\": %zu, ", times[k].bytes_moved,
+                   times[k].bytes_allocated);
+        printf("\"elapsed_s\": [");
+        for (size_t i = 0; i < request->task.repetitions; i++)
+            printf("%s%.9f", i ? ", " : "", times[k].elapsed_s[i]);
+        printf("]}");
+        comma = ", ";
+    }
+    printf("]}\n");
+}
+
+static int refuse(const char *what, int error)
+{
+    if (error == -EBADMSG) return EXIT_WRONG; /* said already */
+    fprintf(stderr, "%s: %s\n", what, strerror(-error));
+    return error == -ENOMEM ? EXIT_MEMORY : EXIT_REFUSED;
+}
+
+static int measure_table(const struct request *request)
+{
+    const struct probe_task *task = &request->task;
+    struct probe_memory table = {0};
+    struct probe_first_touch touched = {0};
+    struct probe_times times[KERNELS] = {0};
+    size_t huge_bytes = 0;
+    int error = probe_memory_map(&table, task->bytes, task->is_huge);
+    if (!error) error = probe_first_touch(&table, task, &touched);
+    for (size_t k = 0; k < KERNELS && !error; k++)
+        if (request->is_chosen[k]) error = kernels[k].of_table(&table, task, &times[k]);
+    if (!error) error = probe_memory_on_huge_pages(&table, &huge_bytes);
+    probe_memory_unmap(&table);
+    if (error) return refuse("the table", error);
+    printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
+           "\"seed\": %llu, \"first_touch_cpu_s\": %.9f, \"page_faults\": %llu, ",
+           request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
+           (unsigned long long)task->seed, touched.cpu_s, (unsigned long long)touched.page_faults);
+    print_times(request, times);
+    return EXIT_SUCCESS;
+}
+
+static void print_team(const struct probe_team *team)
+{
+    printf("\"threads\": %d, \"thread_pus\": [", team->threads);
+    for (int i = 0; i < team->threads && i < PROBE_MOST_THREADS; i++)
+        printf("%s%d", i ? ", " : "", team->pus[i]);
+    if (isnan(team->local_share))
+        printf("], \"local_share\": null, ");
+    else
+        printf("], \"local_share\": %.6f, ", team->local_share);
+}
+
+static int measure_arrays(const struct request *request)
+{
+    const struct probe_task *task = &request->task;
+    struct probe_memory memory[3] = {0};
+    enum { ARRAYS = sizeof memory / sizeof *memory };
+    static struct probe_team team;
+    struct probe_times times[KERNELS] = {0};
+    size_t huge_bytes = 0;
+    int error = 0;
+    for (size_t i = 0; i < ARRAYS && !error; i++)
+        error = probe_memory_map(&memory[i], task->bytes, task->is_huge);
+    if (!error) {
+        const struct probe_arrays arrays = {memory[0].start, memory[1].start, memory[2].start,
+                                            task->bytes / sizeof(double)};
+        probe_streams_touch(&arrays, task->is_touched_by_one);
+        for (size_t k = 0; k < KERNELS && !error; k++)
+            if (request->is_chosen[k])
+                error = kernels[k].of_arrays(&arrays, task->repetitions, &times[k]);
+        probe_look_at_team(&arrays, &team);
+    }
+    for (size_t i = 0; i < ARRAYS && !error; i++) {
+        size_t bytes = 0;
+        error = probe_memory_on_huge_pages(&memory[i], &bytes);
+        huge_bytes += bytes;
+    }
+    for (size_t i = 0; i < ARRAYS; i++) probe_memory_unmap(&memory[i]);
+    if (error) return refuse("the arrays", error);
+    printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
+           "\"first_touch\": \"%s\", ",
+           request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
+           task->is_touched_by_one ? "one" : "all");
+    print_team(&team);
+    print_times(request, times);
+    return EXIT_SUCCESS;
+}
+
+static int describe(void)
+{
+    printf("{\"page_bytes\": %zu, \"huge_page_bytes\": %zu, ", probe_page_bytes(),
+           probe_huge_page_bytes());
+    probe_print_tlb_registers();
+    printf("}\n");
+    return EXIT_SUCCESS;
+}
+
+/* ---- the command line --------------------------------------------------------------- */
+
+/* A whole number from least to most. 0 or -EINVAL. */
+static int read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end || end == text || *text == '-' || value < least || value > most)
+        return -EINVAL;
+    *number = value;
+    return 0;
+}
+
+/* One of two words; *is_second tells which. 0 or -EINVAL. */
+static int read_word(const char *text, const char *first, const char *second, bool *is_second)
+{
+    *is_second = !strcmp(text, second);
+    return *is_second || !strcmp(text, first) ? 0 : -EINVAL;
+}
+
+/* Names with commas between them, all of tables or all of streams. 0 or -EINVAL. */
+static int read_kernels(const char *names, struct request *request)
+{
+    request->names = names;
+    size_t tables = 0, streams = 0;
+    while (true) {
+        const size_t length = strcspn(names, ",");
+        size_t k = 0;
+        while (k < KERNELS &&
+               (strlen(kernels[k].name) != length || strncmp(kernels[k].name, names, length)))
+            k++;
+        if (k == KERNELS || request->is_chosen[k]) return -EINVAL;
+        request->is_chosen[k] = true;
+        tables += kernels[k].of_table != NULL;
+        streams += kernels[k].of_arrays != NULL;
+        if (!names[length]) break;
+        names += length + 1;
+    }
+    request->is_of_table = tables > 0;
+    return tables && streams ? -EINVAL : 0;
+}
+
+/* key=value, of those that this kind of kernel has. 0 or -EINVAL. */
+static int read_setting(const char *argument, struct request *request)
+{
+    struct probe_task *task = &request->task;
+    const char *const value = strchr(argument, '=');
+    if (!value) return -EINVAL;
+    const size_t length = (size_t)(value - argument);
+    const bool is_of_table = request->is_of_table;
+    const struct {
+        const char *key;
+        bool is_known;
+        uint64_t least, most;
+        size_t *number; /* NULL: two words, or the seed */
+    } settings[] = {
+        {"pages", true, 0, 0, NULL},
+        {"bytes", true, sizeof(double), SIZE_MAX / 8, &task->bytes},
+        {"repetitions", true, 1, PROBE_MOST_REPETITIONS, &task->repetitions},
+        {"first_touch", !is_of_table, 0, 0, NULL},
+        {"steps", is_of_table, 1, UINT32_MAX, &task->steps},
+        {"seed", is_of_table, 0, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (!settings[i].is_known || strlen(settings[i].key) != length ||
+            strncmp(settings[i].key, argument, length))
+            continue;
+        if (!strcmp(settings[i].key, "pages"))
+            return read_word(value + 1, "small", "huge", &task->is_huge);
+        if (!strcmp(settings[i].key, "first_touch"))
+            return read_word(value + 1, "all", "one", &task->is_touched_by_one);
+        if (!strcmp(settings[i].key, "seed"))
+            return read_number(value + 1, 0, UINT64_MAX, &task->seed);
+        uint64_t number;
+        if (read_number(value + 1, settings[i].least, settings[i].most, &number)) return -EINVAL;
+        *settings[i].number = (size_t)number;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* A table's bytes are a power of two, since its updates take the highest bits of a number for a
+ * place, and its pages are counted in 32 bits; it has to have some. */
+static bool is_size_right(const struct request *request)
+{
+    const size_t bytes = request->task.bytes, page_bytes = probe_page_bytes();
+    if (!request->is_of_table) return bytes >= sizeof(double);
+    return bytes >= SMALLEST_TABLE_PAGES * page_bytes && !(bytes & (bytes - 1)) &&
+           bytes / page_bytes <= UINT32_MAX;
+}
+
+static int misuse(const char *program)
+{
+    fprintf(stderr,
+            "usage: %s describe\n"
+            "       %s update,chase bytes=BYTES [pages=small|huge] [steps=N] [seed=N]\n"
+            "              [repetitions=N]   (bytes: a power of two, %zu or more)\n"
+            "       %s copy,triad,load,store bytes=BYTES [pages=small|huge]\n"
+            "              [first_touch=all|one] [repetitions=N]   (bytes: of each array)\n"
+            "N of repetitions: at most %d. Any of the kernels of a line may be left out.\n",
+            program, program, SMALLEST_TABLE_PAGES * probe_page_bytes(), program,
+            PROBE_MOST_REPETITIONS);
+    return EXIT_MISUSE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "describe")) return describe();
+    struct request request = {.task = {.steps = 4096, .repetitions = 5, .seed = 1}};
+    if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0]);
+    for (int i = 2; i < argc; i++)
+        if (read_setting(argv[i], &request)) return misuse(argv[0]);
+    if (!is_size_right(&request)) return misuse(argv[0]);
+    return request.is_of_table ? measure_table(&request) : measure_arrays(&request);
+}

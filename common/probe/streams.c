@@ -1,0 +1,181 @@
+#define _GNU_SOURCE
+#include "streams.h"
+
+#include <errno.h>
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const double in_y = 1.0, in_z = 2.0;
+
+void probe_streams_touch(const struct probe_arrays *arrays, bool is_by_one)
+{
+    double *const x = arrays->x, *const y = arrays->y, *const z = arrays->z;
+#pragma omp parallel for schedule(static) if (!is_by_one)
+    for (size_t i = 0; i < arrays->count; i++) {
+        x[i] = NAN;
+        y[i] = in_y;
+        z[i] = in_z;
+    }
+}
+
+/* ---- kernels ------------------------------------------------------------------------ */
+
+/* s differs from one repetition to the next, so that none is the one before it. */
+
+static double copy(size_t n, double *restrict x, const double *restrict y, const double *restrict z,
+                   double s)
+{
+    (void)z, (void)s;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) x[i] = y[i];
+    return 0;
+}
+
+static double triad(size_t n, double *restrict x, const double *restrict y,
+                    const double *restrict z, double s)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) x[i] = y[i] + s * z[i];
+    return 0;
+}
+
+/* simd: else each addition would wait for the one before it, and that would be timed. */
+static double load(size_t n, double *restrict x, const double *restrict y, const double *restrict z,
+                   double s)
+{
+    (void)x, (void)z, (void)s;
+    double sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) sum += y[i];
+    return sum;
+}
+
+static double store(size_t n, double *restrict x, const double *restrict y,
+                    const double *restrict z, double s)
+{
+    (void)y, (void)z;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) x[i] = s;
+    return 0;
+}
+
+/* ---- running them ------------------------------------------------------------------- */
+
+/* An array is read, or written, which reads it before that. */
+struct traffic {
+    size_t read, written;
+};
+
+typedef double stream(size_t n, double *restrict x, const double *restrict y,
+                      const double *restrict z, double s);
+
+/* What x, or the sum, has to be: exact, since all are small whole numbers. */
+static bool is_right(const char *name, const struct probe_arrays *arrays, double expected)
+{
+    for (size_t i = 0; i < arrays->count; i++)
+        if (!(arrays->x[i] == expected)) {
+            fprintf(stderr, "%s is wrong: element %zu is %g, not %g\n", name, i, arrays->x[i],
+                    expected);
+            return false;
+        }
+    return true;
+}
+
+/* Repetition number 0 warms up. *result: what the last one returned. Returns its s. */
+static double repeat(stream *run, const struct probe_arrays *arrays, struct traffic traffic,
+                     size_t repetitions, struct probe_times *times, double *result)
+{
+    const size_t array_bytes = arrays->count * sizeof *arrays->x;
+    times->bytes_allocated = traffic.written * array_bytes;
+    times->bytes_moved = (traffic.read + 2 * traffic.written) * array_bytes;
+    double s = 0;
+    for (size_t i = 0; i <= repetitions; i++) {
+        s = (double)(i + 1);
+        const double start_s = probe_now_s();
+        *result = run(arrays->count, arrays->x, arrays->y, arrays->z, s);
+        if (i > 0) times->elapsed_s[i - 1] = probe_now_s() - start_s;
+    }
+    return s;
+}
+
+int probe_copy(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
+{
+    double ignored;
+    repeat(copy, arrays, (struct traffic){.read = 1, .written = 1}, repetitions, times, &ignored);
+    return is_right("copy", arrays, in_y) ? 0 : -EBADMSG;
+}
+
+int probe_triad(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
+{
+    double ignored;
+    const struct traffic traffic = {.read = 2, .written = 1};
+    const double s = repeat(triad, arrays, traffic, repetitions, times, &ignored);
+    return is_right("triad", arrays, in_y + s * in_z) ? 0 : -EBADMSG;
+}
+
+int probe_load(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
+{
+    double sum;
+    repeat(load, arrays, (struct traffic){.read = 1}, repetitions, times, &sum);
+    if (sum == (double)arrays->count * in_y) return 0;
+    fprintf(stderr, "load is wrong: its sum is %g, not %g\n", sum, (double)arrays->count * in_y);
+    return -EBADMSG;
+}
+
+int probe_store(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
+{
+    double ignored;
+    const struct traffic traffic = {.written = 1};
+    const double s = repeat(store, arrays, traffic, repetitions, times, &ignored);
+    return is_right("store", arrays, s) ? 0 : -EBADMSG;
+}
+
+/* ---- the team ----------------------------------------------------------------------- */
+
+/* Adds the whole pages between two addresses, and those of them that live on node. False where the
+ * system does not tell. */
+static bool count_pages(const double *from, const double *to, unsigned node, size_t *pages,
+                        size_t *local)
+{
+    enum { AT_ONCE = 512 };
+    const uintptr_t page_bytes = probe_page_bytes();
+    uintptr_t at = ((uintptr_t)from + page_bytes - 1) / page_bytes * page_bytes;
+    const uintptr_t end = (uintptr_t)to / page_bytes * page_bytes;
+    while (at < end) {
+        void *asked[AT_ONCE];
+        int nodes[AT_ONCE];
+        size_t count = 0;
+        for (; at < end && count < AT_ONCE; at += page_bytes) asked[count++] = (void *)at;
+        if (syscall(SYS_move_pages, 0, count, asked, NULL, nodes, 0)) return false;
+        *pages += count;
+        for (size_t i = 0; i < count; i++) *local += nodes[i] == (int)node;
+    }
+    return true;
+}
+
+void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *team)
+{
+    const double *const all[] = {arrays->x, arrays->y, arrays->z};
+    size_t pages = 0, local = 0;
+    int threads = 0, untold = 0;
+#pragma omp parallel reduction(+ : pages, local, threads, untold)
+    {
+        /* The share that schedule(static) gives a thread. */
+        const size_t count = arrays->count, team_size = (size_t)omp_get_num_threads();
+        const size_t thread = (size_t)omp_get_thread_num(), rest = count % team_size;
+        const size_t first = count / team_size * thread + (thread < rest ? thread : rest);
+        const size_t end = first + count / team_size + (thread < rest);
+        unsigned pu = 0, node = 0;
+        untold += syscall(SYS_getcpu, &pu, &node, NULL) != 0;
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            untold += !count_pages(all[i] + first, all[i] + end, node, &pages, &local);
+        if (thread < PROBE_MOST_THREADS) team->pus[thread] = (int)pu;
+        threads = 1;
+    }
+    team->threads = threads;
+    team->local_share = untold || pages == 0 ? NAN : (double)local / (double)pages;
+}

@@ -1,0 +1,137 @@
+"""The probe: what each kernel does is verified by the program itself, and what would fake a
+measurement is not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalab.errors import KitError
+from numalab.explore.explore import read_build, run_program
+from numalab.harness.build import build_explorations
+from numalab.kit import Kit
+
+MIB = 2**20
+SOURCES = ("main.c", "memory.c", "streams.c", "tables.c", "tlb_registers.c")
+
+pytestmark = pytest.mark.builds
+
+
+def probed(kit: Kit, *arguments: str, **environment: str) -> dict[str, Any]:
+    build_explorations(kit, [kit.probe.name])
+    found: dict[str, Any] = json.loads(
+        run_program(kit.probe, arguments, {**os.environ, **environment})
+    )
+    return found
+
+
+def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
+    """The probe with a mistake, as it is built."""
+    build_explorations(kit, [kit.probe.name])
+    source = kit.root / "common" / "probe"
+    for name in (*SOURCES, *(path.name for path in source.glob("*.h"))):
+        text = (source / name).read_text()
+        if name == file:
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+    program = folder / "probe"
+    flags = shlex.split(read_build(kit)["probe_flags"])
+    subprocess.run(
+        ["gcc", "-std=c11", *flags, "-fopenmp", *(folder / name for name in SOURCES), "-lm",
+         "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def test_a_table_is_measured_on_the_pages_that_were_asked_for(kit: Kit) -> None:
+    pages_in_all = 8 * MIB // 4096
+    for pages, steps in (("small", 5000), ("huge", 2 * pages_in_all)):
+        found = probed(kit, "update,chase", f"pages={pages}", f"bytes={8 * MIB}", f"steps={steps}",
+                       "repetitions=2", "seed=3")  # fmt: skip
+        assert (found["pages"], found["bytes"], found["seed"]) == (pages, 8 * MIB, 3)
+        update, chase = found["times"]
+        assert (update["kernel"], update["steps"]) == ("update", steps)
+        # Half a cycle more than whole ones, so that it ends elsewhere than it starts.
+        assert chase["kernel"] == "chase"
+        assert chase["steps"] == (
+            5000 if pages == "small" else 2 * pages_in_all + pages_in_all // 2
+        )
+        assert all(len(times["elapsed_s"]) == 2 for times in found["times"])
+        if pages == "small":
+            assert found["bytes_on_huge_pages"] == 0
+            assert found["page_faults"] >= pages_in_all
+
+
+def test_streams_count_their_bytes(kit: Kit) -> None:
+    found = probed(
+        kit, "copy,triad,load,store", f"bytes={2 * MIB}", "repetitions=3", "first_touch=one",
+        OMP_NUM_THREADS="2",
+    )  # fmt: skip
+    assert found["threads"] == len(found["thread_pus"]) == 2
+    assert found["first_touch"] == "one"
+    assert found["local_share"] is None or 0 <= found["local_share"] <= 1
+    told = {
+        times["kernel"]: (times["bytes_moved"] // MIB, times["bytes_allocated"] // MIB)
+        for times in found["times"]
+    }
+    assert told == {"copy": (6, 2), "triad": (8, 2), "load": (2, 0), "store": (4, 2)}
+
+
+def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
+    """Copy and store, which compilers like to turn into memcpy and memset."""
+    build_explorations(kit, [kit.probe.name])
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", kit.probe],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    loops = [
+        part for part in re.split(r"\n(?=[0-9a-f]+ <)", listing)
+        if re.match(r"[0-9a-f]+ <(copy|store|triad|load)[.\w]*>:", part)
+    ]  # fmt: skip
+    assert len(loops) >= 4
+    for part in loops:
+        assert not re.search(r"call.*<mem(cpy|set|move)", part), part[:80]
+        assert "movnt" not in part, part[:80]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "arguments", "says"),
+    [
+        ("tables.c", "elements[random >> shift] += 1", "elements[random >> shift] = 1",
+         ("update", "bytes=65536"), "the table is wrong: its sum is"),
+        ("tables.c", "for (; steps > 0; steps--) link", "for (; steps > 1; steps--) link",
+         ("chase", "bytes=65536"), "the chase is wrong: it left its cycle through 16 pages"),
+        ("tables.c", "order[(i + 1) % pages]", "order[i ^ 1]",
+         ("chase", "bytes=65536"), "the chase is wrong"),
+        ("streams.c", "x[i] = y[i] + s * z[i]", "x[i] = y[i] + z[i]",
+         ("triad", "bytes=65536"), "triad is wrong: element 0 is 3, not"),
+        ("streams.c", "i < n; i++) sum += y[i]", "i < n - 1; i++) sum += y[i]",
+         ("load", "bytes=65536"), "load is wrong: its sum is 8191, not 8192"),
+    ],
+    ids=["lost_updates", "a_step_short", "pairs_for_a_cycle", "no_scalar", "an_element_short"],
+)  # fmt: skip
+def test_a_kernel_that_does_less_is_found(
+    kit: Kit, tmp_path: Path, file: str, old: str, new: str, arguments: tuple[str, ...], says: str
+) -> None:
+    program = changed(kit, file, old, new, tmp_path)
+    with pytest.raises(KitError, match=re.escape(says)):
+        run_program(program, arguments, os.environ)
+
+
+def test_the_probe_passes_as_it_is(kit: Kit, tmp_path: Path) -> None:
+    """The control of the test before: it is not its compiling that fails."""
+    program = changed(kit, "tables.c", "#include <errno.h>", "#include <errno.h>\n", tmp_path)
+    for kernels in ("update,chase", "copy,triad,load,store"):
+        found = json.loads(run_program(program, (kernels, "bytes=65536"), os.environ))
+        assert found["kernels"] == kernels

@@ -1,0 +1,139 @@
+"""Times and rates of what was timed: which bytes, which interval, whose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support import invented
+from support.invented import TWO_NODES
+
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json
+from numalab.judging.judge import judge
+from numalab.judging.rates import Rates
+from numalab.judging.timing_account import timing_accounts, with_timing
+from numalab.labs.declaration import Lab
+from numalab.reports.rate_words import byte_words, rate_tables, rate_words
+
+MOVED = 4_000_000_000
+
+
+def record(generations: int = 12, allocated: int | None = 0, moved: int = MOVED) -> Json:
+    times = invented.steady(generations, **invented.FAST)
+    made = invented.evidence(TWO_NODES, times=times)
+    for run in made["runs"]:
+        if run["kind"] == "generation":
+            run["bytes_moved"] = moved
+            if allocated is not None:
+                run["bytes_allocated"] = allocated
+    return made
+
+
+def rates(lab: Lab, made: Json) -> Rates:
+    evidence = parse(made)
+    accounts = timing_accounts(lab, judge(lab, evidence), evidence)
+    (found,) = {id(a.rates): a.rates for a in accounts if a.criterion.name == "speedup"}.values()
+    assert found is not None
+    return found
+
+
+def tables(lab: Lab, evidence: Evidence) -> list[Any]:
+    return rate_tables(lab, timing_accounts(lab, judge(lab, evidence), evidence), evidence)
+
+
+def test_a_rate_is_bytes_over_the_best_repetition(first_touch: Lab) -> None:
+    found = rates(first_touch, record())
+    by_role = {rate.role: rate for rate in found.roles}
+    assert list(by_role) == ["submission", "solution", "handout"]
+    for role, seconds in (("submission", 0.23), ("handout", 0.44)):
+        rate = by_role[role]
+        assert rate.gb_per_s is not None
+        best_s = 1.02 * seconds  # the first repetition that counts
+        assert rate.elapsed_s.median == pytest.approx(best_s, rel=0.011)
+        assert rate.gb_per_s.median == pytest.approx(4.0 / best_s, rel=0.011)
+        assert rate.gb_per_s.low is not None
+        assert rate.gb_per_s.high is not None
+        assert rate.gb_per_s.low <= rate.gb_per_s.median <= rate.gb_per_s.high
+        assert rate.gb_per_s.low == pytest.approx(4.0 / rate.elapsed_s.high, rel=1e-9)  # type: ignore[operator]
+
+
+def test_few_generations_bound_nothing(first_touch: Lab) -> None:
+    (rate, *_) = rates(first_touch, record(2)).roles
+    assert rate.gb_per_s is not None
+    assert (rate.gb_per_s.low, rate.gb_per_s.high) == (None, None)
+    assert rate_words(rate.gb_per_s).count("[") == 0
+
+
+def test_a_repetition_that_was_cut_off_bounds_a_rate_from_above_only(first_touch: Lab) -> None:
+    made = record()
+    for run in made["runs"]:
+        if run["kind"] == "generation":
+            invented.cut_off(run, 2.0)
+    (rate, *_) = rates(first_touch, made).roles
+    assert rate.gb_per_s is not None
+    assert rate.gb_per_s.median == pytest.approx(2.0)
+    assert rate.gb_per_s.low is None
+    assert rate.gb_per_s.high == pytest.approx(2.0)
+    assert rate_words(rate.gb_per_s) == "2 [..2]"
+
+
+def test_which_bytes_are_meant_is_told(first_touch: Lab) -> None:
+    words = byte_words(rates(first_touch, record(allocated=MOVED // 4)))
+    assert "3.7 GiB per repetition, of which 953.7 MiB are read only because" in words
+    assert "write-allocate" in words
+    assert "0.75 times" in words
+    assert "every line that is written is read, too" in byte_words(rates(first_touch, record()))
+
+
+@pytest.mark.parametrize("change", [{"allocated": None}, {"moved": 0}])
+def test_without_a_count_of_bytes_there_are_times_only(
+    first_touch: Lab, change: dict[str, Any]
+) -> None:
+    """Of an earlier record, whose bytes are other ones, and where a rate would say nothing."""
+    made = record(**change)
+    assert all(rate.gb_per_s is None for rate in rates(first_touch, made).roles)
+    (table,) = tables(first_touch, parse(made))
+    assert table.heads == ("", "time")
+    assert "GB/s" not in " ".join(table.notes)
+
+
+def test_criteria_that_rest_on_the_same_processes_share_a_table(first_touch: Lab) -> None:
+    (table,) = tables(first_touch, parse(record()))
+    assert table.title == "A repetition takes"
+    assert [row[0] for row in table.rows] == ["yours", "the solution", "the handout"]
+    assert all("[" in row[1] and "[" in row[2] for row in table.rows)
+
+
+def test_what_fits_the_caches_is_told(first_touch: Lab) -> None:
+    made = record()
+    made["node"]["caches"] = [
+        {"level": "L1d", "count": 16, "bytes_each": 32 << 10},
+        {"level": "L1i", "count": 16, "bytes_each": 1 << 40},
+        {"level": "L3", "count": 2, "bytes_each": MOVED // 2},
+    ]
+    assert rates(first_touch, made).fits_caches is False
+    made["node"]["caches"][2]["bytes_each"] += 1
+    assert rates(first_touch, made).fits_caches is True
+    (table,) = tables(first_touch, parse(made))
+    assert "a rate of caches, too" in table.notes[-1]
+    made["node"]["caches"] = []
+    assert rates(first_touch, made).fits_caches is None
+
+
+def test_the_json_has_them(first_touch: Lab) -> None:
+    evidence = parse(record())
+    verdict = judge(first_touch, evidence)
+    accounts = timing_accounts(first_touch, verdict, evidence)
+    entries = with_timing(verdict.to_json(), accounts)["criteria"]
+    (told,) = [entry["timing"]["rates"] for entry in entries if entry["name"] == "speedup"]
+    assert told["bytes_moved"] == MOVED
+    assert {role["role"] for role in told["roles"]} >= {SUBMISSION, SOLUTION}
+    assert told["roles"][0]["gb_per_s"]["median"] == pytest.approx(17.05, rel=0.02)
+
+
+def test_an_edited_handout_is_called_its_own(first_touch: Lab) -> None:
+    evidence = parse(record())
+    (table,) = tables(first_touch, replace(evidence, variant="handout"))
+    assert table.rows[0][0] == "the handout, graded"
