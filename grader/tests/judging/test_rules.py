@@ -702,8 +702,7 @@ functions = ["locate"]
 machines = ["hydra", "nebula"]
 
 [timed_placements]
-slow = "close.env"
-fast = "spread.env"
+file = "spread.env"
 
 [[criterion]]
 name = "located"

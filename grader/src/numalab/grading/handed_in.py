@@ -169,15 +169,16 @@ def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
 
 def timed_environments(session: Session) -> dict[str, dict[str, str]]:
     """What each role is timed under beside the lab's environment: placements, where those
-    are what is compared."""
+    are what is compared. Where a file could not be read, what it would have set stays unset."""
     timed = session.lab.timed_placements
     if timed is None:
         return {}
     files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
-    fast = _solution_variables(session, timed.fast)
+    team = thread_goals.timed_team(session.node)
+    fast = thread_goals.as_environment(team.on_all_nodes)
     return {
-        HANDOUT: _solution_variables(session, timed.slow),
+        HANDOUT: thread_goals.as_environment(team.on_one_node),
         SOLUTION: fast,
         CONTROL: fast,
-        SUBMISSION: files[timed.fast.name],
+        SUBMISSION: files[timed.file.name],
     }

@@ -32,6 +32,7 @@ PLAUSIBLE_UP_TO = 4.0
 FileKind = Literal["placement", "launch", "prediction"]
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
+    "spread_over_packages": "placement",
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
@@ -61,11 +62,10 @@ class HandedFile:
 
 @dataclass(frozen=True)
 class TimedPlacements:
-    """Timing compares placements of the kit's program: the kit's own slow and fast one with
-    the student's fast one."""
+    """Timing compares placements of the kit's program: two of the kit's, of one team on one NUMA
+    node and on all (judging/thread_goals.py), with that of a file that is handed in."""
 
-    slow: HandedFile
-    fast: HandedFile
+    file: HandedFile
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,7 @@ def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlaceme
     if not table.values:
         return None
     by_name = {file.name: file for file in files}
-    return TimedPlacements(
-        slow=by_name[table.choice("slow", by_name)], fast=by_name[table.choice("fast", by_name)]
-    )
+    return TimedPlacements(file=by_name[table.choice("file", by_name)])
 
 
 def _criterion(table: Table) -> Criterion:
@@ -257,7 +255,7 @@ def load_lab(folder: Path) -> Lab:
         launch=read_policy(top.table("launch", None)) if "launch" in top else None,
         repetition=top.text("repetition", default="a repetition"),
         timed_placements=_timed_placements(
-            top.table("timed_placements", ("slow", "fast")),
+            top.table("timed_placements", ("file",)),
             [c.file for c in criteria if c.file is not None],
         ),
         criteria=criteria,
