@@ -40,8 +40,7 @@ static const struct numalab_array stream_arrays[] = {
     [C] = {"c", sizeof(double)},
 };
 
-/* As STREAM counts: copy and scale two arrays each, add and triad three. Where a line is read before
- * it is written memory carries one more in each. */
+/* copy and scale move two arrays each, add and triad three. */
 static size_t bytes_moved(size_t n)
 {
     return 10 * n * sizeof(double);
