@@ -16,6 +16,7 @@ from support.guests import GALLERY, pu_list, run, start, text
 from numalab.errors import UserError
 from numalab.judging.thread_goals import as_environment, timed_team
 from numalab.kit import Kit
+from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import Machine
@@ -174,6 +175,8 @@ def test_caches_are_shared_as_described(node: Guest) -> None:
         shown = text(node, "sh", "-c", f"cat {lists}").splitlines()
         assert len(shown) == machine.pus
         assert {kernel_pus(line) for line in shown} == shared, level
+    if machine.processor is not None:
+        assert len(wanted[3]) == machine.packages * RECORDED[machine.processor].l3_caches
 
 
 def test_linux_finds_no_dies(node: Guest) -> None:
