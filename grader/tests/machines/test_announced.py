@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from numalab.kit import find_kit
-from numalab.machines.announced import RECORDED, Recorded, Shape, own_and_other, without_hwloc
+from numalab.machines.announced import (
+    RECORDED,
+    Recorded,
+    Shape,
+    announces_cores,
+    own_and_other,
+    without_hwloc,
+)
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 
@@ -60,4 +67,5 @@ def test_it_is_said_what_is_the_machines_own(machine: Machine) -> None:
     assert "no dies" in cpuid
     is_less = machine.name in ("nebula", "magny-cours")
     assert ("takes one there for a single core" in cpuid) == is_less
+    assert announces_cores(machine) != is_less
     assert ("inferred" in cpuid) == (machine.processor is None)

@@ -101,12 +101,15 @@ def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
 
 
 def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
-    """The solution's program on each runtime that there is."""
+    """The solution's program on each runtime that there is. Where a virtual node announces more of
+    its cores than the machine does, libomp would do there what it does not do on the machine."""
     default = session.program(SOLUTION)
     own: str = session.data["build"].get("openmp_runtime", "libomp")
     programs = {own: default}
     if own != "libgomp" and session.data["build"].get("c_compiler", "").startswith("GNU"):
         programs["libgomp"] = session.program(SOLUTION, "-libgomp")
+    if session.machine is not None and not session.machine.get("announces_cores", True):
+        programs.pop("libomp", None)
     return {runtime: programs[runtime] for runtime in file.runtimes if runtime in programs}
 
 

@@ -78,6 +78,15 @@ def without_hwloc(recorded: Recorded) -> Shape:
     return Shape(shape.packages, 1, shape.cores * shape.threads)
 
 
+def announces_cores(machine: Machine) -> bool:
+    """Whether libomp without hwloc finds on the machine what it finds on a virtual node, whose
+    processors announce their cores."""
+    if machine.processor is None:
+        return True
+    recorded = RECORDED[machine.processor]
+    return without_hwloc(recorded) == recorded.shape
+
+
 def own_and_other(machine: Machine) -> tuple[str, ...]:
     """What of a virtual node is the machine's own, and what is not, in sentences."""
     said = [
@@ -91,13 +100,14 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         return tuple(said)
     recorded = RECORDED[machine.processor]
     found, source = without_hwloc(recorded), f"hwloc's recording of {recorded.name}"
-    if found == recorded.shape:
+    if announces_cores(machine):
         said[-1] += f" So does {source}."
         return tuple(said)
     said[-1] += (
         f" {source[0].upper()}{source[1:]} announces packages alone: libomp without hwloc takes "
         f"one there for a single core of {found.threads} hardware threads, and the places `cores` "
         "for packages. What libomp does with them here it does on processors that announce their "
-        f"cores, such as {_ANNOUNCES.name}. libgomp and hwloc look in /sys, which is the machine's."
+        f"cores, such as {_ANNOUNCES.name}; it is not judged. libgomp and hwloc look in /sys, "
+        "which is the machine's."
     )
     return tuple(said)
