@@ -99,12 +99,12 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         said[-1] += " That the real processors do, too, is inferred."
         return tuple(said)
     recorded = RECORDED[machine.processor]
-    found, source = without_hwloc(recorded), f"hwloc's recording of {recorded.name}"
+    found, source = without_hwloc(recorded), f" By hwloc's recording the {recorded.name} announces"
     if announces_cores(machine):
-        said[-1] += f" So does {source}."
+        said[-1] += f"{source} them, too."
         return tuple(said)
     said[-1] += (
-        f" {source[0].upper()}{source[1:]} announces packages alone: libomp without hwloc takes "
+        f"{source} packages alone: libomp without hwloc takes "
         f"one there for a single core of {found.threads} hardware threads, and the places `cores` "
         "for packages. What libomp does with them here it does on processors that announce their "
         f"cores, such as {_ANNOUNCES.name}; it is not judged. libgomp and hwloc look in /sys, "
