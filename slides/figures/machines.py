@@ -3,8 +3,7 @@ common/machines and from published.toml."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from figures.common import Draw, Drawn, Sources, paper
@@ -77,12 +76,7 @@ def _package_borders(axes: Axes, machine: Machine) -> None:
             axes.axvline(border, color="black", linewidth=2.5)
 
 
-def _whole(value: float) -> str:
-    """Half up, as readers round; Python and C round 22720.5 to the even 22720."""
-    return str(math.floor(value + 0.5))
-
-
-def _label_bars(axes: Axes, bars: BarContainer, form: str | Callable[[float], str]) -> None:
+def _label_bars(axes: Axes, bars: BarContainer, form: str) -> None:
     axes.bar_label(bars, fmt=form, padding=3, fontsize=15)
 
 
@@ -127,7 +121,7 @@ def _stream(cases: Sequence[tuple[str, Published]], colours: Sequence[str]) -> D
         hatch = "//" if index else ""
         bars = axes.bar(at, one.values, width, color=colour, edgecolor="black", hatch=hatch,
                         label=words)  # fmt: skip
-        _label_bars(axes, bars, _whole)
+        _label_bars(axes, bars, "%.0f")
     axes.set_xticks(range(len(STREAM)), STREAM)
     axes.set_ylabel("MB/s")
     axes.set_ylim(0, 1.32 * max(max(one.values) for _, one in cases))

@@ -45,7 +45,6 @@ def test_facts_of_the_quiet_node(tmp_path: Path) -> None:
     assert facts.smt is False
     assert facts.allowed == {0, 1, 2, 3}
     assert facts.isolated == facts.nohz_full == frozenset()
-    assert facts.core_kinds == ()
     assert facts.clock_sources == ("tsc", "hpet", "acpi_pm")
     assert facts.is_virtual is False
     assert facts.product == "Dell Inc. PowerEdge R640"

@@ -9,7 +9,7 @@ from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
 from numalab.pu_lists import format_pus
-from numalab.words import amount, count, listed
+from numalab.words import amount, count
 
 SMALL_MEMORY_BYTES = 4 * 2**30
 
@@ -96,29 +96,9 @@ def smt(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         return Finding(topic, "good", "off", "a core is one PU", concerns=concerns)
     return Finding(
         topic, "good", "on",
-        "the kit starts one thread per core and OMP_PLACES=cores keeps it there; the core's "
+        "the kit starts one thread a core and OMP_PLACES=cores keeps it there; the core's "
         "other PUs stay free unless somebody else uses them",
         concerns=concerns,
-    )  # fmt: skip
-
-
-def core_kinds(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    """Of the PUs that this process may use."""
-    topic = "kinds of cores"
-    concerns = concerned(labs, lambda _, c: c.kind == "timing" or c.rule == "balanced")
-    if facts.core_kinds is None:
-        return Finding(topic, "unknown", "unknown", "the node does not say", concerns=concerns)
-    kinds = facts.core_kinds
-    if facts.allowed is not None:
-        kinds = tuple(kind & facts.allowed for kind in kinds if kind & facts.allowed)
-    if len(kinds) < 2:
-        return Finding(topic, "good", "all alike", "equal parts take equal times")
-    lists = [format_pus(sorted(kind)) for kind in kinds]
-    return Finding(
-        topic, "note", f"PUs {listed(lists)}, the fastest first",
-        "equal parts of a loop take unequal times on them, so that static is not balanced, what "
-        "the texts derive for like cores does not hold, and OMP_PLACES=cores mixes them",
-        "let the kit use one kind alone:", f"taskset -c {lists[0]} ./numalab grade", concerns,
     )  # fmt: skip
 
 

@@ -144,7 +144,6 @@ def disturbances(
         allowances.cpu_quota(node, facts, labs),
         allowances.memory_limit(node, facts, labs),
         allowances.smt(facts, labs),
-        allowances.core_kinds(facts, labs),
         allowances.isolated(facts, labs),
         _governor(node, labs),
         _turbo(facts, labs),

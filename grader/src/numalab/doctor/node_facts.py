@@ -17,10 +17,6 @@ _TURBO = ((f"{_CPU}/intel_pstate/no_turbo", "0"), (f"{_CPU}/cpufreq/boost", "1")
 _DEFRAG = "sys/kernel/mm/transparent_hugepage/defrag"
 _CLOCK_SOURCES = "sys/devices/system/clocksource/clocksource0/available_clocksource"
 _DMI = "sys/class/dmi/id"
-# Where Linux tells cores of several kinds apart: Intel's by the folders of their counters, fast
-# ones first; others by what a core can do beside the node's fastest.
-_INTEL_KINDS = ("sys/devices/cpu_core/cpus", "sys/devices/cpu_atom/cpus")
-_CAPACITY = "cpu_capacity"
 # What the firmware of virtual machines calls itself.
 _VIRTUAL_WORDS = (
     "qemu", "kvm", "vmware", "virtualbox", "innotek", "xen", "hyper-v", "virtual machine",
@@ -41,8 +37,7 @@ class Switch:
 class NodeFacts:
     """turbo: whether a core may run above its base frequency; defrag: when the kernel makes
     room for huge pages; allowed: the PUs that this process may use; isolated, nohz_full: PUs
-    that the kernel keeps free of other processes, and of its own ticks. core_kinds: the PUs of
-    each kind of core, the fastest first; one kind or none: all are alike. is_virtual: whether
+    that the kernel keeps free of other processes, and of its own ticks. is_virtual: whether
     this is a virtual machine; product: as the firmware names it."""
 
     turbo: Switch | None
@@ -51,7 +46,6 @@ class NodeFacts:
     allowed: frozenset[int] | None
     isolated: frozenset[int] | None
     nohz_full: frozenset[int] | None
-    core_kinds: tuple[frozenset[int], ...] | None
     clock_sources: tuple[str, ...]
     is_virtual: bool | None
     product: str | None
@@ -75,9 +69,6 @@ class NodeFacts:
             "allowed_pus": pus(self.allowed),
             "isolated_pus": pus(self.isolated),
             "nohz_full_pus": pus(self.nohz_full),
-            "core_kinds": None
-            if self.core_kinds is None
-            else [pus(kind) for kind in self.core_kinds],
             "clock_sources": list(self.clock_sources),
             "is_virtual": self.is_virtual,
             "product": self.product,
@@ -144,20 +135,6 @@ def _allowed(root: Path) -> frozenset[int] | None:
         return None
 
 
-def _core_kinds(root: Path) -> tuple[frozenset[int], ...] | None:
-    if not (root / _CPU).is_dir():
-        return None
-    of_intel = [found for name in _INTEL_KINDS if (found := _pus(root / name))]
-    if of_intel:
-        return tuple(of_intel)
-    by_capacity: dict[int, set[int]] = {}
-    for path in (root / _CPU).glob(f"cpu[0-9]*/{_CAPACITY}"):
-        text = read_text(path)
-        if text is not None and text.isdecimal():
-            by_capacity.setdefault(int(text), set()).add(int(path.parent.name[len("cpu") :]))
-    return tuple(frozenset(by_capacity[key]) for key in sorted(by_capacity, reverse=True))
-
-
 def read_facts(root: Path = Path("/")) -> NodeFacts:
     """root: the folder that holds proc and sys."""
     smt = read_text(root / _CPU / "smt/active")
@@ -173,7 +150,6 @@ def read_facts(root: Path = Path("/")) -> NodeFacts:
         allowed=_allowed(root),
         isolated=isolated,
         nohz_full=nohz_full,
-        core_kinds=_core_kinds(root),
         clock_sources=tuple((read_text(root / _CLOCK_SOURCES) or "").split()),
         is_virtual=_is_virtual(root, product),
         product=product,
