@@ -16,7 +16,8 @@ from numalab.labs.declaration import Criterion
 
 _NOTHING_SEEN = Evidence(
     lab="bench", language="c", variant="submission", size="quick", quick=False, node={},
-    is_virtual=False, timing_refused=None, timing_error=None, build=Build("ok", "", ""),
+    is_virtual=False,
+    announces_cores=True, timing_refused=None, timing_error=None, build=Build("ok", "", ""),
     race_error=None, handed_in=(), runs={},
 )  # fmt: skip
 _QUICKLY_SEEN = replace(_NOTHING_SEEN, quick=True)

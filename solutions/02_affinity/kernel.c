@@ -1,5 +1,4 @@
 /* Lab 02: affinity, solved. README.md says why. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -17,6 +17,7 @@ from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import effort_for
+from numalab.judging.thread_goals import as_environment, timed_team
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
@@ -47,7 +48,8 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     for path in kit.solution_folder(LAB).glob("*.*"):
         if path.suffix in (".c", ".env"):
             shutil.copy(path, tmp_path)
-    (tmp_path / "kmp_spread.env").write_text("KMP_AFFINITY=granularity=fine,scatter\n")
+    own = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}
+    (tmp_path / "omp_spread.env").write_text("".join(f"{k}={v}\n" for k, v in own.items()))
     session = Session(
         kit, lab, "c", "submission", tmp_path, FEW, two_nodes,
         lambda step: None,
@@ -60,20 +62,21 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     assert found["bandwidth"].status in ("not_gradable", "inconclusive"), found["bandwidth"].why
     generations = [run for run in session.data["runs"] if run["kind"] == "generation"]
     assert generations
+    team = timed_team(two_nodes)
     for run in generations:
-        assert run["team"] == 2
+        assert run["team"] == team.threads == two_nodes["cores"] // 2
         environments = {role["role"]: role["environment"] for role in run["roles"]}
-        kits = {"KMP_AFFINITY": "granularity=core,scatter"}
         environments.pop("control", None)  # joins where it stays open
         assert environments == {
-            "handout": {"KMP_AFFINITY": "granularity=fine,compact"},
-            "solution": kits,
-            "submission": {"KMP_AFFINITY": "granularity=fine,scatter"},
+            "handout": as_environment(team.on_one_node),
+            "solution": as_environment(team.on_all_nodes),
+            "submission": own,
         }
     # The threads went where the file says, and that is told of the node as it was described.
-    spread = [run for run in session.data["runs"] if run.get("file") == "kmp_spread.env"]
+    spread = [run for run in session.data["runs"] if run.get("file") == "omp_spread.env"]
+    assert {run["runtime"] for run in spread} == {"libomp", "libgomp"}
     assert [len(thread["allowed_pus"]) for thread in spread[0]["threads"]] == [1, 1]
-    assert found["kmp_spread"].status == "pass", found["kmp_spread"].why
+    assert found["omp_spread"].status == "pass", found["omp_spread"].why
 
 
 @pytest.mark.builds

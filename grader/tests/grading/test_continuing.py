@@ -323,7 +323,7 @@ def test_what_steers_no_time_does_not_count(tmp_path: Path) -> None:
 def test_of_placements_only_the_one_that_is_timed_counts(kit: Kit) -> None:
     lab = load_labs(kit.root)["02_affinity"]
     assert lab.timed_placements is not None
-    timed = lab.timed_placements.fast.name.partition(".")[0]
+    timed = lab.timed_placements.file.name.partition(".")[0]
     names = [file.name.partition(".")[0] for file in lab.files]
     given: dict[str, Any] = {name: {"OMP_PLACES": "cores", "A": "b"} for name in names}
     now = of(kit, lab, **given)

@@ -222,7 +222,7 @@ def test_grade_from_records_prints_the_ordinary_report(kit: Kit, tmp_path: Path)
     )  # fmt: skip
     assert done.code == 1, done.err
     assert "touched_where_used" in done.out and "On hydra" in done.out
-    assert "2 of 16 cores a NUMA node" in " ".join(done.out.split())
+    assert "2 of 16 cores per NUMA node" in " ".join(done.out.split())
     assert "nothing was measured" in done.out
     lines = [line for line in done.out.splitlines() if str(page) not in line]  # stays whole
     assert max(map(len, lines)) <= 80

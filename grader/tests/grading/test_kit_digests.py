@@ -136,7 +136,7 @@ def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new
         (LAB, "minutes = 60", 'minutes = 60\nmachines = ["nebula"]'),
         (OTHER, 'goal = "spread"', 'goal = "close"'),
         (OTHER, 'runtimes = ["libomp"]', 'runtimes = ["libgomp"]'),
-        (OTHER, 'slow = "kmp_close.env"', 'slow = "omp_close.env"'),
+        (OTHER, 'placements]\nfile = "omp_spread.env"', 'placements]\nfile = "omp_full.env"'),
         (OTHER, "minutes = 90", "minutes = 90\nnobody_knows = 1"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from numalab.evidence.record import Thread
-from numalab.judging.thread_goals import reach_of_threads, team_of
+from numalab.judging.thread_goals import as_environment, reach_of_threads, team_of, timed_team
 from numalab.labs.placement import BadPlacement, read_placement
 from numalab.reports.thread_map import thread_map
 from numalab.reports.touch_map import symbol
@@ -49,12 +49,18 @@ def on(*pus: int) -> list[Thread]:
 
 
 @pytest.mark.parametrize(
-    ("node", "spread", "close", "full"),
-    [(HYDRA, 2, 4, 8), (NEBULA, 8, 4, 16), (WESTMERE_EX, 4, 2, 8), (WESTMERE_EP, 2, 2, 4)],
+    ("node", "packages", "spread", "close", "full"),
+    [
+        (HYDRA, 2, 2, 4, 8),
+        (NEBULA, 2, 8, 4, 16),
+        (WESTMERE_EX, 4, 4, 2, 8),
+        (WESTMERE_EP, 2, 2, 2, 4),
+    ],
 )
 def test_the_team_follows_from_goal_and_node(
-    node: Json, spread: int, close: int, full: int
+    node: Json, packages: int, spread: int, close: int, full: int
 ) -> None:
+    assert team_of("spread_over_packages", node) == packages
     assert team_of("spread", node) == spread
     assert team_of("close", node) == team_of("close_in_package", node) == close
     assert team_of("full", node) == full
@@ -73,6 +79,12 @@ def test_the_team_follows_from_goal_and_node(
         # sockets
         ("spread", NEBULA, team(*[[0, 2, 4, 6, 8, 10, 12, 14]] * 8), 8, "may run on several"),
         ("spread", HYDRA, team([0], range(8)), 1, "Thread 1 may run on several NUMA nodes: "),
+        ("spread_over_packages", NEBULA, on(0, 1), 0, "2 threads, each on a package of its own"),
+        # compact: two NUMA nodes would not do
+        ("spread_over_packages", NEBULA, on(0, 2), 1, "on one package (0), while 1 package has"),
+        ("spread_over_packages", HYDRA, team(range(8), [1]), 1, "may run on several packages: not"),
+        # a package that libomp takes for a core
+        ("spread_over_packages", HYDRA, team([0, 2, 4, 6], [1, 3, 5, 7]), 0, "of its own"),
         ("full", HYDRA, on(*range(8)), 0, "8 threads, each on a core of its own"),
         # compact
         ("full", WESTMERE_EX, on(0, 8, 4, 12, 1, 9, 5, 13), 4, "sit on one core, while 4 cores"),
@@ -96,6 +108,32 @@ def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, say
     found = reach_of_threads(goal, threads, team_of(goal, node), node)
     assert found.misplaced == misplaced, found.why
     assert says in found.why
+
+
+@pytest.mark.parametrize(
+    ("node", "one", "all_nodes"),
+    [
+        (HYDRA, [(0,), (2,), (4,), (6,)], [(0,), (1,), (2,), (3,)]),
+        (NEBULA, [(0,), (8,)], [(0,), (2,)]),  # fewer cores than NUMA nodes
+        (WESTMERE_EX, [(0, 8), (4, 12)], [(0, 8), (1, 9)]),  # a place is a core, with siblings
+        (node_of(1, 1, 4, 1, False), [(0,), (1,), (2,), (3,)], [(0,), (1,), (2,), (3,)]),
+    ],
+)
+def test_what_is_timed_is_the_same_team_on_one_numa_node_and_on_all(
+    node: Json, one: list[tuple[int, ...]], all_nodes: list[tuple[int, ...]]
+) -> None:
+    of_node = {entry["pu"]: entry["numa_node"] for entry in node["pu_list"]}
+    by_node = sorted(node["pu_list"], key=lambda entry: (entry["numa_node"], entry["pu"]))
+    found = timed_team(node | {"numa_nodes": len(set(of_node.values())), "pu_list": by_node})
+    assert list(found.on_one_node) == one
+    assert [of_node[pus[0]] for pus in found.on_all_nodes] == [of_node[p[0]] for p in all_nodes]
+    assert found.threads == len(found.on_all_nodes) == len(set(found.on_all_nodes))
+
+
+def test_places_are_written_as_runtimes_read_them() -> None:
+    assert as_environment([(0, 8), (4,)]) == {
+        "OMP_PLACES": "{0,8},{4}", "OMP_PROC_BIND": "close"
+    }  # fmt: skip
 
 
 def test_own_pus_are_dealt_out_as_well_as_they_can() -> None:

@@ -762,8 +762,7 @@ functions = ["locate"]
 machines = ["hydra", "nebula"]
 
 [timed_placements]
-slow = "close.env"
-fast = "spread.env"
+file = "spread.env"
 
 [[criterion]]
 name = "located"
@@ -847,6 +846,32 @@ def test_a_file_that_sets_nothing_is_told_so(affinity: Lab) -> None:
     record = handed_in(apart)
     record["handed_in"][1]["variables"] = {"OMP_PLACES": "cores"}
     assert judged(affinity, record)["close"].why.startswith("The threads sit on")
+
+
+def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_node(
+    affinity: Lab, schema: Path
+) -> None:
+    """What libomp does there it would not do on the machine; libgomp is judged as everywhere."""
+    libgomp = binding("spread.env", "libgomp", 0, 1)
+    machine = {
+        "name": "nebula", "source": "x", "accelerator": "tcg", "guest_kernel": "6.1",
+        "cores_per_numa_node": 2, "cores_per_numa_node_of_machine": 8,
+        "numa_node_memory_bytes": 1, "announces_cores": False,
+    }  # fmt: skip
+    record = handed_in(libgomp) | {"machine": machine}
+    validate(record, schema)
+    found = judged(affinity, record)
+    assert found["spread"].status == "pass"
+    assert (found["close"].status, found["close"].cause) == ("not_gradable", "not_visible_here")
+    assert found["close"].why.startswith("Not judged under libomp: ")
+    wrong = handed_in(binding("spread.env", "libgomp", 0, 4)) | {"machine": machine}
+    assert judged(affinity, wrong)["spread"].why.startswith("Under libgomp: threads 0 and 1 sit")
+    # A record of before, or of a machine that announces its cores: it was not looked at.
+    older = {key: value for key, value in machine.items() if key != "announces_cores"}
+    for other in (older, machine | {"announces_cores": True}):
+        record = handed_in(libgomp) | {"machine": other}
+        validate(record, schema)
+        assert judged(affinity, record)["close"].status == "inconclusive"
 
 
 def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_rules import QUICK_RISK, judge_timing
 from numalab.judging.timing_state import timing_state
 from numalab.judging.verdict import CriterionVerdict
-from numalab.labs.declaration import Criterion, Lab
+from numalab.kit import Kit
+from numalab.labs.declaration import Criterion, Lab, load_labs
 
 Times = list[dict[str, float]]
 
@@ -48,6 +50,23 @@ def generations(count: int, *submissions: float, **roles: float) -> Times:
         }
         for number in range(count)
     ]
+
+
+# ---- what is compared is called by its name ---------------------------------------
+
+
+def test_of_placements_a_speedup_is_over_one_numa_node(first_touch: Lab, kit: Kit) -> None:
+    """Not over the handout, whose files are not timed there."""
+    (bandwidth,) = [c for c in load_labs(kit.root)["02_affinity"].criteria if c.kind == "timing"]
+    criteria = tuple(replace(c, over=bandwidth.over) for c in first_touch.criteria)
+    lab = replace(first_touch, criteria=criteria)
+    fast = generations(12, 0.2, handout=0.4, solution=0.2)
+    assert "2.00 times one NUMA node's speed" in judged(lab, "speedup", fast).why
+    alike = generations(40, 0.2, handout=0.2, solution=0.2, control=0.2)
+    found = judged(lab, "speedup", alike)
+    assert found.status == "not_gradable"
+    assert found.why.startswith("One NUMA node is not 1.15 times slower than the solution")
+    assert "handout" in judged(first_touch, "speedup", alike).why
 
 
 # ---- what is too fast is looked at ------------------------------------------------

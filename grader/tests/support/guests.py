@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numalab.evidence.record import Json
 from numalab.kit import Kit, find_kit
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery  # fmt: skip
+from numalab.machines.machine import Machine
+from numalab.machines.topology import topology_of_machine
 from numalab.virtual import guest, plan
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import Share
@@ -43,3 +46,11 @@ def start(kit: Kit, name: str, *shares: Share, options: plan.GuestOptions | None
         kit, find_machine(kit, name), shares, options or plan.GuestOptions(), print
     )
     return guest.boot(ready, store, print)
+
+
+def pu_list(machine: Machine) -> list[Json]:
+    """As a record describes a node's PUs."""
+    return [
+        {"pu": pu.number, "core": pu.core, "package": pu.package, "numa_node": pu.numa_node}
+        for pu in topology_of_machine(machine).pus
+    ]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.commands import SOON_LIMIT_S
-from support.guests import GALLERY, run, start, text
+from support.guests import GALLERY, pu_list, run, start, text
 
 from numalab.errors import UserError
+from numalab.judging.thread_goals import as_environment, timed_team
 from numalab.kit import Kit
+from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import Machine
@@ -27,94 +30,7 @@ from numalab.virtual.kernel import find_kernel
 
 pytestmark = pytest.mark.boots
 
-# ---- the machine that programs see ----------------------------------------------------------
-
-
-WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        *(pytest.param((name, plan.GuestOptions()), id=name) for name in GALLERY),
-        *(
-            pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
-            for name in GALLERY
-        ),
-    ],
-)
-def node(kit: Kit, request: pytest.FixtureRequest) -> Iterator[Guest]:
-    """As much of each machine as this host is used for, and all of it."""
-    name, options = request.param
-    try:
-        booted = start(kit, name, options=options)
-    except UserError as error:
-        if not options.full:
-            raise
-        pytest.skip(str(error))  # it has too little memory for the whole machine
-    with booted:
-        yield booted
-
-
-def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
-    exported = folder / "node.xml"
-    exported.write_text(text(node, "lstopo-no-graphics", "--of", "xml"))
-    return parse_machine(import_xml(exported, "node"), folder / "node.toml")
-
-
-def test_lstopo_shows_the_machine(node: Guest, tmp_path: Path) -> None:
-    described, seen = node.plan.machine, seen_by_hwloc(node, tmp_path)
-    assert seen.pus == described.pus
-    packages = dict(zip(
-        [place.package for place in seen.pu_table],
-        [place.package for place in described.pu_table], strict=True,
-    ))  # fmt: skip
-    assert len(packages) == len(set(packages.values())) == described.packages
-    for own, other in zip(described.pu_table, seen.pu_table, strict=True):
-        assert own.package == packages[other.package]
-        assert own.numa_node == other.numa_node
-    siblings = {core.pus for one in described.numa_nodes for core in one.cores}
-    assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
-
-
-def test_numactl_shows_nodes_and_distances(node: Guest) -> None:
-    shown = text(node, "numactl", "-H")
-    machine = node.plan.machine
-    assert f"available: {len(machine.numa_nodes)} nodes" in shown
-    for one in machine.numa_nodes:
-        found = re.search(rf"^node {one.number} cpus: ?([\d ]*)$", shown, re.MULTILINE)
-        assert found, shown
-        assert tuple(map(int, found[1].split())) == one.pus
-    rows = re.findall(r"^ +\d+: +([\d ]+)$", shown, re.MULTILINE)
-    assert tuple(tuple(map(int, row.split())) for row in rows) == machine.guest_distances()
-
-
-def test_lscpu_shows_packages_and_siblings(node: Guest) -> None:
-    machine = node.plan.machine
-    rows = [
-        tuple(map(int, row.split(",")))
-        for row in text(node, "lscpu", "-p=CPU,SOCKET,NODE,CORE").splitlines()
-        if not row.startswith("#")
-    ]
-    assert [row[0] for row in rows] == list(range(machine.pus))
-    assert len({row[1] for row in rows}) == machine.packages
-    assert [row[2] for row in rows] == [place.numa_node for place in machine.pu_table]
-    assert len({row[3] for row in rows}) == machine.cores
-
-
-def test_l3_caches_are_shared_as_described(kit: Kit) -> None:
-    """Where a cache has two PUs or more after scaling down."""
-    with start(kit, "nebula", options=plan.GuestOptions(cores_per_node=4)) as node:
-        shown = text(
-            node, "sh", "-c", "cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list"
-        )
-    groups = [group for one in node.plan.machine.numa_nodes for group in one.core_groups]
-    wanted = {frozenset(pu for core in group for pu in core.pus) for group in groups}
-    assert len(wanted) == 16
-    assert {kernel_pus(shared) for shared in shown.splitlines()} == wanted
-
-
-# ---- placement, as programs get it -------------------------------------------------------------
+# ---- programs that tell where their threads are ------------------------------------------------
 
 C_PROGRAM = r"""
 #define _GNU_SOURCE
@@ -171,6 +87,117 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# ---- the machine that programs see ----------------------------------------------------------
+
+
+WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        *(pytest.param((name, plan.GuestOptions()), id=name) for name in GALLERY),
+        *(
+            pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
+            for name in GALLERY
+        ),
+    ],
+)
+def node(kit: Kit, request: pytest.FixtureRequest, programs: Path) -> Iterator[Guest]:
+    """As much of each machine as this host is used for, and all of it."""
+    name, options = request.param
+    try:
+        booted = start(kit, name, Share(programs), options=options)
+    except UserError as error:
+        if not options.full:
+            raise
+        pytest.skip(str(error))  # it has too little memory for the whole machine
+    with booted:
+        yield booted
+
+
+def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
+    exported = folder / "node.xml"
+    exported.write_text(text(node, "lstopo-no-graphics", "--of", "xml"))
+    return parse_machine(import_xml(exported, "node"), folder / "node.toml")
+
+
+def test_lstopo_shows_the_machine(node: Guest, tmp_path: Path) -> None:
+    described, seen = node.plan.machine, seen_by_hwloc(node, tmp_path)
+    assert seen.pus == described.pus
+    packages = dict(zip(
+        [place.package for place in seen.pu_table],
+        [place.package for place in described.pu_table], strict=True,
+    ))  # fmt: skip
+    assert len(packages) == len(set(packages.values())) == described.packages
+    for own, other in zip(described.pu_table, seen.pu_table, strict=True):
+        assert own.package == packages[other.package]
+        assert own.numa_node == other.numa_node
+    siblings = {core.pus for one in described.numa_nodes for core in one.cores}
+    assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
+
+
+def test_numactl_shows_nodes_and_distances(node: Guest) -> None:
+    shown = text(node, "numactl", "-H")
+    machine = node.plan.machine
+    assert f"available: {len(machine.numa_nodes)} nodes" in shown
+    for one in machine.numa_nodes:
+        found = re.search(rf"^node {one.number} cpus: ?([\d ]*)$", shown, re.MULTILINE)
+        assert found, shown
+        assert tuple(map(int, found[1].split())) == one.pus
+    rows = re.findall(r"^ +\d+: +([\d ]+)$", shown, re.MULTILINE)
+    assert tuple(tuple(map(int, row.split())) for row in rows) == machine.guest_distances()
+
+
+def test_lscpu_shows_packages_and_siblings(node: Guest) -> None:
+    machine = node.plan.machine
+    rows = [
+        tuple(map(int, row.split(",")))
+        for row in text(node, "lscpu", "-p=CPU,SOCKET,NODE,CORE").splitlines()
+        if not row.startswith("#")
+    ]
+    assert [row[0] for row in rows] == list(range(machine.pus))
+    assert len({row[1] for row in rows}) == machine.packages
+    assert [row[2] for row in rows] == [place.numa_node for place in machine.pu_table]
+    assert len({row[3] for row in rows}) == machine.cores
+
+
+def test_caches_are_shared_as_described(node: Guest) -> None:
+    """L3 by group, L2 by core, whatever the machine is scaled to."""
+    machine = node.plan.machine
+    groups = [group for one in machine.numa_nodes for group in one.core_groups]
+    wanted = {
+        3: {frozenset(pu for core in group for pu in core.pus) for group in groups},
+        2: {frozenset(core.pus) for group in groups for core in group},
+    }
+    for level, shared in wanted.items():
+        lists = f"/sys/devices/system/cpu/cpu*/cache/index{level}/shared_cpu_list"
+        shown = text(node, "sh", "-c", f"cat {lists}").splitlines()
+        assert len(shown) == machine.pus
+        assert {kernel_pus(line) for line in shown} == shared, level
+    if machine.processor is not None:
+        assert len(wanted[3]) == machine.packages * RECORDED[machine.processor].l3_caches
+
+
+def test_linux_finds_no_dies(node: Guest) -> None:
+    """No processor of the gallery announces any, and libomp would take them for more than it knows
+    of on the real one."""
+    machine = node.plan.machine
+    shown = text(node, "sh", "-c", "cat /sys/devices/system/cpu/cpu*/topology/die_cpus_list")
+    packages = {
+        frozenset(pu for one in machine.nodes_of(package) for pu in one.pus)
+        for package in range(machine.packages)
+    }
+    assert {kernel_pus(line) for line in shown.splitlines()} == packages
+    levels = re.findall(
+        r"^cpuid level\s*: (\d+)$", text(node, "cat", "/proc/cpuinfo"), re.MULTILINE
+    )
+    assert levels == ["13"] * machine.pus
+
+
+# ---- placement, as programs get it -------------------------------------------------------------
+
+
 @pytest.fixture(scope="module", params=["hydra", "westmere-ep"])
 def two_packages(
     kit: Kit, request: pytest.FixtureRequest, programs: Path
@@ -180,13 +207,18 @@ def two_packages(
         yield found, programs
 
 
-def packages_of_threads(node: Guest, program: Path, threads: int, **environment: str) -> list[int]:
-    """The package that each thread runs on, by its number."""
+def pus_of_threads(node: Guest, program: Path, threads: int, **environment: str) -> list[int]:
+    """The PU that each thread runs on."""
     shown = text(node, str(program), OMP_NUM_THREADS=str(threads), **environment)
     where = dict(map(int, line.split()) for line in shown.splitlines())
     assert sorted(where) == list(range(threads)), shown
+    return [where[thread] for thread in range(threads)]
+
+
+def packages_of_threads(node: Guest, program: Path, threads: int, **environment: str) -> list[int]:
+    """The package that each thread runs on, by its number."""
     table = node.plan.machine.pu_table
-    return [table[where[thread]].package for thread in range(threads)]
+    return [table[pu].package for pu in pus_of_threads(node, program, threads, **environment)]
 
 
 LIBOMP = [name for name in PROGRAMS if name.endswith("libomp")]
@@ -245,6 +277,75 @@ def test_libgomp_spreads_over_sockets(two_packages: tuple[Guest, Path]) -> None:
         node, folder / "gcc-libgomp", 2, OMP_PLACES="sockets", OMP_PROC_BIND="spread"
     )
     assert found == [0, 1]
+
+
+# ---- what libomp finds by CPUID ------------------------------------------------------------------
+
+
+def test_libomp_finds_packages_cores_and_siblings(node: Guest, programs: Path) -> None:
+    """And nothing between a package and a core: no dies, and of NUMA nodes it does not know."""
+    machine = node.plan.machine
+    program = programs / "gcc-libomp"
+    shown = run(node, str(program), OMP_NUM_THREADS="1", KMP_AFFINITY="verbose,compact")
+    (said,) = [line for line in shown.err.splitlines() if " total cores)" in line]
+    form = r": (\d+) sockets? x (\d+) cores?/socket(?: x (\d+) threads?/core)? \("
+    found = re.search(form, said)
+    assert found, shown.err
+    counts = [int(count or 1) for count in found.groups()]
+    assert counts == [
+        machine.packages, machine.cores // machine.packages, machine.threads_per_core
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def nebula(kit: Kit, programs: Path) -> Iterator[Guest]:
+    with start(kit, "nebula", Share(programs), options=plan.GuestOptions(cores_per_node=2)) as node:
+        yield node
+
+
+def test_scatter_knows_nothing_of_numa_nodes(nebula: Guest, programs: Path) -> None:
+    """A package each, then the next core: as on an EPYC or a Xeon with several NUMA nodes per
+    package. The PUs stand in the solution of lab 02."""
+    found = pus_of_threads(
+        nebula, programs / "gcc-libomp", 8, KMP_AFFINITY="granularity=core,scatter"
+    )
+    assert found == [0, 1, 8, 9, 2, 3, 10, 11]
+    table = nebula.plan.machine.pu_table
+    assert [table[pu].numa_node for pu in found] == [0, 4, 0, 4, 1, 5, 1, 5]
+
+
+def test_numa_domains_reach_every_numa_node(nebula: Guest, programs: Path) -> None:
+    """Under libgomp, which knows them, and under libomp, which takes cores in their place."""
+    table = nebula.plan.machine.pu_table
+    for program in ("gcc-libomp", "gcc-libgomp"):
+        found = pus_of_threads(
+            nebula, programs / program, 8, OMP_PLACES="numa_domains", OMP_PROC_BIND="spread"
+        )
+        assert sorted(table[pu].numa_node for pu in found) == list(range(8)), program
+
+
+# ---- placements that are timed -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["gcc-libomp", "gcc-libgomp"])
+def test_what_is_timed_differs_in_numa_nodes_alone(
+    node: Guest, programs: Path, program: str
+) -> None:
+    """As many threads, each on a core of its own, on one NUMA node and on all."""
+    machine = node.plan.machine
+    team = timed_team({"numa_nodes": len(machine.numa_nodes), "pu_list": pu_list(machine)})
+    table = machine.pu_table
+    seen = [
+        pus_of_threads(node, programs / program, team.threads, **as_environment(places))
+        for places in (team.on_one_node, team.on_all_nodes)
+    ]
+    assert len(seen[0]) == len(seen[1]) == machine.cores_per_node
+    for pus in seen:
+        assert len({table[pu].core for pu in pus}) == team.threads
+    nodes = [Counter(table[pu].numa_node for pu in pus) for pus in seen]
+    assert len(nodes[0]) == 1
+    assert len(nodes[1]) == min(team.threads, len(machine.nodes_with_cores))
+    assert max(nodes[1].values()) - min(nodes[1].values()) <= 1
 
 
 def test_mpiexec_binds_ranks_to_packages(two_packages: tuple[Guest, Path]) -> None:

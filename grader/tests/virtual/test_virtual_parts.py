@@ -44,19 +44,18 @@ def table_entries(table: bytes) -> list[tuple[int, int, int]]:
 
 
 def test_processors_are_listed_in_the_order_of_their_numbers() -> None:
-    table = initramfs.processor_table([0, 16, 1, 17])
+    table = initramfs.processor_table([0, 16, 1, 17], [0, 4, 1, 5])
     assert table[:4] == b"APIC"
     assert struct.unpack_from("<I", table, 4)[0] == len(table)
     assert sum(table) % 256 == 0
     assert [(apic, flags) for _, apic, flags in table_entries(table)] == [
         (0, 1), (16, 1), (1, 1), (17, 1)
     ]  # fmt: skip
-    # A processor's other number is its rank in QEMU's order.
-    assert [uid for uid, _, _ in table_entries(table)] == [0, 2, 1, 3]
+    assert [uid for uid, _, _ in table_entries(table)] == [0, 4, 1, 5]
 
 
 def test_the_table_replaces_qemus_own() -> None:
-    table = initramfs.processor_table([0])
+    table = initramfs.processor_table([0], [0])
     assert table[10:24] == b"BOCHS BXPC    "
     assert struct.unpack_from("<I", table, 24)[0] > 1  # QEMU's revision
 
@@ -101,13 +100,49 @@ def test_every_pu_has_its_place(machine: Machine, cores: int) -> None:
     scaled = machine.scaled(cores)
     shape, at = qemu.apic_layout(scaled), qemu.positions(scaled)
     assert sorted(at) == list(range(scaled.pus))
-    assert shape.sockets * shape.dies * shape.cores * shape.threads == scaled.pus
+    slots = shape.sockets * shape.dies * shape.cores * shape.threads
+    numbers = qemu.processor_numbers(scaled)
+    assert len(set(numbers)) == scaled.pus and max(numbers) < slots
+    # A rank in the order of APIC ids, as QEMU numbers them.
+    assert [numbers.index(n) for n in sorted(numbers)] == [
+        ids.index(i) for ids in [qemu.apic_ids(scaled)] for i in sorted(ids)
+    ]
     assert len(set(qemu.apic_ids(scaled))) == scaled.pus
     assert qemu.apic_ids(scaled)[0] == 0  # the processor that boots is PU 0
     for pu, place in enumerate(scaled.pu_table):
         assert (at[pu].socket, at[pu].thread) == (place.package, place.thread)
-    # Linux takes dies of one PU for packages.
+    # A die is what shares an L3, and one that announces a single PU would be a package to Linux.
+    groups = [group for node in scaled.numa_nodes for group in node.core_groups]
+    dies = {(at[pu].socket, at[pu].die) for group in groups for core in group for pu in core.pus}
+    assert len(dies) == len(groups)
+    for group in groups:
+        assert len({(at[pu].socket, at[pu].die) for core in group for pu in core.pus}) == 1
     assert shape.dies == 1 or shape.cores * shape.threads > 1
+
+
+def test_a_die_has_room_for_two_pus_where_one_is_in_it() -> None:
+    """As on nebula, scaled down so far that each L3 has one core."""
+    machine = GALLERY["nebula"].scaled(2)
+    line = command_line(machine, [])
+    assert line[line.index("-smp") + 1] == "1,maxcpus=32,sockets=2,dies=8,cores=2,threads=1"
+    plugged = [line[i + 1] for i, word in enumerate(line) if word == "-device"]
+    plugged = [words for words in plugged if words.startswith("max-x86_64-cpu,")]
+    assert len(plugged) == machine.pus - 1 == 15
+    assert plugged[0] == "max-x86_64-cpu,socket-id=1,die-id=0,core-id=0,thread-id=0"
+    assert all("core-id=0" in words for words in plugged)
+    # QEMU asks for the NUMA node of what is not there as well.
+    slots = [
+        line[i + 1] for i, word in enumerate(line) if word == "-numa" and "cpu," in line[i + 1]
+    ]
+    assert len(set(slots)) == 32
+    assert "cpu,node-id=0,socket-id=0,die-id=1,core-id=1,thread-id=0" in slots
+    assert max(qemu.processor_numbers(machine)) == 30
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_cpuid_ends_below_the_leaf_of_dies(machine: Machine) -> None:
+    line = command_line(machine.scaled(2), [])
+    assert line[line.index("-cpu") + 1].endswith(",level=0xd")
 
 
 def command_line(machine: Machine, shares: list[tuple[str, bool]]) -> list[str]:
@@ -283,7 +318,7 @@ def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
 
 def test_what_is_smaller_is_said() -> None:
     note = plan.scaling_note(GALLERY["hydra"].scaled(4), 256)
-    assert "4 of 16 cores a NUMA node (8 PUs), 256 MiB" in note
+    assert "4 of 16 cores per NUMA node (8 PUs), 256 MiB" in note
 
 
 def test_the_writable_folder_wins_over_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,4 @@
 /* Wrong: one thread asks, and all give its answer. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: PUs numbered node after node, as many on each. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: initialize deals pages out in turn. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

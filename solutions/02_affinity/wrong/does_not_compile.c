@@ -1,5 +1,4 @@
 /* Wrong: a semicolon is missing. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: PU and NUMA node are interchanged. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: asks once a thread and keeps the answer. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

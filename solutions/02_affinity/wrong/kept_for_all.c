@@ -1,5 +1,4 @@
 /* Wrong: asks once and keeps the answer, of one thread for all. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

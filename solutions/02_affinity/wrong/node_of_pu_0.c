@@ -1,5 +1,4 @@
 /* Wrong: the NUMA node of PU 0, whichever the thread is on. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

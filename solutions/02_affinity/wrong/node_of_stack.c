@@ -1,5 +1,4 @@
 /* Wrong: asks where a variable on the stack lives, which stayed behind when the thread moved. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numaif.h>

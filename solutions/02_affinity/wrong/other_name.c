@@ -1,5 +1,4 @@
 /* Wrong: the name is another. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: takes the package for the NUMA node. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <sched.h>

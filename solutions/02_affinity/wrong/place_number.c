@@ -1,5 +1,4 @@
 /* Wrong: takes the number of the thread's place, fixed when the team began, for its PU. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

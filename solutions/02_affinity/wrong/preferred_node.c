@@ -1,5 +1,4 @@
 /* Wrong: the preferred node is where memory should come from, not where the thread is. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

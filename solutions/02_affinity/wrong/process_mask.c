@@ -1,5 +1,4 @@
 /* Wrong: asks for the PUs of the process, which are those of its first thread. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

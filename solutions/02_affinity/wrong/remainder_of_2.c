@@ -1,5 +1,4 @@
 /* Wrong: even PUs on node 0, odd ones on node 1, as on hydra. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <sched.h>

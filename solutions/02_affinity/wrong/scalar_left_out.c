@@ -1,5 +1,4 @@
 /* Wrong: scale without the scalar. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: initialize is serial. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: all threads write to one variable, and read what another one wrote. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: the first PU that the thread may use, not the one that it is on. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: takes the thread's number in the team for its PU. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -1,5 +1,4 @@
 /* Wrong: four threads a PU in stream, whatever the kit asks for. */
-#define _GNU_SOURCE
 #include "affinity.h"
 
 #include <numa.h>

@@ -15,6 +15,7 @@ from numalab.commands.shared import progress_line, taking_one
 from numalab.errors import KitError, UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
+from numalab.machines.announced import own_and_other
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine_file import parse_machine
@@ -50,7 +51,7 @@ def machine() -> None:
 @machine.command(name="list", short_help="All described machines.")
 @click.pass_obj
 def list_command(kit: Kit) -> None:
-    """List all described machines, one a line.
+    """List all described machines, one per line.
 
     \b
     Example:
@@ -129,7 +130,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     if one.scaled_from is not None:
         parts.append(
             Text(
-                f"Scaled down from {one.scaled_from.cores_per_node} cores a NUMA node; "
+                f"Scaled down from {one.scaled_from.cores_per_node} cores per NUMA node; "
                 "published figures are the whole machine's."
             )
         )
@@ -142,12 +143,13 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     published = (("Bandwidths", one.bandwidths), ("Latencies", one.latencies))
     for title, figures in published if with_published else ():
         parts += _figures(title, figures)
-    if one.notes:
-        parts.append(Text("Notes", style="bold"))
-        notes = Table.grid(padding=(0, 1))
-        for note in one.notes:
-            notes.add_row("-", Text(note))
-        parts.append(Padding(notes, (0, 0, 0, 2)))
+    for title, sentences in (("Notes", one.notes), ("As a virtual node", own_and_other(one))):
+        if sentences:
+            parts.append(Text(title, style="bold"))
+            listed_ones = Table.grid(padding=(0, 1))
+            for sentence in sentences:
+                listed_ones.add_row("-", Text(sentence))
+            parts.append(Padding(listed_ones, (0, 0, 0, 2)))
     kinds = [title.lower() for title, figures in published if figures]
     if kinds and not with_published:
         parts.append(Text(f"Published {listed(kinds)}, for afterwards: --published"))
@@ -169,7 +171,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     "--cores",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Show it with at most N cores a NUMA node, PUs renumbered.",
+    help="Show it with at most N cores per NUMA node, PUs renumbered.",
 )
 @click.option(
     "--published",
@@ -271,7 +273,7 @@ class RunOptions:
     "--cores",
     type=click.IntRange(min=1),
     metavar="N",
-    help="At most N cores a NUMA node. Left out: what this host can carry.",
+    help="At most N cores per NUMA node. Left out: what this host can carry.",
 )
 @click.option("--full", is_flag=True, help="All cores of the machine, however long it takes.")
 @click.option(

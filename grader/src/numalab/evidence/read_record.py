@@ -74,6 +74,7 @@ def parse(data: Json) -> Evidence:
         quick=data["quick"],
         node=data["node"],
         is_virtual=data["machine"] is not None,
+        announces_cores=(data["machine"] or {}).get("announces_cores", True),
         timing_refused=data["timing_refused"],
         timing_error=None if data["timing_error"] == _INTERRUPTED else data["timing_error"],
         build=Build(**data["build"]["kernel"]),

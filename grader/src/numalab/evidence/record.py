@@ -412,7 +412,8 @@ class EarlierTimes:
 @dataclass(frozen=True)
 class Evidence:
     """A session's record. runs: what was looked at, by the name of the kind and the role, in
-    order; see of."""
+    order; see of. announces_cores: unless a virtual node's processors announce by CPUID the cores
+    that its machine's don't."""
 
     lab: str
     language: str
@@ -421,6 +422,7 @@ class Evidence:
     quick: bool
     node: Json
     is_virtual: bool
+    announces_cores: bool
     timing_refused: str | None  # why nothing was timed on this node
     timing_error: str | None  # what of the kit kept it from being timed
     build: Build

@@ -52,7 +52,7 @@ def _code(program: Path) -> bytes:
 def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:
     """What those files say under which something is timed, however they are written. The others
     change no time: a new prediction is no reason for new times."""
-    placed = () if lab.timed_placements is None else (lab.timed_placements.fast.name,)
+    placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
     launched = [lab.launch_of(timed.part).name for timed in needs.timings(lab) if timed.slow]
     for handed in handed_in:
         name = handed["file"]

@@ -67,8 +67,8 @@ def _note(machine: Json) -> str:
     some = f"{cores} of {real}" if cores != real else f"{cores}"
     return (
         f"{machine['name']}, as a virtual node: {some} "
-        f"{'core' if real == 1 else 'cores'} a NUMA node, "
-        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory a node"
+        f"{'core' if real == 1 else 'cores'} per NUMA node, "
+        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory per node"
     )
 
 

@@ -112,12 +112,15 @@ def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
 
 
 def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
-    """The solution's program on each runtime that there is."""
+    """The solution's program on each runtime that there is. Where a virtual node announces more of
+    its cores than the machine does, libomp would do there what it does not do on the machine."""
     default = session.program(SOLUTION)
     own: str = session.data["build"].get("openmp_runtime", "libomp")
     programs = {own: default}
     if own != "libgomp" and session.data["build"].get("c_compiler", "").startswith("GNU"):
         programs["libgomp"] = session.program(SOLUTION, "-libgomp")
+    if session.machine is not None and not session.machine.get("announces_cores", True):
+        programs.pop("libomp", None)
     return {runtime: programs[runtime] for runtime in file.runtimes if runtime in programs}
 
 
@@ -180,15 +183,16 @@ def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
 
 def timed_environments(session: Session) -> dict[str, dict[str, str]]:
     """What each role is timed under beside the lab's environment: placements, where those
-    are what is compared."""
+    are what is compared. Where a file could not be read, what it would have set stays unset."""
     timed = session.lab.timed_placements
     if timed is None:
         return {}
     files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
-    fast = _solution_variables(session, timed.fast)
+    team = thread_goals.timed_team(session.node)
+    fast = thread_goals.as_environment(team.on_all_nodes)
     return {
-        HANDOUT: _solution_variables(session, timed.slow),
+        HANDOUT: thread_goals.as_environment(team.on_one_node),
         SOLUTION: fast,
         CONTROL: fast,
-        SUBMISSION: files[timed.fast.name],
+        SUBMISSION: files[timed.file.name],
     }

@@ -29,6 +29,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "evidence/touch.py": ("verdict", "shares of pages are worked out of records"),
     "evidence/work.py": ("verdict", "shares of work are worked out of records"),
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
+    "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/picture.py": ("neither", "drawings of machines"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
@@ -85,7 +86,9 @@ _WORDS_OF_LAB = ("title", "minutes", "repetition")
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
-_WORDS_OF_MACHINE = ("title", "source", "notes", "cache", "bandwidth", "latency")
+_WORDS_OF_MACHINE = (
+    "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
+)  # fmt: skip
 
 # What the build reads beside the folders.
 _BUILD = ("CMakeLists.txt", "CMakePresets.json")

@@ -58,8 +58,8 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
     if placements is not None:
         environments = handed_in.timed_environments(session)
         more = {role: monitor.set_options(role, environments[role]) for role in roles}
-        team = thread_goals.team_of(placements.fast.goal, session.node)
-        return _Setup(kits, team, {}, more)
+        team = thread_goals.timed_team(session.node)
+        return _Setup(kits, team.threads, {}, more)
     return _Setup(own, session.threads, None, {})
 
 

@@ -189,6 +189,12 @@ def _under_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) 
     return why
 
 
+NO_CORES = (
+    "Not judged under libomp: the machine's own processors announce no cores by CPUID, where "
+    "libomp looks, and the virtual ones do."
+)
+
+
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None
@@ -196,6 +202,8 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if text is None:
         return not_looked_at(criterion, evidence)
     runs = [run for run in evidence.of(BINDING) if run.file == file.name]
+    if not runs and not evidence.announces_cores and "libomp" in file.runtimes:
+        return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
     if not runs:
         return not_looked_at(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)
@@ -211,7 +219,7 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     ]
     worst = max((reach for _, reach in reaches), key=lambda reach: reach.misplaced)
     why = worst.why
-    if len(runs) > 1 and worst.misplaced:
+    if len(file.runtimes) > 1 and worst.misplaced:
         why = _under_runtimes(worst, reaches)
     if not text.variables and worst.misplaced:
         why = f"{file.name} sets nothing. {why}"

@@ -50,7 +50,7 @@ def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
     if criterion.slow is not None:
         return lab.launch_of(criterion.part).name
     if criterion.rule in TIMING_RULES and lab.timed_placements is not None:
-        return lab.timed_placements.fast.name
+        return lab.timed_placements.file.name
     return KERNEL_FILES[language]
 
 

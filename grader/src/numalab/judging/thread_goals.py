@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.record import Json, Thread
-from numalab.machines.topology import Topology, topology_of_node, without_own
+from numalab.machines.topology import Pus, Topology, topology_of_node, units_of, without_own
 
 CLOSE_THREADS = 4
 
@@ -22,11 +22,13 @@ CLOSE_THREADS = 4
 
 
 def team_of(goal: str, node: Json) -> int:
-    """How many threads the kit asks for: one a NUMA node, one a core, or four that are to be
-    close, fewer where a package has fewer cores."""
+    """How many threads the kit asks for: one per NUMA node, package or core, or four that are to
+    be close, fewer where a package has fewer cores."""
     topology = topology_of_node(node)
     if goal == "spread":
         return len(set(topology.numa_node.values()))
+    if goal == "spread_over_packages":
+        return len(set(topology.package.values()))
     if goal == "full":
         return len(set(topology.core.values()))
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
@@ -65,7 +67,7 @@ def _own_units(
         unit, numbers = next(iter(crowded.items()))
         empty = len(set(unit_of.values())) - len(holders)
         why = f"{words.threads(numbers)} sit on one {one}"
-        if one == "NUMA node":
+        if one != "core":
             why += f" ({unit})"
         if empty:
             why += f", while {words.count(empty, one)} {'has' if empty == 1 else 'have'} none"
@@ -108,6 +110,9 @@ GOALS: dict[str, Callable[[Sequence[Thread], Topology], Reached]] = {
     "spread": lambda threads, found: _own_units(
         threads, found.numa_node, "NUMA node", "NUMA nodes"
     ),
+    "spread_over_packages": lambda threads, found: _own_units(
+        threads, found.package, "package", "packages"
+    ),
     "full": lambda threads, found: _own_units(threads, found.core, "core", "cores"),
     "close": lambda threads, found: _close(threads, found, in_package=False),
     "close_in_package": lambda threads, found: _close(threads, found, in_package=True),
@@ -120,3 +125,38 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
     return GOALS[goal](threads[:team], topology_of_node(node))
+
+
+# ---- placements that are timed -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TimedTeam:
+    """As many threads as a NUMA node has cores, each on a core of its own: all on one NUMA node, so
+    that one memory has to serve them, or dealt out over all. What is compared so differs in nothing
+    else: neither in the number of threads nor in what siblings share. Both as places, by number."""
+
+    on_one_node: tuple[Pus, ...]
+    on_all_nodes: tuple[Pus, ...]
+
+    @property
+    def threads(self) -> int:
+        return len(self.on_one_node)
+
+
+def timed_team(node: Json) -> TimedTeam:
+    """The kit's two placements on a node. They name PUs, since a runtime's own `cores` may be
+    something else (machines/announced.py), and what is compared should be what it is called."""
+    topology = topology_of_node(node)
+    by_node: dict[int, list[Pus]] = {}
+    for core in units_of(topology, "core"):
+        by_node.setdefault(topology.numa_node[core[0]], []).append(core)
+    fewest = min(map(len, by_node.values()))
+    in_turn = [cores[i] for i in range(fewest) for cores in by_node.values()]
+    return TimedTeam(tuple(next(iter(by_node.values()))[:fewest]), tuple(in_turn[:fewest]))
+
+
+def as_environment(places: Sequence[Pus]) -> dict[str, str]:
+    """One thread on each place, in their order, under every OpenMP runtime."""
+    lists = ("{" + ",".join(map(str, pus)) + "}" for pus in places)
+    return {"OMP_PLACES": ",".join(lists), "OMP_PROC_BIND": "close"}

@@ -193,7 +193,7 @@ class _Times:
 
 def _slow_name(criterion: Criterion) -> str:
     """What a speedup is over."""
-    return "the handout" if criterion.slow is None else criterion.slow.split("/")[-1]
+    return criterion.over if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
 def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
@@ -266,7 +266,8 @@ def _no_effect(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "not_gradable":
         return None
     slow = times.criterion.slow
-    subject = "The handout" if slow is None else f"The kit's {_slow_name(times.criterion)}"
+    name = _slow_name(times.criterion)
+    subject = words.first_upper(name) if slow is None else f"The kit's {name}"
     return times.verdict(
         "not_gradable",
         "no_effect_here",

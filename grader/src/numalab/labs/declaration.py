@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,10 +28,13 @@ KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 # quarter of them, and better placement is what the solution has.
 PLAUSIBLE_UP_TO = 4.0
 
+ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
+
 
 FileKind = Literal["placement", "launch", "prediction"]
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
+    "spread_over_packages": "placement",
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
@@ -61,11 +64,10 @@ class HandedFile:
 
 @dataclass(frozen=True)
 class TimedPlacements:
-    """Timing compares placements of the kit's program: the kit's own slow and fast one with
-    the student's fast one."""
+    """Timing compares placements of the kit's program: two of the kit's, of one team on one NUMA
+    node and on all (judging/thread_goals.py), with that of a file that is handed in."""
 
-    slow: HandedFile
-    fast: HandedFile
+    file: HandedFile
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Criterion:
     plausible_up_to: of times, how many times as fast as the solution a kernel may be before its
     points wait until an instructor has looked.
     whole_team: the pages have to be used by as many threads as the kit asks for.
+    over: what a speedup is over, in words, where it is no launch.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Criterion:
     kit_writes_first: bool
     whole_team: bool
     plausible_up_to: float = PLAUSIBLE_UP_TO
+    over: str = "the handout"
 
 
 @dataclass(frozen=True)
@@ -208,9 +212,7 @@ def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlaceme
     if not table.values:
         return None
     by_name = {file.name: file for file in files}
-    return TimedPlacements(
-        slow=by_name[table.choice("slow", by_name)], fast=by_name[table.choice("fast", by_name)]
-    )
+    return TimedPlacements(file=by_name[table.choice("file", by_name)])
 
 
 def _criterion(table: Table) -> Criterion:
@@ -243,6 +245,12 @@ def load_lab(folder: Path) -> Lab:
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)
+    placements = _timed_placements(
+        top.table("timed_placements", ("file",)),
+        [c.file for c in criteria if c.file is not None],
+    )
+    if placements is not None:
+        criteria = tuple(replace(c, over=ONE_NODE) if c.kind == "timing" else c for c in criteria)
     lab = Lab(
         name=folder.name,
         title=top.text("title"),
@@ -256,10 +264,7 @@ def load_lab(folder: Path) -> Lab:
         kit_parts=top.texts("kit_parts", ()),
         launch=read_policy(top.table("launch", None)) if "launch" in top else None,
         repetition=top.text("repetition", default="a repetition"),
-        timed_placements=_timed_placements(
-            top.table("timed_placements", ("slow", "fast")),
-            [c.file for c in criteria if c.file is not None],
-        ),
+        timed_placements=placements,
         criteria=criteria,
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
     )

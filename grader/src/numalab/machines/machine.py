@@ -73,7 +73,8 @@ class Machine:
 
     numa_nodes: index and number agree. distances: ACPI's SLIT, row by row, as `numactl -H`
     prints it; None where the source gives none. caches, bandwidths, latencies: of the real
-    machine, never of a scaled or virtual one. text: the file's.
+    machine, never of a scaled or virtual one. processor: whose topology by CPUID is on record
+    (machines/announced.py), the machine's or one of its kind; None: none is. text: the file's.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Machine:
     caches: tuple[Figure, ...]
     bandwidths: tuple[Figure, ...]
     latencies: tuple[Figure, ...]
+    processor: str | None
     text: str = field(repr=False)
     scaled_from: Machine | None = field(default=None, repr=False)
 
@@ -147,14 +149,14 @@ class Machine:
         )
 
     def scaled(self, cores_per_node: int) -> Machine:
-        """The machine with at most so many cores a NUMA node, its PUs renumbered by rank.
+        """The machine with at most so many cores per NUMA node, its PUs renumbered by rank.
 
         The kept cores are spread over the node's L3 groups, equally many each: all groups
         stay where there are cores enough, else as many of one core. So the number can be
         smaller than asked for.
         """
         if cores_per_node < 1:
-            raise UserError(f"{self.name}: {cores_per_node} cores a NUMA node; ask for 1 or more")
+            raise UserError(f"{self.name}: {cores_per_node} cores per NUMA node; ask for 1 or more")
         if cores_per_node >= self.cores_per_node:
             return self
         groups = min(self.groups_per_node, cores_per_node)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numalab.errors import UserError
+from numalab.machines.announced import RECORDED
 from numalab.machines.machine import LOCAL_DISTANCE, Core, Figure, Machine, Matrix, NumaNode
 from numalab.pu_lists import parse_pus
 from numalab.toml_files.tables import Table, parse_table, read_table
@@ -24,7 +25,9 @@ NODE_KEYS = ("package", "memory_mb", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
 SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
-TOP_KEYS = ("name", "title", "source", "notes", "distances", "numa_node", *FIGURE_TABLES)
+TOP_KEYS = (
+    "name", "title", "source", "processor", "notes", "distances", "numa_node", *FIGURE_TABLES,
+)  # fmt: skip
 
 
 def _numa_node(table: Table, number: int) -> NumaNode:
@@ -256,5 +259,6 @@ def _machine(top: Table, path: Path) -> Machine:
         caches=_figures(top, "cache"),
         bandwidths=_figures(top, "bandwidth"),
         latencies=_figures(top, "latency"),
+        processor=top.choice("processor", tuple(RECORDED)) if "processor" in top else None,
         text=top.file.text,
     )

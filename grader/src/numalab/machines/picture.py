@@ -44,7 +44,7 @@ def heading(machine: Machine) -> str:
     """The title, and that it has fewer cores if it has."""
     if machine.scaled_from is None:
         return machine.title
-    return f"{machine.title} (scaled to {machine.cores_per_node} cores a NUMA node)"
+    return f"{machine.title} (scaled to {machine.cores_per_node} cores per NUMA node)"
 
 
 # ---- for a terminal ------------------------------------------------------------

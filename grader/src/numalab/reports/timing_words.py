@@ -37,7 +37,7 @@ def names(lab: Lab, account: TimingAccount, evidence: Evidence) -> Named:
     owner = {"submission": "your", "handout": "the handout's"}.get(
         evidence.variant, "the solution's"
     )
-    return Named(f"{owner} {what}", launch.split("/")[-1] if launch else "the handout")
+    return Named(f"{owner} {what}", launch.split("/")[-1] if launch else account.criterion.over)
 
 
 def evidence_words(e_value: float) -> str:

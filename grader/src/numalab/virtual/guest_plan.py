@@ -52,7 +52,8 @@ class GuestPlan:
 
     def initrd(self) -> bytes:
         modules = {path.stem: path.read_bytes() for path in self.kernel.modules}
-        tables = {"madt": initramfs.processor_table(qemu.apic_ids(self.machine))}
+        processors = qemu.apic_ids(self.machine), qemu.processor_numbers(self.machine)
+        tables = {"madt": initramfs.processor_table(*processors)}
         if not qemu.lists_nodes_in_order(self.machine):
             ids = qemu.apic_ids_of_nodes(self.machine)
             tables["srat"] = initramfs.affinity_table(ids, self.node_memory_mib << 20)

@@ -38,16 +38,16 @@ def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
 # ---- tables of processors and nodes -----------------------------------------------------------
 
 
-def processor_table(apic_ids: Sequence[int]) -> bytes:
+def processor_table(apic_ids: Sequence[int], numbers: Sequence[int]) -> bytes:
     """An ACPI MADT that lists processors in Linux's order of PU numbers.
 
-    apic_ids: of each PU in order. The rest is what QEMU's q35 machine has: one I/O APIC,
-    the usual interrupt overrides. Source: ACPI specification, section 5.2.12.
+    apic_ids: of each PU in order; numbers: by which the machine's other tables go. The rest is
+    what QEMU's q35 machine has: one I/O APIC, the usual interrupt overrides. Source: ACPI
+    specification, section 5.2.12.
     """
-    by_id = {apic_id: uid for uid, apic_id in enumerate(sorted(apic_ids))}
     body = struct.pack("<II", 0xFEE00000, 1)
-    for apic_id in apic_ids:
-        body += struct.pack("<BBBBI", 0, 8, by_id[apic_id], apic_id, 1)
+    for apic_id, number in zip(apic_ids, numbers, strict=True):
+        body += struct.pack("<BBBBI", 0, 8, number, apic_id, 1)
     body += struct.pack("<BBBBII", 1, 12, 0, 0, 0xFEC00000, 0)
     for source, target, flags in ((0, 2, 0), (5, 5, 13), (9, 9, 13), (10, 10, 13), (11, 11, 13)):
         body += struct.pack("<BBBBIH", 2, 10, 0, source, target, flags)

@@ -12,6 +12,7 @@ from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
+from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
 from numalab.virtual import apart
 from numalab.virtual.guest import Guest, boot, find_qemu
@@ -64,6 +65,7 @@ class VirtualPlace:
             "cores_per_numa_node": plan.machine.cores_per_node,
             "cores_per_numa_node_of_machine": machine.cores_per_node,
             "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
+            "announces_cores": announces_cores(machine),
         }
         self.controls: dict[str, list[Json]] = {}
         self.node = describe_node(kit, self)

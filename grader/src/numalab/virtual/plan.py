@@ -90,9 +90,9 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
     if machine.scaled_from is not None:
         real = machine.scaled_from.cores_per_node
         notes.append(
-            f"{machine.cores_per_node} of {real} cores a NUMA node ({count(machine.pus, 'PU')})"
+            f"{machine.cores_per_node} of {real} cores per NUMA node ({count(machine.pus, 'PU')})"
         )
-    notes.append(f"{memory_mib} MiB of memory a node")
+    notes.append(f"{memory_mib} MiB of memory per node")
     return f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
 
 

@@ -1,7 +1,7 @@
 """QEMU's command line for a machine of the gallery. Pure functions.
 
-Every package of the guest has the same shape, dies x cores x threads; where it can be, a
-die is a group of cores with one L3 cache, since QEMU gives each die one.
+Every package of the guest has the same shape, dies x cores x threads. A die is a group of cores
+with one L3 cache, since QEMU gives each die one; what a program reads from CPUID has no dies.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ SHARES = 8  # 9p devices; a snapshot fits only the devices that it was taken wit
 PORT = "numalab"
 
 # Intel's, since AMD's models show hardware threads as cores of their own. TCG has no
-# AVX-512, and Linux no use for it here.
-CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7"
+# AVX-512, and Linux no use for it here. level: the last of CPUID's leaves, below 0x1F, in which
+# QEMU would announce its dies. No processor of the gallery announces any (machines/cpuid.py), and
+# an OpenMP runtime that found some would take them for more than the real one knows.
+CPU_TYPE = "max"
+CPU_MODEL = f"{CPU_TYPE},vendor=GenuineIntel,family=6,model=85,stepping=7,level=0xd"
 
 
 @dataclass(frozen=True)
@@ -61,20 +64,18 @@ def _populated(machine: Machine, package: int) -> list[NumaNode]:
 
 
 def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
-    """The cores of a package by die: by L3 cache, where that gives a die two PUs or more.
-    From QEMU's dies of one PU Linux makes packages."""
-    nodes = _populated(machine, package)
-    by_cache = [group for node in nodes for group in node.core_groups]
-    by_node = [node.cores for node in nodes]
-    for dies in (by_cache, by_node):
-        if len(dies[0]) * machine.threads_per_core > 1:
-            return dies
-    return [tuple(core for node in nodes for core in node.cores)]
+    """The cores of a package by die, which is by L3 cache."""
+    return [group for node in _populated(machine, package) for group in node.core_groups]
 
 
 def apic_layout(machine: Machine) -> ApicLayout:
+    """With room for the PUs of the machine. Of a package of several dies each has room for two PUs
+    or more: Linux takes a processor that announces one PU for a package of its own."""
     dies = _dies(machine, 0)
-    return ApicLayout(machine.packages, len(dies), len(dies[0]), machine.threads_per_core)
+    cores = len(dies[0])
+    if len(dies) > 1 and cores * machine.threads_per_core == 1:
+        cores = 2
+    return ApicLayout(machine.packages, len(dies), cores, machine.threads_per_core)
 
 
 def positions(machine: Machine) -> dict[int, Position]:
@@ -92,6 +93,30 @@ def apic_ids(machine: Machine) -> list[int]:
     """In the order of Linux's PU numbers."""
     shape, at = apic_layout(machine), positions(machine)
     return [shape.apic_id(at[pu]) for pu in range(machine.pus)]
+
+
+def _empty_slots(machine: Machine) -> dict[Position, int]:
+    """Where a PU could be and none is, as on a processor that is sold with fewer cores than its
+    dies have; and the NUMA node that would have it."""
+    shape, taken = apic_layout(machine), set(positions(machine).values())
+    found: dict[Position, int] = {}
+    for package in range(machine.packages):
+        nodes = [n.number for n in _populated(machine, package) for _ in n.core_groups]
+        for die, node in enumerate(nodes):
+            for core in range(shape.cores):
+                for thread in range(shape.threads):
+                    slot = Position(package, die, core, thread)
+                    if slot not in taken:
+                        found[slot] = node
+    return found
+
+
+def processor_numbers(machine: Machine) -> list[int]:
+    """By which ACPI goes: for each PU, by Linux's number, its rank among all slots in the order of
+    their APIC ids, as QEMU's own tables have it."""
+    shape, ids = apic_layout(machine), apic_ids(machine)
+    slots = sorted([*ids, *(shape.apic_id(slot) for slot in _empty_slots(machine))])
+    return [slots.index(apic_id) for apic_id in ids]
 
 
 def lists_nodes_in_order(machine: Machine) -> bool:
@@ -146,6 +171,28 @@ def _comma(path: str) -> str:
     return path.replace(",", ",,")
 
 
+def _where(machine: Machine, at: Position) -> str:
+    """A position as QEMU's options have it; it refuses a die's number where there is one."""
+    die = f"die-id={at.die}," if apic_layout(machine).dies > 1 else ""
+    return f"socket-id={at.socket},{die}core-id={at.core},thread-id={at.thread}"
+
+
+def _processor_options(machine: Machine) -> list[str]:
+    """All slots filled, or PU 0 and then one by one, since QEMU itself would fill the first."""
+    shape = apic_layout(machine)
+    layout = (
+        f"sockets={shape.sockets},dies={shape.dies},cores={shape.cores},threads={shape.threads}"
+    )
+    empty = len(_empty_slots(machine))
+    if not empty:
+        return ["-smp", f"{machine.pus},{layout}"]
+    options = ["-smp", f"1,maxcpus={machine.pus + empty},{layout}"]
+    at = positions(machine)
+    for pu in range(1, machine.pus):
+        options += ["-device", f"{CPU_TYPE}-x86_64-cpu,{_where(machine, at[pu])}"]
+    return options
+
+
 def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
     options = []
     for node in machine.numa_nodes:
@@ -155,16 +202,9 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
             "-numa", f"node,nodeid={node.number},memdev={memory}",
         ]  # fmt: skip
     at = positions(machine)
-    has_dies = apic_layout(machine).dies > 1  # QEMU refuses a die's number where there is one
-    for node in machine.numa_nodes:
-        for pu in node.pus:
-            p = at[pu]
-            die = f"die-id={p.die}," if has_dies else ""
-            options += [
-                "-numa",
-                f"cpu,node-id={node.number},socket-id={p.socket},{die}"
-                f"core-id={p.core},thread-id={p.thread}",
-            ]
+    slots = [(at[pu], node.number) for node in machine.numa_nodes for pu in node.pus]
+    for slot, number in (*slots, *_empty_slots(machine).items()):
+        options += ["-numa", f"cpu,node-id={number},{_where(machine, slot)}"]
     if len(machine.numa_nodes) > 1:
         for source, row in enumerate(machine.guest_distances()):
             for target, value in enumerate(row):
@@ -184,7 +224,6 @@ def command_line(
     snapshot: int | None = None,
 ) -> list[str]:
     """snapshot: descriptor of a stored state to go on from, instead of booting."""
-    shape = apic_layout(machine)
     command = [
         qemu,
         "-name", machine.name,
@@ -192,9 +231,7 @@ def command_line(
         "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi",
         "-cpu", CPU_MODEL,
         "-m", f"{node_memory_mib * len(machine.numa_nodes)}M",
-        "-smp",
-        f"{machine.pus},sockets={shape.sockets},dies={shape.dies},cores={shape.cores},"
-        f"threads={shape.threads}",
+        *_processor_options(machine),
         *_numa_options(machine, node_memory_mib),
         "-kernel", image,
         "-initrd", f"/proc/self/fd/{devices.initrd}",

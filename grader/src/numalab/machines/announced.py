@@ -1,0 +1,113 @@
+"""What processors announce of their topology by CPUID, and what an OpenMP runtime without hwloc
+makes of it. Pure functions.
+
+Linux tells programs of packages, cores, caches and NUMA nodes in /sys, where hwloc and libgomp
+look. LLVM's libomp without hwloc asks the processor itself, by Intel's leaves of CPUID, which no
+processor is obliged to fill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from numalab.machines.machine import Machine
+
+
+class Shape(NamedTuple):
+    """Of a machine, as somebody sees it."""
+
+    packages: int
+    cores: int  # of a package
+    threads: int  # of a core
+
+
+class Widths(NamedTuple):
+    """Bits of an APIC id: below the core's number, and below the package's."""
+
+    core: int
+    package: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A machine of two processors as hwloc's developers recorded it: what CPUID said on each PU, in
+    their file tests/hwloc/x86/RECORDING.tar.bz2, and the topology that they check by it.
+
+    l3_caches: of a package. highest_leaf: leaf 0, EAX. logical: leaf 1, EBX bits 23 to 16, room
+    for PUs of a package. leaf_b: leaf 0xB, EAX bits 4 to 0 of its levels; None: the leaf is empty
+    or not there, as leaf 4 where has_leaf_4 is not set.
+    """
+
+    name: str
+    recording: str
+    shape: Shape
+    l3_caches: int
+    highest_leaf: int
+    logical: int
+    leaf_b: Widths | None
+    has_leaf_4: bool
+
+
+RECORDED = {
+    recorded.name: recorded
+    for recorded in (
+        Recorded("Xeon X5550", "Intel-Nehalem-2xXeon-X5550", Shape(2, 4, 2), 1, 0xB, 16,
+                 Widths(1, 4), True),
+        Recorded("Xeon X5650", "Intel-Westmere-2xXeon-X5650", Shape(2, 6, 2), 1, 0xB, 32,
+                 Widths(1, 5), True),
+        Recorded("Opteron 6164 HE", "AMD-K10-MagnyCours-2xOpteron-6164HE", Shape(2, 12, 1), 2, 0x5,
+                 12, None, False),
+        Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, 0xD, 48, None, False),
+        Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, 0x10, 192,
+                 Widths(1, 8), False),
+    )
+}  # fmt: skip
+
+_ANNOUNCES = RECORDED["EPYC 9654"]  # of AMD's, its cores
+
+
+def without_hwloc(recorded: Recorded) -> Shape:
+    """What libomp 19 without hwloc finds by CPUID: by leaf 0xB packages, cores and their threads.
+    Where that is empty, by leaf 1 the room for a package and by leaf 4 how much of that is one
+    core: all, where leaf 4 is empty, too. (LLVM, openmp/runtime/src/kmp_affinity.cpp,
+    __kmp_affinity_create_x2apicid_map and __kmp_affinity_create_apicid_map.)"""
+    shape = recorded.shape
+    if recorded.leaf_b is not None or recorded.has_leaf_4:
+        return shape
+    return Shape(shape.packages, 1, shape.cores * shape.threads)
+
+
+def announces_cores(machine: Machine) -> bool:
+    """Whether libomp without hwloc finds on the machine what it finds on a virtual node, whose
+    processors announce their cores."""
+    if machine.processor is None:
+        return True
+    recorded = RECORDED[machine.processor]
+    return without_hwloc(recorded) == recorded.shape
+
+
+def own_and_other(machine: Machine) -> tuple[str, ...]:
+    """What of a virtual node is the machine's own, and what is not, in sentences."""
+    said = [
+        "The machine's own are the PU numbers, packages, NUMA nodes, distances, cores and their "
+        "hardware threads, and which cores share an L3. Times, sizes of memory and caches, the "
+        "processor's name, and that hardware threads of a core have an L1 each, are not.",
+        "CPUID announces packages, cores and hardware threads, and no dies.",
+    ]
+    if machine.processor is None:
+        said[-1] += " That the real processors do, too, is inferred."
+        return tuple(said)
+    recorded = RECORDED[machine.processor]
+    found, source = without_hwloc(recorded), f" By hwloc's recording the {recorded.name} announces"
+    if announces_cores(machine):
+        said[-1] += f"{source} them, too."
+        return tuple(said)
+    said[-1] += (
+        f"{source} packages alone: libomp without hwloc takes "
+        f"one there for a single core of {found.threads} hardware threads, and the places `cores` "
+        "for packages. What libomp does with them here it does on processors that announce their "
+        f"cores, such as {_ANNOUNCES.name}; it is not judged. libgomp and hwloc look in /sys, "
+        "which is the machine's."
+    )
+    return tuple(said)
