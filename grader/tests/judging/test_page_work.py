@@ -133,7 +133,7 @@ def test_who_uses_pages_has_cpu_time(first_touch: Lab) -> None:
     assert verdicts(first_touch, even)["shared_out"].status == "pass"
     kept_away = with_cpu_s(invented.evidence(ONE), 0.2, 0.01, waiting_s=0.15)
     assert verdicts(first_touch, kept_away)["shared_out"].status == "pass"
-    there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": "hydra"}
+    there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": {"name": "hydra"}}
     assert verdicts(first_touch, there)["shared_out"].status == "pass"
 
 
