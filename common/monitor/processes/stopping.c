@@ -1,12 +1,8 @@
 /* Workers that stand still: while their memory is looked at, and while others are timed. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "heartbeat.h"
@@ -27,28 +23,12 @@ enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
 static const double late_account_s = 0.02, still_account_s = 0.0001;
 enum { MOST_LATE_ACCOUNTS = 1 };
 
-/* Whether every thread of a process stands still; of one that has ended, too. */
-static bool all_threads_stopped(pid_t pid)
-{
-    char path[64];
-    bool stopped = true;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    if (!folder) return true;
-    for (struct dirent *entry; stopped && (entry = readdir(folder));) {
-        const pid_t thread = (pid_t)atoi(entry->d_name);
-        stopped = thread <= 0 || numalab_threads_is_stopped(pid, thread);
-    }
-    closedir(folder);
-    return stopped;
-}
-
 /* Whether a worker stands still by now: 1, 0, or -1 with the outcome set. Of a child the system
  * tells, which looks at no thread. */
 static int has_stopped(struct numalab_worker *worker)
 {
     siginfo_t info = {0};
-    if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
+    if (worker->kind != NUMALAB_CHILD) return numalab_threads_all_stopped(worker->pid);
     if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
         return numalab_worker_obstructed(worker, "stop the worker", -errno);
     if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
@@ -61,20 +41,14 @@ static int has_stopped(struct numalab_worker *worker)
 static int stands_still(struct numalab_worker *worker)
 {
     const int has = has_stopped(worker);
-    return has == 0 ? all_threads_stopped(worker->pid) : has;
-}
-
-/* By its descriptor: its number may be somebody else's once others have waited for it. */
-static int send_signal(const struct numalab_worker *worker, int number)
-{
-    return (int)syscall(SYS_pidfd_send_signal, worker->pid_fd, number, NULL, 0);
+    return has == 0 ? numalab_threads_all_stopped(worker->pid) : has;
 }
 
 static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_worker *worker))
 {
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
     for (int look = 0;; look++) {
-        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && send_signal(worker, SIGSTOP) < 0)
+        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && numalab_worker_signal(worker, SIGSTOP) < 0)
             return numalab_worker_obstructed(worker, "stop the worker", -errno);
         const int stopped = is_done(worker);
         if (stopped < 0) return -1;
@@ -143,7 +117,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
     if (!worker->is_stopped) return 0;
     if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
         return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
-    if (send_signal(worker, SIGCONT) < 0)
+    if (numalab_worker_signal(worker, SIGCONT) < 0)
         return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;

@@ -165,6 +165,11 @@ bool numalab_worker_keep_report(struct numalab_worker *worker,
     return true;
 }
 
+int numalab_worker_signal(const struct numalab_worker *worker, int number)
+{
+    return (int)syscall(SYS_pidfd_send_signal, worker->pid_fd, number, NULL, 0);
+}
+
 /* A channel holds no more (net.unix.max_dgram_qlen, 10 as a rule), and its end, read once more,
  * looks like an empty message. */
 enum { MESSAGES_LEFT = 512 };
@@ -297,8 +302,7 @@ static void end_keeper(struct numalab_worker *worker)
 void numalab_worker_end(struct numalab_worker *worker)
 {
     const bool is_child = worker->kind == NUMALAB_CHILD;
-    if (worker->pid > 0 && !is_child)
-        syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
+    if (worker->pid > 0 && !is_child) numalab_worker_signal(worker, SIGKILL);
     if (worker->keeper > 0) end_keeper(worker);
     if (worker->pid > 0) {
         if (is_child && !worker->is_reaped) {
