@@ -13,8 +13,11 @@
 
 /* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
  * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
- * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
-enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+ * one look. Who continues a job that has paused wakes the worker, too: so it is told again.
+ * Most stop within 50 us, if the monitor leaves its core meanwhile: a thread of the worker that
+ * has been there, waiting for the next region, stops only when it runs again. */
+enum { STOP_LOOKS = 2000, SHORT_LOOKS = 100, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+static const long short_look_ns = 10000;
 
 /* What a worker may take of its cores after it was seen to be stopped. What its threads took before
  * that shows when they leave their cores, up to a tick late, or later where that is the moment at
@@ -57,7 +60,8 @@ static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_wor
         if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker))
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
+        const long wait_ns = look < SHORT_LOOKS ? short_look_ns : 1000000;
+        ppoll(NULL, 0, &(struct timespec){.tv_nsec = wait_ns}, NULL);
     }
     worker->is_stopped = true;
     worker->still_cpu_s = numalab_proc_cpu_s(worker->pid);
