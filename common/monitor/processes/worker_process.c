@@ -275,14 +275,21 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const 
     return numalab_worker_write_all(worker, &here, &there, 1);
 }
 
-int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
-                             const struct iovec *there, size_t count)
+int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
+                            const struct iovec *there, size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) bytes += there[i].iov_len;
     const ssize_t put = process_vm_writev(worker->pid, here, count, there, count, 0);
     if (put == (ssize_t)bytes) return 0;
-    return note_lost_memory(worker, "change the inputs", put < 0 ? errno : EFAULT);
+    return put < 0 ? -errno : -EFAULT;
+}
+
+int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
+                             const struct iovec *there, size_t count)
+{
+    const int error = numalab_worker_poke_all(worker, here, there, count);
+    return error == 0 ? 0 : note_lost_memory(worker, "change the inputs", -error);
 }
 
 /* ---- end --------------------------------------------------------------- */
