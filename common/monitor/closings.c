@@ -137,35 +137,73 @@ void numalab_closings_free(struct numalab_closings *closings)
     free(closings);
 }
 
-/* Puts a page away. Returns whether the file had it. */
-static bool keep(struct numalab_closings *closings, size_t page)
+/* Pages of the list of all that follow each other in the file and in the worker's memory, too. */
+struct run_of_pages {
+    size_t first, count;
+};
+
+/* The one that begins where list, or the list of all, has its element number from. */
+static struct run_of_pages run_from(const struct numalab_closings *closings, const size_t *list,
+                                    size_t from, size_t count)
 {
-    const size_t bytes = closings->page_bytes;
-    const off_t offset = (off_t)closings->page[page].file_offset;
-    closings->is_closed[page] = true;
-    return pread(closings->file, closings->kept + page * bytes, bytes, offset) == (ssize_t)bytes &&
+    struct run_of_pages run = {.first = list ? list[from] : from, .count = 1};
+    for (size_t i = from + 1; i < count; i++, run.count++) {
+        const size_t page = run.first + run.count;
+        const struct numalab_closed_page *before = &closings->page[page - 1];
+        if (list && list[i] != page) break;
+        if (before[1].file_offset != before->file_offset + closings->page_bytes ||
+            before[1].address != before->address + closings->page_bytes)
+            break;
+    }
+    return run;
+}
+
+/* Puts pages away. Returns whether the file had them. */
+static bool keep(struct numalab_closings *closings, const struct run_of_pages *run)
+{
+    const size_t bytes = run->count * closings->page_bytes;
+    const off_t offset = (off_t)closings->page[run->first].file_offset;
+    unsigned char *kept = closings->kept + run->first * closings->page_bytes;
+    for (size_t i = 0; i < run->count; i++) closings->is_closed[run->first + i] = true;
+    return pread(closings->file, kept, bytes, offset) == (ssize_t)bytes &&
            fallocate(closings->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
                      (off_t)bytes) == 0;
 }
 
-/* Whether the worker does not see a page any more; where nobody can look, it is taken to. */
-static bool is_gone(const struct numalab_closings *closings, size_t page)
+/* Whether the worker does not see them any more; where nobody can look, they are taken to. */
+static bool are_gone(const struct numalab_closings *closings, const struct run_of_pages *run)
 {
-    uint64_t entry;
-    const uint64_t number = closings->page[page].address / closings->page_bytes;
-    return closings->pagemap < 0 ||
-           pread(closings->pagemap, &entry, sizeof entry, (off_t)(number * sizeof entry)) !=
-               sizeof entry ||
-           !(entry & pagemap_present);
+    enum { AT_ONCE = 64 };
+    uint64_t entry[AT_ONCE];
+    const uint64_t number = closings->page[run->first].address / closings->page_bytes;
+    if (closings->pagemap < 0) return true;
+    for (size_t done = 0; done < run->count;) {
+        const size_t left = run->count - done, count = left < AT_ONCE ? left : AT_ONCE;
+        const off_t offset = (off_t)((number + done) * sizeof entry[0]);
+        const ssize_t got = pread(closings->pagemap, entry, count * sizeof entry[0], offset);
+        if (got != (ssize_t)(count * sizeof entry[0])) return true;
+        for (size_t i = 0; i < count; i++)
+            if (entry[i] & pagemap_present) return false;
+        done += count;
+    }
+    return true;
 }
 
-/* Of a worker that stands still. list: NULL: the first so many. */
-static int close_pages(struct numalab_closings *closings, struct numalab_worker *worker,
-                       const size_t *list, size_t count)
+static int by_number(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++) {
-        const size_t page = list ? list[i] : i;
-        if (!keep(closings, page) || !is_gone(closings, page)) return note_forgery(worker);
+    const size_t first = *(const size_t *)a, second = *(const size_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Of a worker that stands still. list: which is put in order; NULL: the first so many. */
+static int close_pages(struct numalab_closings *closings, struct numalab_worker *worker,
+                       size_t *list, size_t count)
+{
+    if (list) qsort(list, count, sizeof *list, by_number);
+    for (size_t i = 0; i < count;) {
+        const struct run_of_pages run = run_from(closings, list, i, count);
+        if (!keep(closings, &run) || !are_gone(closings, &run)) return note_forgery(worker);
+        i += run.count;
     }
     closings->open_count = 0;
     draw_next(closings);
@@ -190,12 +228,18 @@ int numalab_closings_begin(struct numalab_closings *closings, struct numalab_wor
 int numalab_closings_end(struct numalab_closings *closings)
 {
     const size_t bytes = closings->page_bytes;
-    for (size_t page = 0; page < closings->page_count; page++) {
-        if (!closings->is_closed[page]) continue;
-        const ssize_t written = pwrite(closings->file, closings->kept + page * bytes, bytes,
-                                       (off_t)closings->page[page].file_offset);
-        if (written != (ssize_t)bytes) return written < 0 ? -errno : -EIO;
-        closings->is_closed[page] = false;
+    /* The list of those that are open is not needed any more. */
+    size_t *closed = closings->open, count = 0;
+    for (size_t page = 0; page < closings->page_count; page++)
+        if (closings->is_closed[page]) closed[count++] = page;
+    for (size_t i = 0; i < count;) {
+        const struct run_of_pages run = run_from(closings, closed, i, count);
+        const ssize_t written =
+            pwrite(closings->file, closings->kept + run.first * bytes, run.count * bytes,
+                   (off_t)closings->page[run.first].file_offset);
+        if (written != (ssize_t)(run.count * bytes)) return written < 0 ? -errno : -EIO;
+        for (size_t k = 0; k < run.count; k++) closings->is_closed[run.first + k] = false;
+        i += run.count;
     }
     closings->open_count = 0;
     return 0;

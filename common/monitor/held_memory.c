@@ -39,29 +39,22 @@ static bool is_known(const struct file_id *known, size_t count, const struct sta
     return false;
 }
 
-/* In which a worker in a sandbox has file systems of its own, counted as a whole. */
-static const char *const own_folders[] = {"/dev/shm", "/tmp"};
-enum { OWN_FOLDERS = sizeof own_folders / sizeof own_folders[0] };
+/* A folder in which a worker in a sandbox has a file system of its own, counted as a whole. device:
+ * 0 where it has none, or none of memory. */
+struct own_folder {
+    const char *path;
+    dev_t device;
+};
+enum { OWN_FOLDERS = 2 };
 
-/* The device of a folder's file system, where that is one of memory and another one than ours; 0:
- * it is not. path: as we reach it, of PATH_BYTES. */
-static dev_t own_device(pid_t pid, const char *folder, char *path)
+static bool is_in_own_folder(const struct own_folder own[OWN_FOLDERS], const struct stat *file)
 {
-    struct stat its, ours;
-    snprintf(path, PATH_BYTES, "/proc/%d/root%s", (int)pid, folder);
-    if (stat(path, &its) < 0 || stat(folder, &ours) < 0 || its.st_dev == ours.st_dev) return 0;
-    return is_of_memory(path) ? its.st_dev : 0;
-}
-
-static bool is_in_own_folder(pid_t pid, const struct stat *file)
-{
-    char path[PATH_BYTES];
     for (size_t i = 0; i < OWN_FOLDERS; i++)
-        if (own_device(pid, own_folders[i], path) == file->st_dev) return true;
+        if (own[i].device == file->st_dev) return true;
     return false;
 }
 
-static uint64_t bytes_behind_descriptors(pid_t pid)
+static uint64_t bytes_behind_descriptors(pid_t pid, const struct own_folder own[OWN_FOLDERS])
 {
     static struct file_id known[MOST_FILES];
     char path[PATH_BYTES];
@@ -74,7 +67,7 @@ static uint64_t bytes_behind_descriptors(pid_t pid)
         struct stat file;
         snprintf(path, sizeof path, "/proc/%d/fd/%.20s", (int)pid, entry->d_name);
         if (stat(path, &file) < 0 || !S_ISREG(file.st_mode) || file.st_blocks == 0) continue;
-        if (!is_of_memory(path) || is_known(known, count, &file) || is_in_own_folder(pid, &file))
+        if (!is_of_memory(path) || is_known(known, count, &file) || is_in_own_folder(own, &file))
             continue;
         known[count++] = (struct file_id){file.st_dev, file.st_ino};
         bytes += (uint64_t)file.st_blocks * BLOCK_BYTES;
@@ -83,12 +76,17 @@ static uint64_t bytes_behind_descriptors(pid_t pid)
     return bytes;
 }
 
-/* What is in a folder's file system, where that is its own. */
-static uint64_t bytes_of_own(pid_t pid, const char *folder)
+/* Looks whether a folder's file system is one of memory and another one than ours, and what is in
+ * it. */
+static uint64_t bytes_of_own(pid_t pid, struct own_folder *own)
 {
     char path[PATH_BYTES];
+    struct stat its, ours;
     struct statfs system;
-    if (!own_device(pid, folder, path) || statfs(path, &system) < 0) return 0;
+    snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, own->path);
+    if (stat(path, &its) < 0 || stat(own->path, &ours) < 0 || its.st_dev == ours.st_dev) return 0;
+    if (!is_of_memory(path) || statfs(path, &system) < 0) return 0;
+    own->device = its.st_dev;
     return (uint64_t)(system.f_blocks - system.f_bfree) * (uint64_t)system.f_bsize;
 }
 
@@ -144,9 +142,10 @@ static uint64_t bytes_of_children(pid_t pid, int depth)
 
 uint64_t numalab_held_bytes(pid_t pid, uint64_t mapped_bytes)
 {
-    uint64_t files = bytes_behind_descriptors(pid);
-    for (size_t i = 0; i < OWN_FOLDERS; i++) files += bytes_of_own(pid, own_folders[i]);
-    files += segment_bytes(pid);
+    struct own_folder own[OWN_FOLDERS] = {{.path = "/dev/shm"}, {.path = "/tmp"}};
+    uint64_t files = segment_bytes(pid);
+    for (size_t i = 0; i < OWN_FOLDERS; i++) files += bytes_of_own(pid, &own[i]);
+    files += bytes_behind_descriptors(pid, own);
     files = files > mapped_bytes ? files - mapped_bytes : 0;
     return files + bytes_of_children(pid, 0);
 }

@@ -13,8 +13,8 @@
  * worker and the comparison. */
 enum { CHUNK_BYTES = 512 << 10, CHUNK_ALIGNMENT = 64 };
 
-/* Fewer bytes are not worth a thread. */
-enum { LEAST_PART_BYTES = 4 << 20, MOST_PARTS = 16 };
+/* Fewer bytes, or changes, are not worth a thread. */
+enum { LEAST_PART_BYTES = 4 << 20, LEAST_PART_CHANGES = 1024, MOST_PARTS = 16 };
 enum { BEFORE_PATTERN = 0xa5 };
 
 /* Bytes of the array's first page that lie before the array. None of an array that the
@@ -174,10 +174,11 @@ static void add_results(struct numalab_results *results, const struct numalab_re
     results->wrong = wrong;
 }
 
-static size_t parts_of(uint64_t bytes)
+/* most: into how many parts that are worth a thread it can be shared out. */
+static size_t parts_of(uint64_t most)
 {
     cpu_set_t usable;
-    size_t count = (size_t)(bytes / LEAST_PART_BYTES);
+    size_t count = (size_t)most;
     if (sched_getaffinity(0, sizeof usable, &usable) < 0) return 1;
     if (count > (size_t)CPU_COUNT(&usable)) count = (size_t)CPU_COUNT(&usable);
     if (count > MOST_PARTS) count = MOST_PARTS;
@@ -188,7 +189,8 @@ int numalab_results_compare_array(struct numalab_worker *worker,
                                   const struct numalab_expected *expected, size_t array,
                                   struct numalab_results *results)
 {
-    const size_t count = worker->count[array], parts = parts_of(worker->bytes[array]);
+    const size_t count = worker->count[array],
+                 parts = parts_of(worker->bytes[array] / LEAST_PART_BYTES);
     struct part part[MOST_PARTS];
     if (parts == 1) return numalab_results_compare(worker, expected, array, 0, count, results);
 
@@ -280,26 +282,81 @@ static int write_renewed(struct numalab_worker *worker, const struct numalab_dri
     return 0;
 }
 
+/* Some of the changes, and whether a thread has made them. */
+struct writing {
+    struct numalab_worker *worker;
+    const struct numalab_driver *driver;
+    struct numalab_change *list;
+    size_t count;
+    pthread_t thread;
+    bool has_thread, is_done;
+};
+
+enum { MOST_AT_ONCE = 512 };
+
+/* Where the next changes come from and go to, MOST_AT_ONCE at most. Returns how many. */
+static size_t aim(const struct writing *writing, size_t first, struct iovec *here,
+                  struct iovec *there)
+{
+    const size_t left = writing->count - first, count = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
+    for (size_t i = 0; i < count; i++) {
+        struct numalab_change *change = &writing->list[first + i];
+        const size_t bytes = writing->driver->arrays[change->array].element_bytes;
+        const uint64_t address = writing->worker->address[change->array] + change->element * bytes;
+        here[i] = (struct iovec){change->value, bytes};
+        there[i] = (struct iovec){(void *)(uintptr_t)address, bytes};
+    }
+    return count;
+}
+
+/* Ends early where something is amiss; who makes the changes again finds out what. */
+static void *write_some(void *argument)
+{
+    struct writing *writing = argument;
+    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
+    size_t first = 0, count = 0;
+    for (; first < writing->count; first += count) {
+        count = aim(writing, first, here, there);
+        if (numalab_worker_poke_all(writing->worker, here, there, count) < 0) return NULL;
+    }
+    writing->is_done = true;
+    return NULL;
+}
+
+static int write_again(struct writing *writing)
+{
+    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
+    size_t first = 0, count = 0;
+    for (; first < writing->count; first += count) {
+        count = aim(writing, first, here, there);
+        if (numalab_worker_write_all(writing->worker, here, there, count) < 0) return -1;
+    }
+    return 0;
+}
+
+/* By several threads: each change is to a page of its own, which takes a microsecond to reach. */
 int numalab_results_write_changes(struct numalab_worker *worker,
                                   const struct numalab_driver *driver,
                                   const struct numalab_oracle *oracle,
                                   const struct numalab_changes *changes)
 {
-    enum { MOST_AT_ONCE = 512 };
-    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
+    struct writing writing[MOST_PARTS];
+    const size_t parts = parts_of(changes->count / LEAST_PART_CHANGES);
     if (write_renewed(worker, driver, oracle) < 0) return -1;
-    for (size_t first = 0; first < changes->count; first += MOST_AT_ONCE) {
-        const size_t left = changes->count - first,
-                     count = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
-        for (size_t i = 0; i < count; i++) {
-            struct numalab_change *change = &changes->list[first + i];
-            const size_t bytes = driver->arrays[change->array].element_bytes;
-            const uint64_t address = worker->address[change->array] + change->element * bytes;
-            here[i] = (struct iovec){change->value, bytes};
-            there[i] = (struct iovec){(void *)(uintptr_t)address, bytes};
-        }
-        if (numalab_worker_write_all(worker, here, there, count) < 0) return -1;
+    for (size_t i = 0; i < parts; i++) {
+        const size_t first = changes->count * i / parts, end = changes->count * (i + 1) / parts;
+        writing[i] = (struct writing){.worker = worker,
+                                      .driver = driver,
+                                      .list = changes->list + first,
+                                      .count = end - first};
+        writing[i].has_thread =
+            i > 0 && pthread_create(&writing[i].thread, NULL, write_some, &writing[i]) == 0;
     }
+    write_some(&writing[0]);
+    for (size_t i = 1; i < parts; i++)
+        if (writing[i].has_thread) pthread_join(writing[i].thread, NULL);
+    for (size_t i = 0; i < parts; i++)
+        if (!writing[i].is_done && write_again(&writing[i]) < 0) return -1;
     return 0;
 }
 

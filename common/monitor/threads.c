@@ -104,6 +104,21 @@ bool numalab_threads_is_stopped(pid_t pid, pid_t id)
     return state == 'T' || state == 't' || state == 'X' || state == 'Z';
 }
 
+bool numalab_threads_all_stopped(pid_t pid)
+{
+    char path[64];
+    bool stopped = true;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder) return true;
+    for (struct dirent *entry; stopped && (entry = readdir(folder));) {
+        const pid_t id = (pid_t)atoi(entry->d_name);
+        stopped = id <= 0 || numalab_threads_is_stopped(pid, id);
+    }
+    closedir(folder);
+    return stopped;
+}
+
 static int by_creation(const void *left, const void *right)
 {
     const struct numalab_thread *a = left, *b = right;

@@ -46,6 +46,9 @@ double numalab_threads_cpu_s(pid_t pid, pid_t id);
 /* Whether it was stopped by a signal; true when it has ended. */
 bool numalab_threads_is_stopped(pid_t pid, pid_t id);
 
+/* The same of all that a process has. */
+bool numalab_threads_all_stopped(pid_t pid);
+
 /* Whether it runs or waits for a core; false when it sleeps or has ended. */
 bool numalab_threads_is_runnable(pid_t pid, pid_t id);
 

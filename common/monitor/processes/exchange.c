@@ -133,12 +133,28 @@ struct talk {
     size_t *failed;
     const struct numalab_limits *limits; /* the first worker's */
     double start_s, now_s, next_look_s;
+    double served_s; /* when what is watched was ready last */
     struct numalab_lived lived_before;
     size_t cores;
     struct spent progress; /* until ranks were last seen to go on; else nothing */
     uint64_t messages;     /* of all ranks, when they were counted last */
     struct waited waited;
 };
+
+/* Who has just been served is soon back, most often, and a core that sleeps takes some tens of
+ * microseconds to wake: so long it is better to stay awake. */
+static const double awake_s = 100e-6;
+
+/* As poll, which it gives way for. */
+static int poll_awake(const struct talk *talk, struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    while (timeout_ms > 0 && numalab_now_s() < talk->served_s + awake_s) {
+        const int ready = poll(fds, count, 0);
+        if (ready) return ready;
+        sched_yield();
+    }
+    return poll(fds, count, timeout_ms);
+}
 
 /* Waits until something happens, or it is time to look. Returns how many there are, or -1 with the
  * outcome of the first worker set. */
@@ -163,7 +179,7 @@ static int wait_for_something(struct talk *talk)
         if (wanted_ms >= 0 && wanted_ms < timeout_ms) timeout_ms = wanted_ms;
     }
     struct pollfd *fds = (struct pollfd *)(void *)waited;
-    const int ready = poll(fds, count, timeout_ms);
+    const int ready = poll_awake(talk, fds, count, timeout_ms);
     talk->now_s = numalab_now_s();
     if (ready < 0 && errno != EINTR)
         return numalab_worker_kit_error(first, "wait for the worker", -errno);
@@ -191,13 +207,14 @@ static int take_messages(struct talk *talk)
 }
 
 /* What else there is to serve, where it is its turn. */
-static int serve_watch(const struct talk *talk, bool is_anything_ready)
+static int serve_watch(struct talk *talk, bool is_anything_ready)
 {
     const struct numalab_watch *watch = talk->watch;
     if (!watch) return 0;
     if (is_anything_ready && !talk->waited.watch.revents && watch->timeout_ms(watch->context) != 0)
         return 0;
     const int error = watch->serve(watch->context);
+    if (talk->waited.watch.revents) talk->served_s = talk->now_s;
     if (talk->list[0].worker->outcome.kind != NUMALAB_OK) return -1; /* it was found out there */
     if (error >= 0) return 0;
     return numalab_worker_obstructed(talk->list[0].worker, "trace page faults", error);
@@ -378,6 +395,7 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
         list[i].first_cpu_s = list[i].cpu_s = numalab_proc_cpu_s(list[i].worker->pid);
     talk.lived_before = numalab_heartbeat_read(talk.limits->heartbeat);
     talk.start_s = numalab_now_s();
+    talk.served_s = 0.0;
     talk.next_look_s = talk.start_s + 1e-3 * NUMALAB_LOOK_MS;
 
     for (*failed = 0; *failed < count; ++*failed)

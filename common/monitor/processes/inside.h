@@ -25,6 +25,10 @@ int numalab_worker_check_output(struct numalab_worker *worker);
 int numalab_worker_check_memory(struct numalab_worker *worker);
 int numalab_worker_check_threads(struct numalab_worker *worker);
 
+/* Sends it a signal, by its descriptor: its number may be somebody else's once others have waited
+ * for it. As kill(2). */
+int numalab_worker_signal(const struct numalab_worker *worker, int number);
+
 /* Keeps what a worker says before it ends: that it crashed, or as a rank that it leaves. Returns
  * whether message was such. */
 bool numalab_worker_keep_report(struct numalab_worker *worker,

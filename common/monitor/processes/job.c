@@ -420,7 +420,7 @@ void numalab_job_kill(struct numalab_job *job)
      * ended as a whole, later. */
     for (size_t i = 0; i < job->rank_count; i++)
         if (job->rank[i].pid > 0 && job->rank[i].keeper <= 0)
-            syscall(SYS_pidfd_send_signal, job->rank[i].pid_fd, SIGKILL, NULL, 0);
+            numalab_worker_signal(&job->rank[i], SIGKILL);
 }
 
 void numalab_job_end(struct numalab_job *job)

@@ -1,12 +1,8 @@
 /* Workers that stand still: while their memory is looked at, and while others are timed. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "heartbeat.h"
@@ -17,8 +13,11 @@
 
 /* A worker that isn't stopped after so many looks, a millisecond apart, is not worth waiting
  * for. No clock is asked: a node that stands still for seconds, as a virtual machine may, costs
- * one look. Who continues a job that has paused wakes the worker, too: so it is told again. */
-enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+ * one look. Who continues a job that has paused wakes the worker, too: so it is told again.
+ * Most stop within 50 us, if the monitor leaves its core meanwhile: a thread of the worker that
+ * has been there, waiting for the next region, stops only when it runs again. */
+enum { STOP_LOOKS = 2000, SHORT_LOOKS = 100, LOOKS_UNTIL_TOLD_AGAIN = 200 };
+static const long short_look_ns = 10000;
 
 /* What a worker may take of its cores after it was seen to be stopped. What its threads took before
  * that shows when they leave their cores, up to a tick late, or later where that is the moment at
@@ -27,28 +26,12 @@ enum { STOP_LOOKS = 2000, LOOKS_UNTIL_TOLD_AGAIN = 200 };
 static const double late_account_s = 0.02, still_account_s = 0.0001;
 enum { MOST_LATE_ACCOUNTS = 1 };
 
-/* Whether every thread of a process stands still; of one that has ended, too. */
-static bool all_threads_stopped(pid_t pid)
-{
-    char path[64];
-    bool stopped = true;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    if (!folder) return true;
-    for (struct dirent *entry; stopped && (entry = readdir(folder));) {
-        const pid_t thread = (pid_t)atoi(entry->d_name);
-        stopped = thread <= 0 || numalab_threads_is_stopped(pid, thread);
-    }
-    closedir(folder);
-    return stopped;
-}
-
 /* Whether a worker stands still by now: 1, 0, or -1 with the outcome set. Of a child the system
  * tells, which looks at no thread. */
 static int has_stopped(struct numalab_worker *worker)
 {
     siginfo_t info = {0};
-    if (worker->kind != NUMALAB_CHILD) return all_threads_stopped(worker->pid);
+    if (worker->kind != NUMALAB_CHILD) return numalab_threads_all_stopped(worker->pid);
     if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
         return numalab_worker_obstructed(worker, "stop the worker", -errno);
     if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
@@ -61,20 +44,14 @@ static int has_stopped(struct numalab_worker *worker)
 static int stands_still(struct numalab_worker *worker)
 {
     const int has = has_stopped(worker);
-    return has == 0 ? all_threads_stopped(worker->pid) : has;
-}
-
-/* By its descriptor: its number may be somebody else's once others have waited for it. */
-static int send_signal(const struct numalab_worker *worker, int number)
-{
-    return (int)syscall(SYS_pidfd_send_signal, worker->pid_fd, number, NULL, 0);
+    return has == 0 ? numalab_threads_all_stopped(worker->pid) : has;
 }
 
 static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_worker *worker))
 {
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
     for (int look = 0;; look++) {
-        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && send_signal(worker, SIGSTOP) < 0)
+        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && numalab_worker_signal(worker, SIGSTOP) < 0)
             return numalab_worker_obstructed(worker, "stop the worker", -errno);
         const int stopped = is_done(worker);
         if (stopped < 0) return -1;
@@ -83,7 +60,8 @@ static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_wor
         if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker))
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        poll(NULL, 0, look < 100 ? 0 : 1); /* most stop within 50 us */
+        const long wait_ns = look < SHORT_LOOKS ? short_look_ns : 1000000;
+        ppoll(NULL, 0, &(struct timespec){.tv_nsec = wait_ns}, NULL);
     }
     worker->is_stopped = true;
     worker->still_cpu_s = numalab_proc_cpu_s(worker->pid);
@@ -143,7 +121,7 @@ int numalab_worker_continue(struct numalab_worker *worker)
     if (!worker->is_stopped) return 0;
     if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
         return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
-    if (send_signal(worker, SIGCONT) < 0)
+    if (numalab_worker_signal(worker, SIGCONT) < 0)
         return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;

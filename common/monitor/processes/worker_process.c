@@ -165,6 +165,11 @@ bool numalab_worker_keep_report(struct numalab_worker *worker,
     return true;
 }
 
+int numalab_worker_signal(const struct numalab_worker *worker, int number)
+{
+    return (int)syscall(SYS_pidfd_send_signal, worker->pid_fd, number, NULL, 0);
+}
+
 /* A channel holds no more (net.unix.max_dgram_qlen, 10 as a rule), and its end, read once more,
  * looks like an empty message. */
 enum { MESSAGES_LEFT = 512 };
@@ -270,14 +275,21 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const 
     return numalab_worker_write_all(worker, &here, &there, 1);
 }
 
-int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
-                             const struct iovec *there, size_t count)
+int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
+                            const struct iovec *there, size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) bytes += there[i].iov_len;
     const ssize_t put = process_vm_writev(worker->pid, here, count, there, count, 0);
     if (put == (ssize_t)bytes) return 0;
-    return note_lost_memory(worker, "change the inputs", put < 0 ? errno : EFAULT);
+    return put < 0 ? -errno : -EFAULT;
+}
+
+int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
+                             const struct iovec *there, size_t count)
+{
+    const int error = numalab_worker_poke_all(worker, here, there, count);
+    return error == 0 ? 0 : note_lost_memory(worker, "change the inputs", -error);
 }
 
 /* ---- end --------------------------------------------------------------- */
@@ -297,8 +309,7 @@ static void end_keeper(struct numalab_worker *worker)
 void numalab_worker_end(struct numalab_worker *worker)
 {
     const bool is_child = worker->kind == NUMALAB_CHILD;
-    if (worker->pid > 0 && !is_child)
-        syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
+    if (worker->pid > 0 && !is_child) numalab_worker_signal(worker, SIGKILL);
     if (worker->keeper > 0) end_keeper(worker);
     if (worker->pid > 0) {
         if (is_child && !worker->is_reaped) {

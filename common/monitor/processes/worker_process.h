@@ -214,6 +214,10 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const 
 int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
                              const struct iovec *there, size_t count);
 
+/* The same as numalab_worker_peek is to reading. */
+int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
+                            const struct iovec *there, size_t count);
+
 /* Notes that the kit itself failed at a step, of which nothing is the worker's; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);
 

@@ -180,8 +180,6 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
     limits.modes = NUMALAB_IS_BRIEF;
     if (options->synchronous_sends) limits.modes |= NUMALAB_SYNCHRONOUS_SENDS;
     if (rank_count > 1) limits.patience = NUMALAB_RANK_PATIENCE;
-    /* Ranks may share cores, where a message takes its time. */
-    const size_t chance_repetitions = driver->rank_counts ? 1 : 2;
     struct numalab_job_changes changes = {0};
     int failed = numalab_role_start(job, options, &role, rank_count, &limits);
     bool has_wrong = false;
@@ -191,8 +189,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
         struct numalab_results results = {0};
         struct numalab_oracle *oracle = numalab_job_oracle(driver, n, rank_count, true);
         failed = oracle ? check_size(job, driver, oracle, random, n,
-                                     i < list->usual ? REPETITIONS : chance_repetitions, &changes,
-                                     &results)
+                                     i < list->usual ? REPETITIONS : 1, &changes, &results)
                         : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
         json_t *check = json_pack("{sI so}", "n", (json_int_t)n, "results",

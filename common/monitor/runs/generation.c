@@ -158,13 +158,14 @@ static int compute(struct generation *generation, struct runner *runner)
 }
 
 /* New inputs for roles whose job is one of as many ranks, and what the next compute phase is to
- * make of them. */
-static int renew(struct generation *generation, struct runner *runner)
+ * make of them. To warm up does with the first ones: nothing is paid for it, and it is looked at
+ * as the others are. */
+static int renew(struct generation *generation, struct runner *runner, size_t repetition)
 {
     const struct numalab_driver *driver = generation->options->driver;
     struct truth *truth = runner->truth;
-    if (numalab_job_draw_changes(&runner->job, driver, truth->oracle, &generation->random,
-                                 &truth->changes) < 0)
+    if (repetition > 0 && numalab_job_draw_changes(&runner->job, driver, truth->oracle,
+                                                   &generation->random, &truth->changes) < 0)
         return -1;
     driver->advance(truth->oracle, driver->compute_phase);
     return 0;
@@ -206,7 +207,7 @@ static int check_others(struct generation *generation, const struct runner *time
 }
 
 /* One timed compute phase, number 0 to warm up; the workers stand still before and after it, and
- * the inputs that it finds are new. */
+ * the inputs that it finds then are new. */
 static int repeat(struct generation *generation, struct runner *runner, size_t repetition)
 {
     const struct numalab_driver *driver = generation->options->driver;
@@ -214,8 +215,8 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
 
     if (runner->is_cut) return 0;
     if ((!runner->role->is_kits_kernel && numalab_job_check_still(job) < 0) ||
-        numalab_job_write_changes(job, driver, runner->truth->oracle, &runner->truth->changes) <
-            0 ||
+        (repetition > 0 && numalab_job_write_changes(job, driver, runner->truth->oracle,
+                                                     &runner->truth->changes) < 0) ||
         numalab_job_continue(job) < 0)
         return -1;
     const double before_s = numalab_now_s();
@@ -263,7 +264,7 @@ static int run_round(struct generation *generation, size_t repetition)
         while (k < role_count && (generation->runner[k].truth != &generation->truth[i] ||
                                   generation->runner[k].is_cut))
             k++;
-        if (k < role_count && renew(generation, &generation->runner[k]) < 0) return -1;
+        if (k < role_count && renew(generation, &generation->runner[k], repetition) < 0) return -1;
     }
     numalab_random_order(&generation->random, order, role_count);
     for (size_t i = 0; i < role_count; i++)
@@ -350,7 +351,7 @@ static int run_one_at_a_time(struct generation *generation)
         if (start(generation, &order[i], 1) < 0 || settle(generation) < 0) return -1;
         for (size_t whole = 0; whole <= options->rounds.least && !generation->is_held_up;) {
             const size_t first = json_array_size(generation->samples);
-            if ((!runner->is_cut && renew(generation, runner) < 0) ||
+            if ((!runner->is_cut && renew(generation, runner, repetitions) < 0) ||
                 repeat(generation, runner, repetitions++) < 0)
                 return -1;
             const int is_spoilt = settle_samples(generation, first);

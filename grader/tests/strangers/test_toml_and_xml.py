@@ -63,7 +63,8 @@ def test_numbers_are_told_with_their_line() -> None:
 def test_dots_that_cost_the_square_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of the two limits comes first on a node."""
     monkeypatch.setattr(toml, "LIMITS", replace(toml.LIMITS, cpu_s=1, memory_bytes=96 << 20))
-    assert "can't be read within 1 s of computing" in toml.why_not_readable(".".join("a" * 32_700))
+    said = toml.why_not_readable(".".join("a" * 32_700) + " = 1")
+    assert "can't be read within 1 s of computing" in said or "too much memory" in said
     assert "is larger than 64 KiB" in toml.why_not_readable("#" * (65 << 10))
     assert toml.why_not_readable("no TOML, and read to its end") == ""
     assert toml.why_not_readable("ranks = 2\n") == ""

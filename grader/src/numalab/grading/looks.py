@@ -148,9 +148,10 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
     team = session.threads - 1
     if team < 1 or shutil.which("taskset") is None:
         return
-    if not needs.is_right_so_far(session.evidence, part):
+    evidence = session.evidence
+    if not needs.is_right_so_far(evidence, part):
         return
-    if not needs.needs_look(ANOTHER_TEAM, session.lab, session.evidence, part):
+    if not needs.needs_look(ANOTHER_TEAM, session.lab, evidence, part):
         return
     left_out = topology.pus[-1].core
     options = [

@@ -254,7 +254,7 @@ class Session:
                     raise lost
                 break
             # A student's launch file is its own case: one that fails says nothing of another.
-            what = " ".join(["kit_failed", *filter(None, [run.facts.get("file")])])
+            what = f"kit_failed {run.facts.get('file', '')}"
             who = (kind.name, None if record is None else record["part"], what)
             if turn == TURNS or who in self.benefited:
                 self._blame_submission(record, lost)

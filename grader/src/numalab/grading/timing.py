@@ -87,8 +87,13 @@ def _generation(
     """roles: what is timed side by side. Held against the same with a process of the solution, the
     control, in the submission's place."""
     effort = session.effort
-    environment = monitor.worker_environment(session.lab, setup.threads, placement=setup.placement)
     kits = [role for role in setup.programs if setup.programs[role] != session.program(SUBMISSION)]
+    environment = monitor.worker_environment(
+        session.lab,
+        setup.threads,
+        placement=setup.placement,
+        is_kits_own=len(kits) == len(setup.programs),
+    )
 
     def options_of(roles: Sequence[str]) -> list[str]:
         return [

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from numalab.files import read_text
@@ -64,9 +63,8 @@ _MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"')
 def _tokens(text: str) -> Iterator[_Token]:
     """Those of preprocessed C, and each of its directives as one."""
     name, number = "", 0
-    for line in text.split(
-        "\n"
-    ):  # as C has lines: what else Python ends them at may be in a literal
+    # As C has lines: what else Python ends them at may stand in a literal.
+    for line in text.split("\n"):
         marker = _MARKER.match(line)
         if marker:
             name, number = Path(marker[2]).name, int(marker[1])
@@ -143,10 +141,10 @@ def _is_printed(tokens: Sequence[_Token], at: int) -> bool:
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
     """The literals that follow one another from there on, without their quotes."""
     found = []
-    for token in islice(tokens, first, None):
-        if not token.is_string:
-            break
-        found.append(token.text[token.text.index('"') + 1 : -1])
+    while first < len(tokens) and tokens[first].is_string:
+        literal = tokens[first].text
+        found.append(literal[literal.index('"') + 1 : -1])
+        first += 1
     return found
 
 

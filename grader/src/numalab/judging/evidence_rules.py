@@ -67,16 +67,12 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
     )
 
 
-def race_is_doubtful(race: Race) -> bool:
-    """Whether the search found nothing, and did not come to its end or was switched off."""
-    return not race.found and (not race.outcome.ok or race.searched is False)
-
-
 def doubtful_races(evidence: Evidence) -> list[Race]:
-    """Those of parts in which no search came to its end and saw what it had to."""
+    """The searches that found nothing, of parts in which none came to its end and saw what it had
+    to: they failed, or were switched off."""
     races = evidence.of(RACE)
     well = {race.part for race in races if race.outcome.ok and race.searched is not False}
-    return [race for race in races if race_is_doubtful(race) and race.part not in well]
+    return [race for race in races if not race.found and race.part not in well]
 
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
