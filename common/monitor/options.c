@@ -231,7 +231,7 @@ static const struct option_row {
      "generation: that role's kernel is the kit's own: its results are\n"
      "spot-checked after each repetition, and not compared in full"},
     {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
-    {"threads", "N", set_threads, "size of the team that the kit asks for (one a core)"},
+    {"threads", "N", set_threads, "size of the team that the kit asks for (one per core)"},
     {"size", "NAME", set_size, "quick, default or published"},
     {"least-repetitions", "N", set_least_repetitions,
      "generation: timed repetitions of each role (3)"},

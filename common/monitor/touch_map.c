@@ -35,7 +35,7 @@ static const double holding_s = 3.0;
 
 struct page_record {
     int first_writer;                        /* thread number here, or -1 */
-    uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit a thread number here */
+    uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit per thread number here */
     int opener;                              /* whose fault opened it last in this phase, or -1 */
     bool was_closed;                         /* in the middle of this phase, */
     bool has_opener_used_it; /* when the opener had gone on to another page; until it is opened */

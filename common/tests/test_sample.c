@@ -63,7 +63,7 @@ static void test_shares(size_t team, size_t pages_per_thread, size_t traced, dou
         free_all(sample, ARRAYS);
     }
     if (!(farthest <= most_off))
-        fprintf(stderr, "team %zu, %zu pages a thread, %zu traced: off by %.2f\n", team,
+        fprintf(stderr, "team %zu, %zu pages per thread, %zu traced: off by %.2f\n", team,
                 pages_per_thread, traced, farthest);
     EXPECT(farthest <= most_off);
 }

@@ -1,7 +1,7 @@
 /* Messages between a rank and others, counted as they are sent and as they have come: what a
  * ping-pong's round trips are known by. A message to itself or to MPI_PROC_NULL is none.
  *
- * Costs some nanoseconds a message, whoever sends it. Only the main thread may call these. */
+ * Costs some nanoseconds per message, whoever sends it. Only the main thread may call these. */
 #ifndef NUMALAB_WORKER_TRIPS_H
 #define NUMALAB_WORKER_TRIPS_H
 

@@ -161,7 +161,7 @@ def live(options: argparse.Namespace) -> None:
         f"{cell.name}, {judging.mode}: {len(trials)} trials, {wrong} wrong (95 %: at most "
         f"{upper_bound(wrong, len(trials)):.2%}), {found.undecided} undecided;\n"
         f"{found.passed} passed, {found.failed} failed, {found.unstable} of them as unstable;\n"
-        f"{found.median_s:.2f} s a verdict (median), "
+        f"{found.median_s:.2f} s per verdict (median), "
         f"{sorted(found.spent_s)[int(0.95 * (len(trials) - 1))]:.2f} s (95 %)"
     )
 
@@ -294,7 +294,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--in-order", action="store_true", help="the judge's generations as recorded, too"
     )
-    one.add_argument("--tune", action="store_true", help="the judge's options, one table a cell")
+    one.add_argument("--tune", action="store_true", help="the judge's options, one table per cell")
     one.add_argument("--json", type=Path, metavar="FILE", help="the tables for programs")
     one.add_argument("--repetitions", type=_at_least_one, default=3, help="the judge takes (3)")
     one.add_argument("--statistic", choices=("min", "median", "first"), default="min")

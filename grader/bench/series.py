@@ -1,6 +1,6 @@
 """Recorded generations: the file that they are kept in, and what is read out of them.
 
-A file holds one JSON object a line. A generation:
+A file holds one JSON object per line. A generation:
 
     {"kind": "generation", "cell": "quiet", "rule": "efficiency", "ratio": 1.2, "rep_ms": 5.0,
      "repetitions": 10,

@@ -90,7 +90,7 @@ def passes_of(cell: Cell, scale: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Workload:
-    """What runs generations. threads: of each process, one a core."""
+    """What runs generations. threads: of each process, one per core."""
 
     kit: Kit
     lab: Lab

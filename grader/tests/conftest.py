@@ -84,7 +84,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 class Scheduling(LoadScopeScheduling):
-    """Gives a process a file's tests together."""
+    """Gives one process all tests of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.split("::", 1)[0]).stem

@@ -298,7 +298,7 @@ def test_comparison_has_all_rules_twice() -> None:
     rows = tables.compare(cell, many, replay)
     assert len(rows) == 1 + 2 * len(other_rules.OTHER_RULES)
     assert all(row.wrong_share == 0.0 for row in rows)
-    # Eight of 40 generations a verdict; two for two blocks; 15 pairs are two generations' worth.
+    # Eight of 40 generations per verdict; two for two blocks; 15 pairs are two generations' worth.
     separate = {row.rule: row.separate for row in rows}
     assert separate["judge, careful"] == 5
     assert separate["mean, 5 each"] == separate["median of pairs, 15 pairs"] == 20

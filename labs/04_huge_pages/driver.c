@@ -17,7 +17,7 @@ struct changed_element {
     uint64_t value;
 };
 
-/* One bit an element: whether a call of update visits it. They are the same for all. */
+/* One bit per element: whether a call of update visits it. They are the same for all. */
 struct numalab_oracle {
     size_t n;
     uint64_t updates; /* how often update has run */

@@ -81,7 +81,7 @@ static void test_period(void)
     }
 }
 
-/* No element is visited twice a round, and about one in so many is. */
+/* No element is visited twice per round, and about one in so many is. */
 static void test_visits(size_t n, size_t least, size_t most)
 {
     uint64_t *table = calloc(n, sizeof *table);

@@ -53,7 +53,7 @@ static inline struct updates_slice updates_start(size_t n, size_t slice)
 }
 
 /* Steps of one round in each slice. Slices differ by one element at most, so this is no
- * more than any one's period, but for an empty one's: no element comes twice a round. */
+ * more than any one's period, but for an empty one's: no element comes twice per round. */
 static inline size_t updates_steps(size_t n)
 {
     const size_t largest = (n + UPDATES_SLICES - 1) / UPDATES_SLICES;

@@ -73,7 +73,7 @@ static const struct numalab_array arrays[] = {
 
 /* Up to four. */
 static const size_t rank_counts[] = {1, 2, 3, 4, 0};
-/* Of one row a rank, of odd and unequal numbers of rows, and of some hundred. */
+/* Of one row per rank, of odd and unequal numbers of rows, and of some hundred. */
 static const size_t check_n[] = {4, 5, 7, 64, 301, SIZE_MAX};
 
 static size_t count(size_t n, size_t array, size_t rank, size_t ranks)

@@ -44,7 +44,7 @@ struct numalab_driver {
     size_t array_count;
     const char *create_phase;     /* maps the arrays; NULL: the kit does */
     const char *destroy_phase;    /* gives them back; NULL as above */
-    const char *initialize_phase; /* places the pages, run once a process */
+    const char *initialize_phase; /* places the pages, run once per process */
     const char *compute_phase;    /* is repeated and timed */
 
     /* Kernels that are ranks of an MPI job; all NULL where they are not. Phases get the
@@ -61,7 +61,7 @@ struct numalab_driver {
     /* Problem sizes; 0: follows from the node and the arrays. Of timing: quick, default
      * and published. Results are checked in sizes up to largest_check_n, by default
      * 100,003, or in the sizes of check_n, which ends with SIZE_MAX. evidence_n: where
-     * pages are looked at, and then at all of them; by default at least 2^21 elements an array,
+     * pages are looked at, and then at all of them; by default at least 2^21 elements per array,
      * and a little more by chance (sizing.h). few_pages_n: instead of evidence_n where a page
      * fault takes its time and pages count by NUMA node. */
     size_t timed_n[3];

@@ -70,7 +70,7 @@ static double compute_s(const struct numalab_run_options *options, size_t n)
 }
 
 /* Where few pages are traced, since each takes its time, a loop that hands out its elements one by
- * one takes seconds a phase with as many as are promised: it is looked at with a sixteenth. */
+ * one takes seconds per phase with as many as are promised: it is looked at with a sixteenth. */
 static size_t size_of(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;

@@ -179,7 +179,7 @@ def test_a_class_on_slurm(kit: Kit, own: dict[str, str], tmp_path: Path) -> None
     first = min(path for path in (course / "runs").iterdir())
     assert "#SBATCH --array=0-1\n" in (first / "job.sh").read_text()
     # Once more: nothing but kim, and of the changed one a new attempt.
-    (delivery / "kim" / LAB / "kernel.c").write_text("mended")
+    (delivery / "kim" / LAB / "kernel.c").write_text("fixed")
     before = set((course / "runs").iterdir())
     done = run(kit, arguments(delivery, course), own)
     assert done.code == 0, done.out
@@ -240,7 +240,7 @@ def test_cancelling(kit: Kit, own: dict[str, str], slurm: OwnSlurm, tmp_path: Pa
     slurm.until_idle()
     assert booked(course) == [("ada", 1, "graded")]
     assert runs.open_runs(CourseFolder(course)) == []
-    (delivery / "bob" / LAB / "kernel.c").write_text("mended")
+    (delivery / "bob" / LAB / "kernel.c").write_text("fixed")
     assert run(kit, arguments(delivery, course), own).code == 0
     assert_whole(course, students)
 

@@ -215,7 +215,7 @@ def timed_here(kit: Kit, lab: Lab, name: str, *generations: Generation) -> Timed
 @pytest.mark.parametrize(
     ("changes", "level", "words"),
     [
-        ({}, "good", "a verdict"),
+        ({}, "good", "per verdict"),
         ({"share_open": 0.34}, "note", "would stay open in 1 of 3 gradings"),
         ({"share_open": 0.9}, "bad", "would stay open in 9 of 10 gradings"),
         ({"share_not_gradable": 1.0}, "note", "takes 1.05 times the solution's time here"),

@@ -557,14 +557,14 @@ HYDRA_CORES = (each(*EVEN), each(*ODD))
         ("far", "nebula", 1, ([[0]], [[2]]), 1, "Both ranks are on package 0."),
         ("far", "nebula", 1, ([[0]], [[1]]), 0, ""),
         ("rank_a_numa_node", "hydra", 16, HYDRA_CORES, 0, "2 ranks, each on a NUMA node of its"),
-        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [ODD] * 16), 0, "a thread a core"),
+        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [ODD] * 16), 0, "a thread per core"),
         ("rank_a_numa_node", "hydra", 15, HYDRA_CORES, 2, "Rank 0 has 15 threads"),
         ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [EVEN] * 16), 1, "Ranks 0 and 1 are both"),
         ("rank_a_numa_node", "hydra", 16, ([ALL] * 16, [ALL] * 16), 2, "Ranks 0 and 1 may run"),
         ("rank_a_numa_node", "hydra", 16, (each(*EVEN[:15], 0), each(*ODD)), 1, "rank 0 share a"),
         ("rank_a_numa_node", "hydra", 16, HYDRA_CORES[:1], 1, "It starts 1 rank on 2 NUMA nodes."),
         ("rank_a_numa_node", "hydra", 1, tuple(each(pu) for pu in ALL), 32, "It starts 32 ranks"),
-        # A rank a package leaves three dies of each without.
+        # A rank per package leaves three dies of each without.
         ("rank_a_numa_node", "nebula", 32, ([EVEN] * 32, [ODD] * 32), 6, "It starts 2 ranks on 8"),
     ],
 )  # fmt: skip
@@ -903,7 +903,7 @@ def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) ->
             True, ["package 0  node 0  " + "[0]" * 16, "package 1  node 1  " + "[1]" * 16],
         )
     }  # fmt: skip
-    assert "a character a PU: rank" in legend(hybrid)
+    assert "a character per PU: rank" in legend(hybrid)
 
 
 def test_threads_of_one_rank_on_a_core_are_no_crowd(hybrid: Lab, kit: Kit) -> None:

@@ -402,7 +402,7 @@ def test_spinning_is_no_work(lab: Lab, schema: Path) -> None:
 
 
 def test_a_node_whose_teams_are_slower_than_one_thread_says_so_by_the_solution(lab: Lab) -> None:
-    """Turbo, or two threads a core: CPU time of a team is longer for everybody."""
+    """Turbo, or two threads per core: CPU time of a team is longer for everybody."""
     team = placed("one", 0.3, 0.3, over=1.4)
     alike = placed("one", 0.3, 0.3, role="solution", over=1.38)
     assert looked_at(lab, *3 * [team]).status == "fail"

@@ -230,7 +230,7 @@ BAD = {
     "too many PUs": ('"12-15"', '"252-255"', 20, "at most 255"),
     "threads unlike": ('"12-15"', '"12-14"', 20, "4 first threads but 3"),
     "cores unlike": ('["4-7", "12-15"]', '["4-5", "12-13"]', 20, "node 0 has 4"),
-    "threads of nodes unlike": ('["4-7", "12-15"]', '["4-7"]', 20, "threads a core"),
+    "threads of nodes unlike": ('["4-7", "12-15"]', '["4-7"]', 20, "threads per core"),
     "L3 groups": ("l3_groups = 2\n\n[[lat", "l3_groups = 3\n\n[[lat", 21, "can't be split"),
     "L3 groups unlike": ("l3_groups = 2\n\n[[lat", "l3_groups = 4\n\n[[lat", 21, "L3 groups"),
     "package gap": ("package = 1", "package = 2", 18, "there is no package 1"),

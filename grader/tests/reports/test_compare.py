@@ -57,7 +57,7 @@ def test_a_failed_touch_map_is_held_against_the_solutions(first_touch: Lab) -> N
     record = invented.evidence(ONE_NODE, writer=invented.master_writes)
     lines = shown(first_touch, with_control(record, ONE_NODE))
     (head,) = [number for number, line in enumerate(lines) if "Touch map" in line]
-    assert lines[head].strip() == "Touch map: 80 pages an array, 2 a character; digit: thread"
+    assert lines[head].strip() == "Touch map: 80 pages per array, 2 per character; digit: thread"
     assert lines[head + 1].startswith("  a, b, c yours    first written by 000")
     assert lines[head + 3].startswith("          solution first written by 000")
     yours, solution = rows(lines, "first written by")
@@ -92,7 +92,7 @@ def test_where_pages_live_is_drawn_where_that_failed(first_touch: Lab) -> None:
     assert len(rows(lines, "first written by")) == 3  # one here, two on hydra
     yours, solution = rows(lines, "lives on ")
     assert set(yours) == {"1"} and set(solution) == {"0", "1"}
-    assert "Touch map on hydra: 320 pages an array" in "\n".join(lines)
+    assert "Touch map on hydra: 320 pages per array" in "\n".join(lines)
     there = invented.evidence(TWO_NODES)
     lines = shown(first_touch, here, with_control(there, TWO_NODES))
     assert not any("hydra" in line for line in lines)

@@ -169,7 +169,7 @@ def test_nothing_that_steers_openmp_is_inherited(
 def test_touch_map_picture() -> None:
     lines = touch_map_picture(parse(invented.evidence(invented.ONE_NODE)), 65)
     plain = [line.plain for line in lines]
-    assert plain[0] == "Touch map: 80 pages an array, 2 a character; digit: thread"
+    assert plain[0] == "Touch map: 80 pages per array, 2 per character; digit: thread"
     assert plain[1] == "a, b, c first written by " + "0" * 19 + "1" * 19
     assert plain[2] == "        used by          " + "0" * 19 + "1" * 19
     assert len(lines) == 3

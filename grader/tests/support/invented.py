@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "judging" / "golden"
 
 
 class Machine:
-    """packages x NUMA nodes x cores, one PU a core; PUs numbered over the nodes in turn
+    """packages x NUMA nodes x cores, one PU per core; PUs numbered over the nodes in turn
     (as on hydra and nebula) or node by node."""
 
     def __init__(self, packages: int, nodes: int, cores: int, in_turn: bool) -> None:

@@ -1,4 +1,4 @@
-/* Wrong: asks once a thread and keeps the answer. */
+/* Wrong: asks once per thread and keeps the answer. */
 #include "affinity.h"
 
 #include <numa.h>

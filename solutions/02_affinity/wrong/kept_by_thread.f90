@@ -1,4 +1,4 @@
-! Wrong: asks once a thread and keeps the answer.
+! Wrong: asks once per thread and keeps the answer.
 module affinity
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_size_t
   implicit none

@@ -1,4 +1,4 @@
-/* Wrong: four threads a PU in stream, whatever the kit asks for. */
+/* Wrong: four threads per PU in stream, whatever the kit asks for. */
 #include "affinity.h"
 
 #include <numa.h>

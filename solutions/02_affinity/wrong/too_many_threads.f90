@@ -1,4 +1,4 @@
-! Wrong: four threads a PU in stream, whatever the kit asks for.
+! Wrong: four threads per PU in stream, whatever the kit asks for.
 module affinity
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_size_t
   use omp_lib, only: omp_get_num_procs

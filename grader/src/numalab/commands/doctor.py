@@ -64,8 +64,8 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     \b
       Two runs of the same program differ by 1.4 % (median), and by more than
       6.1 % in 1 of 20: 38 pairs of processes in 31 s.
-      ok   01 efficiency    about 9 s a verdict.
-      note 03 pair_speedup  about 40 s a verdict; would stay open in 1 of 3
+      ok   01 efficiency    about 9 s per verdict.
+      note 03 pair_speedup  about 40 s per verdict; would stay open in 1 of 3
                             gradings.
 
     Here lab 01 can be graded. In lab 03 one grading in three would end without a verdict

@@ -349,7 +349,7 @@ def _table(standing: Standing, options: _ExportOptions, named: dict[str, str]) -
     return exports.plain(standing)
 
 
-# ---- mending ---------------------------------------------------------------------------
+# ---- fixing ----------------------------------------------------------------------------
 
 
 @gradebook.command(short_help="Make the gradebook again from what was graded.")

@@ -71,7 +71,7 @@ def launch(
                                          or a number
       threads = { one_per = "core" }     core or pu of what a rank is bound to;
                                          or a number; left out: 1; "default":
-                                         as OpenMP does, one a PU in every rank
+                                         as OpenMP does, one per PU in every rank
       bind_to = "numa_node"              none, package, numa_node, core or pu;
                                          left out: as ranks, with a number none
       map_by = "numa_node"               the next rank goes to the next of these;

@@ -118,7 +118,7 @@ def _wait_until_there(process: subprocess.Popen[bytes], port: int) -> None:
             continue
         raise KitError(
             f"JupyterLab did not start (exit code {process.returncode}); its last words are above. "
-            "./numalab setup mends an incomplete installation."
+            "./numalab setup fixes an incomplete installation."
         )
 
 

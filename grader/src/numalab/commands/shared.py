@@ -49,7 +49,7 @@ def taking_one(
 
 @contextmanager
 def progress_line(title: str) -> Iterator[Callable[[str], None]]:
-    """A line that says what is going on: live at a terminal, else one line a step."""
+    """A line that says what is going on: live at a terminal, else one line per step."""
     console = make_console(to_stderr=True)
     if console.is_terminal:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -58,7 +58,7 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
         # A long step gives way, not the clock.
         step_column = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
         columns = (SpinnerColumn(), TimeElapsedColumn(), step_column)
-        # Twice a second, so as not to be seen in a timing.
+        # Twice per second, so as not to be seen in a timing.
         with Progress(
             *columns, console=console, transient=True, refresh_per_second=2, expand=True
         ) as bar:
@@ -68,7 +68,7 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     said: list[str] = []
 
     def say(step: str) -> None:
-        told = step.step if isinstance(step, CountedStep) else step  # not a line a generation
+        told = step.step if isinstance(step, CountedStep) else step  # not a line per generation
         if told not in said:
             said.append(told)
             click.echo(wrapped(f"{title}: {told}"), err=True)

@@ -97,7 +97,7 @@ def smt(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
         return Finding(topic, "good", "off", "a core is one PU", concerns=concerns)
     return Finding(
         topic, "good", "on",
-        "the kit starts one thread a core and OMP_PLACES=cores keeps it there; the core's "
+        "the kit starts one thread per core and OMP_PLACES=cores keeps it there; the core's "
         "other PUs stay free unless somebody else uses them",
         concerns=concerns,
     )  # fmt: skip

@@ -63,7 +63,7 @@ def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
             "cores",
             "good" if cores > 1 else "bad",
             f"{cores} ({count(pus, 'PU')})",
-            "one thread a core"
+            "one thread per core"
             if cores > 1
             else "with one core there is nothing to share out: most criteria are not gradable",
             concerns=lost_by_cores,

@@ -52,7 +52,7 @@ def differ_in_words(differences: Sequence[float]) -> str:
 def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel, str]:
     """How a grading of this criterion ends on this node, and after how long."""
     seconds = found.generations * timing.generation_s
-    verdict = f"{seconds_in_words(seconds)} a verdict"
+    verdict = f"{seconds_in_words(seconds)} per verdict"
     if found.share_not_gradable > 0.5:
         pairs = ((best_s(g, HANDOUT), best_s(g, SOLUTION)) for g in timing.generations)
         ratio = quantile((slow / fast for slow, fast in pairs), 0.5)

@@ -62,7 +62,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class TracedArray:
-    """One entry a page that was traced: who wrote it first (-1: nobody), and who used it.
+    """One entry per page that was traced: who wrote it first (-1: nobody), and who used it.
     used_again: of pages that were closed in the middle of a phase and used again how often, by
     first writer and user."""
 
@@ -379,7 +379,7 @@ class Kind(Generic[Read]):
     taken in a way of its own. looks: options of each look that is taken; most_looks: how often
     one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
     are looked at just before. here_only: nothing new shows on a virtual node. team: the size of
-    the team, None: a thread a core; is_unbound: its threads are placed by nobody. is_timed: times
+    the team, None: one thread per core; is_unbound: its threads are placed by nobody. is_timed: times
     are what is looked at, which a pause of the node spoils.
     """
 

@@ -114,7 +114,7 @@ def worker_environment(
     is_kits_own: bool = False,
 ) -> dict[str, str]:
     """The environment that workers get, whether they are looked at or timed: the lab's, one thread
-    a core, nothing inherited that steers OpenMP. Waiting threads sleep, so that CPU time is work
+    per core, nothing inherited that steers OpenMP. Waiting threads sleep, so that CPU time is work
     and a thread at a barrier can be told; but not where only the kit's own program is timed, under
     placement or launch files, which are to cost what they cost a user. placement: variables of a
     placement file, in the place of the lab's."""

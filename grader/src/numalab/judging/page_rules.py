@@ -302,7 +302,7 @@ def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str
     """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
     if touched.share == 1:
         return "Every page is used where the kit first wrote it."
-    kits = "The kit wrote the arrays before, in equal blocks, one a thread."
+    kits = "The kit wrote the arrays before, in equal blocks, one per thread."
     if touched.contested_share > 0.5:
         return f"{_contested(touched, numa_nodes)}: the loop is dealt out {ways}. {kits}"
     share = touched.array_share[touched.worst_array]

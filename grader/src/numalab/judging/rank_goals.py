@@ -98,7 +98,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> R
     if wrong:
         return Reached(misplaced, next(iter(wrong.values())))
     return Reached(
-        0, f"{words.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread a core."
+        0, f"{words.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread per core."
     )
 
 

@@ -5,7 +5,7 @@ submission is faster than a pass asks for. The claim is that a margin is above 1
 above 1/2: where all generations are alike, that the median of the margins is above 1. Nothing is
 assumed about their distribution.
 
-**One sign a generation.** Only whether a margin is above 1 counts. Repetitions inside a
+**One sign per generation.** Only whether a margin is above 1 counts. Repetitions inside a
 generation share the luck of its processes, so they are worked into one number there and are
 never counted one by one (levels of repetition: Kalibera and Jones). Magnitudes would save a
 fifth of the generations at best, and would ask for symmetry, which other load breaks.

@@ -210,7 +210,7 @@ def _number_packages(export: _Export, nodes: Sequence[_Node], first_pu: int) -> 
             raise UserError(
                 f"{export.path}: NUMA node {node.number} has cores of {len(touched)} packages; "
                 "a node must lie within one package here. Change the firmware's NUMA setting "
-                "(one node or more a package), or write the description by hand"
+                "(one node or more per package), or write the description by hand"
             )
         node.package = touched[0] if touched else 0
     return len(sets)

@@ -75,7 +75,7 @@ def _check_cores(top: Table, nodes: Sequence[NumaNode]) -> None:
             )
         if len(node.cores[0].pus) != len(first.cores[0].pus):
             top.fail(
-                f"NUMA node {node.number} has {len(node.cores[0].pus)} threads a core, node "
+                f"NUMA node {node.number} has {len(node.cores[0].pus)} threads per core, node "
                 f"{first.number} has {len(first.cores[0].pus)}; give each node equally many lists",
                 *here,
                 "pus",

@@ -129,7 +129,7 @@ def thread_map(
     style: Style,
     named: Named = words.threads,
 ) -> list[Text]:
-    """One line a NUMA node, more where its cores don't fit; below, who shares a PU, and threads
+    """One line per NUMA node, more where its cores don't fit; below, who shares a PU, and threads
     that no core holds. node: as a record has it. named: how they are told; threads of one number
     are drawn as one, such as those of an MPI rank."""
     return _seats(node, threads, style, named).lines(columns)
@@ -187,4 +187,4 @@ def placement_pictures(
 def legend(lab: Lab) -> str:
     """What the characters of the pictures mean."""
     what = "rank" if lab.mpi else "thread"
-    return f"[ ] a core, a character a PU: {what}; . nobody; + several; - as to its left"
+    return f"[ ] a core, a character per PU: {what}; . nobody; + several; - as to its left"

@@ -145,7 +145,8 @@ def touch_map_picture(
     place = "" if where == "here" else f" on {where}"
     lines = [
         Text(
-            f"Touch map{place}: {pages} pages an array, {per_symbol} a character; digit: {meaning}",
+            f"Touch map{place}: {pages} pages per array, {per_symbol} per character; "
+            f"digit: {meaning}",
             style="bold",
         )
     ]

@@ -50,7 +50,7 @@ def _bar(share: float, columns: int, character: str, style: str) -> Text:
 
 
 def work_picture(sight: WorkView, columns: int) -> list[Text]:
-    """A line a thread, or one for several next to each other; the solution's at its side."""
+    """A line per thread, or one for several next to each other; the solution's at its side."""
     shares = [sight.yours.of_thread]
     if sight.solution is not None:
         shares.append(sight.solution.of_thread)

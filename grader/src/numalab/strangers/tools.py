@@ -47,7 +47,7 @@ class TookTooLong(Exception):
 
 def code_of(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
     """Once it has ended; None where it does not in time. Popen.wait with a limit looks twenty
-    times a second, which delays what comes next and is seen in a timing."""
+    times per second, which delays what comes next and is seen in a timing."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:  # Linux before 5.3

@@ -1,4 +1,4 @@
-"""Virtual nodes as places where evidence is gathered. One guest a machine serves all labs
+"""Virtual nodes as places where evidence is gathered. One guest per machine serves all labs
 and both languages of a call."""
 
 from __future__ import annotations

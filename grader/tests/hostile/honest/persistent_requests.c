@@ -1,4 +1,4 @@
-/* Requests that are made once a call, and started again and again. */
+/* Requests that are made once per call, and started again and again. */
 #include "message_latency.h"
 
 #include <mpi.h>

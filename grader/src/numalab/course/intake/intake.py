@@ -303,7 +303,7 @@ def _members(
 
 
 def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
-    """One hand-in a student and lab. Of several with the same files the first; of several with
+    """One hand-in per student and lab. Of several with the same files the first; of several with
     other files none, since which one is meant can't be told."""
     groups: dict[tuple[str, str], list[HandIn]] = {}
     for hand_in in handed:

@@ -1,4 +1,4 @@
-"""The class's pages: a summary with all that needs somebody, and one page a lab with every student
+"""The class's pages: a summary with all that needs somebody, and one page per lab with every student
 and criterion. Pure: a standing in, text out."""
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 records in, text out.
 
 The pictures are in the page that was drawn when it was graded, which this one links to: drawing
-them takes a second or two a grading, and a class has thousands.
+them takes a second or two per grading, and a class has thousands.
 """
 
 from __future__ import annotations
