@@ -11,7 +11,7 @@ static const struct numalab_array floats[] = {{"a", 4}, {"b", 4}, {"c", 4}};
 static const struct numalab_driver driver = {
     .arrays = floats, .array_count = 3, .timed_n = {0, 0, (size_t)1 << 29}};
 
-/* Of a team on a node with much memory, and so many NUMA nodes. */
+/* Of a team on a machine with much memory, and so many NUMA nodes. */
 static size_t traced_n(size_t team, size_t numa_nodes, uint64_t seed)
 {
     const struct numalab_node node = {.memory_bytes = (uint64_t)64 << 30,

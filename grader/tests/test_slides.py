@@ -167,7 +167,7 @@ def drawn() -> dict[str, Any]:
 
 
 def test_every_figure_names_its_source(drawn: dict[str, Any]) -> None:
-    names = r"Sources?: ([A-Z]+-[A-Z]+)|Recorded on (the virtual node )?\w+, |Sketch|Worked out"
+    names = r"Sources?: ([A-Z]+-[A-Z]+)|Recorded on (the virtual )?\w+, |Sketch|Worked out"
     for name, one in drawn.items():
         assert re.match(names, one.source), f"{name}: {one.source}"
     with style():

@@ -27,7 +27,7 @@
  * last row of one and the first of the other are read by both, and their pages agree with
  * nobody: 4 pages of each array that is read so, for T - 1 borders, of 4096 pages in both
  * arrays. With T = 16 that is 120 pages, 2.9 %; with the two halo rows, should one thread
- * write both, 3.0 %. 5 % are allowed, which is enough for 25 threads. (On nodes with
+ * write both, 3.0 %. 5 % are allowed, which is enough for 25 threads. (On machines with
  * several NUMA nodes only the borders between those count. So few_pages_n may have rows of
  * one page: with 8 NUMA nodes 28 pages of 1024.) */
 #include "numalab/driver.h"

@@ -72,7 +72,7 @@ class Recorded:
         kit = "" if self.is_own else ", with this kit"
         if self.evidence.is_virtual:
             cores = node["cores"] // node["numa_nodes"]
-            return f"Recorded on the virtual node {node['name']}, {cores} cores per NUMA node{kit}"
+            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{kit}"
         nodes = f"{node['numa_nodes']} NUMA node{'s' if node['numa_nodes'] > 1 else ''}"
         return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{kit}"
 

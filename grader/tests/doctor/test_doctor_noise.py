@@ -274,7 +274,7 @@ def test_each_timing_is_measured_at_least_three_times(
         ("03_scheduling", pair),
     ]  # fmt: skip
     assert [(one.criterion.name, one.why.split(";")[0]) for one in noise.not_timed] == [
-        ("speedup", "This node has 1 NUMA node")
+        ("speedup", "This machine has 1 NUMA node")
     ]
 
     stream = io.StringIO()
@@ -283,7 +283,7 @@ def test_each_timing_is_measured_at_least_three_times(
     shown = " ".join(stream.getvalue().split())
     assert "differ by 1.0 % (median), and by 2.0 % at most: 9 pairs" in shown
     assert "ok 01 efficiency about" in shown
-    assert "Not among them: 01 speedup. This node has 1 NUMA node" in shown
+    assert "Not among them: 01 speedup. This machine has 1 NUMA node" in shown
 
     written = json.loads(json.dumps(noise_json(noise)))
     assert written["pairs"] == 9

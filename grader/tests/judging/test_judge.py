@@ -414,7 +414,7 @@ def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     assert timing_roles(first_touch, parse(record), Timed(None)) == ()
     # Nobody is sent to take times that the node can't show.
     untimed = criterion(judged(first_touch, record), "speedup")
-    assert untimed.cause == "too_few_numa_nodes" and "This node has 1 NUMA node" in untimed.why
+    assert untimed.cause == "too_few_numa_nodes" and "This machine has 1 NUMA node" in untimed.why
 
 
 def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:

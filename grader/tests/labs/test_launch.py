@@ -114,7 +114,7 @@ def test_what_is_left_out(text: str, bind_to: str, map_by: str) -> None:
         ('ranks = { one_per = "sockets" }', "Did you mean package?"),
         ('ranks = { one_per = "packages" }', "Did you mean package?"),
         ('ranks = { one_per = "hwthread" }', "Did you mean pu?"),
-        ('ranks = { one_per = "node" }', "a NUMA node is numa_node here, and the whole node"),
+        ('ranks = { one_per = "node" }', "a NUMA node is numa_node here, and the whole computer"),
         ('ranks = { one_per = "galaxy" }', "there is no such unit. It can be: machine, package"),
         ("ranks = { one_per = 2 }", "'ranks.one_per' has PU numbers"),
         ("ranks = { one_per = true }", "'ranks.one_per' is true; write one of these in quotes"),
@@ -262,8 +262,8 @@ def test_taking_turns_is_told(kit: Kit) -> None:
     ("policy", "says"),
     [
         ('ranks = 33\nbind_to = "core"', "33 ranks can't be bound to a core of their own: this "
-         'node has 32 cores. Take at most 32 ranks, or bind_to = "none"'),
-        ('ranks = 33\nbind_to = "pu"', "this node has 32 PUs"),
+         'machine has 32 cores. Take at most 32 ranks, or bind_to = "none"'),
+        ('ranks = 33\nbind_to = "pu"', "this machine has 32 PUs"),
         ('ranks = 2\nbind_to = "core"\nthreads = 2', "1 rank of 2 threads can't be bound to a core "
          "of 1 PU. Take fewer threads or fewer ranks"),
         ('ranks = 2\nbind_to = "numa_node"\nthreads = 17', "NUMA node of 16 PUs"),

@@ -95,7 +95,7 @@ def test_criteria_have_points_status_and_reason(root: Element) -> None:
     assert summary[1:] == ["failed", "3 of 8 points (2 not gradable here)"]
     text = words(root)
     assert "What to do next Next: fix touched_where_used" in text
-    assert "speedup, not gradable here This node has 1 NUMA node" in text
+    assert "speedup, not gradable here This machine has 1 NUMA node" in text
 
 
 def test_touch_maps_are_drawn_beside_the_solutions(root: Element) -> None:

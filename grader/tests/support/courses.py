@@ -58,7 +58,7 @@ def result(
     found = [
         criterion("correct", "pass", passed, kind="correctness"),
         criterion("local_pages", "fail", failed, why or "50 % of the pages live elsewhere."),
-        criterion("speedup", "not_gradable", ungraded, "This node has 1 NUMA node.", "timing",
+        criterion("speedup", "not_gradable", ungraded, "This machine has 1 NUMA node.", "timing",
                   timing={"margins": [1.0] * 9}),
         criterion("efficiency", "inconclusive", still_open, "That could be chance.", "timing"),
         criterion("balanced", "error", spoilt, "The monitor broke."),

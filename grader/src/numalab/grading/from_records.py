@@ -66,9 +66,9 @@ def _note(machine: Json) -> str:
     cores, real = machine["cores_per_numa_node"], machine["cores_per_numa_node_of_machine"]
     some = f"{cores} of {real}" if cores != real else f"{cores}"
     return (
-        f"{machine['name']}, as a virtual node: {some} "
+        f"{machine['name']}, as a virtual machine: {some} "
         f"{'core' if real == 1 else 'cores'} per NUMA node, "
-        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory per node"
+        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory per NUMA node"
     )
 
 

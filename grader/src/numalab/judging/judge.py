@@ -98,8 +98,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
             criterion,
             "not_gradable",
             "too_few_numa_nodes",
-            f"This node has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion needs "
-            f"{criterion.needs_numa_nodes} or more.",
+            f"This machine has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion "
+            f"needs {criterion.needs_numa_nodes} or more.",
         )
     if criterion.kind == "timing":
         if evidence.timing_refused:

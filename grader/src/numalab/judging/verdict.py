@@ -100,7 +100,7 @@ CAUSES: dict[Cause, Meaning] = {
         "neither fast enough nor too slow, and less steady than the solution", ("fail",)
     ),
     "not_predicted": Meaning("the prediction is too far from what was measured", ("fail",)),
-    "too_few_numa_nodes": Meaning("this node has too few NUMA nodes", ("not_gradable",)),
+    "too_few_numa_nodes": Meaning("this machine has too few NUMA nodes", ("not_gradable",)),
     "too_few_cores": Meaning("this node offers one core", ("not_gradable",)),
     "huge_page_mode": Meaning("the mode of transparent huge pages hides it", ("not_gradable",)),
     "times_refused": Meaning("no times are taken at this place", ("not_gradable",)),

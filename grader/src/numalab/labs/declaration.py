@@ -76,9 +76,9 @@ class Criterion:
 
     rule: how it is judged, a name that the judge knows. part: the kernel that it is about,
     None: all of them. value >= at_least or value <= at_most passes. needs_numa_nodes: NUMA
-    nodes that a node must have to show it; needs_huge_page_mode: modes of transparent huge
+    nodes that a machine must have to show it; needs_huge_page_mode: modes of transparent huge
     pages, one of which it must have, empty: any. handout_fails_from: the handout fails the
-    criterion on nodes with at least so many NUMA nodes; None: it passes everywhere.
+    criterion on machines with at least so many NUMA nodes; None: it passes everywhere.
     on_machines: it is graded on the lab's virtual nodes, too, whatever this node shows.
     file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
     timed is then the kit's program, under that, under the solution's launch and the student's.

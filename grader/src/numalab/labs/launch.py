@@ -174,7 +174,7 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
     word = plain if plain in _SYNONYMS or plain in units else plain.removesuffix("s")
     meant = _SYNONYMS.get(word, word)
     if meant == "node":
-        return f"a NUMA node is numa_node here, and the whole node machine. It can be: {names}"
+        return f"a NUMA node is numa_node here, and the whole computer machine. It can be: {names}"
     if meant == "machine" and key == "bind_to":
         return 'a rank that may run on the whole machine is not bound: write "none"'
     if meant in UNITS and meant not in units:
@@ -263,10 +263,10 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
         if count <= len(targets):
             raise BadPolicy(
                 f'map_by = "{policy.map_by}" puts several of {_many(count, "rank")} on one {one}, '
-                f'though this node has {len(targets)}. Write map_by = "{policy.bind_to}"'
+                f'though this machine has {len(targets)}. Write map_by = "{policy.bind_to}"'
             )
         raise BadPolicy(
-            f"{_many(count, 'rank')} can't be bound to a {one} of their own: this node has "
+            f"{_many(count, 'rank')} can't be bound to a {one} of their own: this machine has "
             f"{len(targets)} {one if len(targets) == 1 else several}. Take at most "
             f'{_many(len(targets), "rank")}, or bind_to = "none", with which they take turns'
         )

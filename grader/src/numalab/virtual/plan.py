@@ -92,7 +92,7 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
         notes.append(
             f"{machine.cores_per_node} of {real} cores per NUMA node ({count(machine.pus, 'PU')})"
         )
-    notes.append(f"{memory_mib} MiB of memory per node")
+    notes.append(f"{memory_mib} MiB of memory per NUMA node")
     return f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
 
 

@@ -1,4 +1,4 @@
-"""A node as nested boxes: packages, NUMA nodes, L3 groups, cores and PUs, and where each of
+"""A machine as nested boxes: packages, NUMA nodes, L3 groups, cores and PUs, and where each of
 them goes on paper. Lengths are inches."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A machine or node drawn: packages, NUMA nodes, L3 groups, cores with their PUs, distances."""
+"""A machine drawn: packages, NUMA nodes, L3 groups, cores with their PUs, distances."""
 
 from __future__ import annotations
 
