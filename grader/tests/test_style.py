@@ -198,6 +198,12 @@ def test_versions_in_the_citation_agree() -> None:
     assert cited["title"] and cited["message"]
 
 
+def headings(text: Path) -> set[str]:
+    """Of a text in Markdown, as links name them."""
+    titles = re.findall(r"^#+ +(.+)$", text.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
 def test_links_in_texts_lead_somewhere() -> None:
     # Not looked into: others of the suite make and remove folders there meanwhile.
     folders = [path for path in ROOT.iterdir() if path.name not in ("build", ".venv", "notebooks")]
@@ -205,9 +211,12 @@ def test_links_in_texts_lead_somewhere() -> None:
     assert ROOT / "CONTRIBUTING.md" in texts
     assert len(texts) >= 10
     for text in texts:
-        for target in re.findall(r"\]\(([^)#]+)\)", text.read_text()):
-            if not target.startswith("http"):
-                assert (text.parent / target).exists(), f"{text}: {target}"
+        for target, heading in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text.read_text("utf-8")):
+            if target.startswith("http"):
+                continue
+            file = text.parent / target if target else text
+            assert file.exists(), f"{text}: {target}"
+            assert not heading or heading in headings(file), f"{text}: {target}#{heading}"
 
 
 SOURCES = sorted((ROOT / "grader/src/numalab").rglob("*.py"))

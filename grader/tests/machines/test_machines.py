@@ -49,6 +49,20 @@ def test_gallery_is_complete(gallery: dict[str, Machine]) -> None:
         assert len(machine.title) <= 39, name  # fits a line of `list`
 
 
+def test_who_is_who_has_every_machine_with_its_source(gallery: dict[str, Machine]) -> None:
+    text = (FOLDER / "README.md").read_text("utf-8")
+    part = text[text.index("## Who is who") :].split("\n## ")[0]
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in part.splitlines() if "|" in line]
+    machines = {row[0]: row[2:4] for row in rows if len(row) == 5 and row[0] in gallery}
+    assert sorted(machines) == NAMES
+    sources = {row[0] for row in rows if len(row) == 2}
+    for name, machine in gallery.items():
+        shape = (machine.packages, machine.nodes_per_package, machine.cores_per_node,
+                 machine.threads_per_core)  # fmt: skip
+        assert machines[name] == [machine.source.split(":")[0], " x ".join(map(str, shape))]
+        assert machine.source in sources or name == "laptop"
+
+
 @pytest.mark.parametrize(
     ("name", "shape"),
     [

@@ -228,7 +228,7 @@ def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
-    """After how many seconds a repetition of the submission is far too slow, whatever the
-    claim, if that is sure enough to stop it there."""
+    """How many seconds make a repetition of the submission far too slow, whatever the claim, if
+    that is sure enough to stop it there."""
     own = _of_timed(lab, evidence, timed)
     return cut_s(gradable_timing(lab, evidence, timed), own)
