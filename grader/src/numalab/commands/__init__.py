@@ -1,1 +1,1 @@
-"""The command line: one file a command or group, each a thin face of a library below."""
+"""The command line: one file per command or group, each a thin face of a library below."""

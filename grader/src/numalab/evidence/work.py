@@ -21,7 +21,7 @@ LEAST_FOR = 2  # the median of three looks, whatever the third would say
 LEAST_USEFUL = 0.92
 # So many times one thread's CPU time is more than two looks at the same differ by.
 LEAST_INFLATION = 1.1
-# How many times the CPU time of one thread a team may take, where the solution's takes as much as
+# How many times one thread's CPU time a team may take, where the solution's takes as much as
 # one thread. In between: chunks of one row, which threads contend for (1.05 to 1.1 with two), and
 # a triangle in two static parts whose early thread spins until nine tenths are reached (1.35;
 # with more threads more). grader/bench/work_share.py measures both.
@@ -59,7 +59,7 @@ class WorkShare:
 
 
 def inflation_of(run: Placement) -> float | None:
-    """How many times the CPU time of one thread a team takes; None: nobody looked."""
+    """How many times one thread's CPU time a team takes; None: nobody looked."""
     one = run.one_thread
     return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
 
