@@ -62,7 +62,7 @@ def found(pattern: re.Pattern[str], suffixes: set[str]) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}: ... {place[0]} ..."
         for path in read
-        for place in pattern.finditer(in_a_row(path.read_text("utf-8")))
+        for place in pattern.finditer(in_a_row(path.read_text("utf-8", "replace")))  # one is UTF-16
     ]
 
 

@@ -84,9 +84,9 @@ enum numalab_run_needs {
  * memory. */
 typedef json_t *numalab_run_function(const struct numalab_run_options *options);
 
-/* The kinds of run, one row each: the name, which its function ends with, what it needs, and what it
- * sees, for the usage. Another run is another row, a file in this folder, and what the schema and
- * common/README.md say of it. */
+/* The kinds of run, one row each: the name, which its function ends with, what it needs, and what
+ * it sees, for the usage. Another run is another row, a file in this folder, and what the schema
+ * and common/README.md say of it. */
 #define NUMALAB_RUNS(ROW)                                                                          \
     ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                          \
     ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")              \

@@ -379,8 +379,8 @@ class Kind(Generic[Read]):
     taken in a way of its own. looks: options of each look that is taken; most_looks: how often
     one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
     are looked at just before. here_only: nothing new shows on a virtual node. team: the size of
-    the team, None: one thread per core; is_unbound: its threads are placed by nobody. is_timed: times
-    are what is looked at, which a pause of the node spoils.
+    the team, None: one thread per core; is_unbound: its threads are placed by nobody. is_timed:
+    times are what is looked at, which a pause of the node spoils.
     """
 
     name: str

@@ -26,8 +26,8 @@ from numalab.strangers.visible import shortened, shown, visible_lines
 MAX_OUTPUT_LINES = 24
 MOST_COLUMNS = 400  # of a line that a compiler or linker says
 BUILD_LIMIT_S = 300
-# Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel can
-# have its compiler write and say what it likes.
+# Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel
+# can have its compiler write and say what it likes.
 _BUILD_LIMITS = ToolLimits(
     cpu_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, said_bytes=4 << 20,
     wall_s=BUILD_LIMIT_S,

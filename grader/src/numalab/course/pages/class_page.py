@@ -1,5 +1,5 @@
-"""The class's pages: a summary with all that needs somebody, and one page per lab with every student
-and criterion. Pure: a standing in, text out."""
+"""The class's pages: a summary with all that needs somebody, and one page per lab with every
+student and criterion. Pure: a standing in, text out."""
 
 from __future__ import annotations
 
