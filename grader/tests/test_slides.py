@@ -181,9 +181,9 @@ def test_times_and_virtual_nodes_are_apart(drawn: dict[str, Any], tmp_path: Path
     for name, one in drawn.items():
         if "nebula" in name or "hydra" in name:
             if one.source.startswith("Recorded"):
-                assert "virtual node" in one.source
+                assert "on the virtual " in one.source
         elif one.source.startswith("Recorded"):
-            assert "virtual node" not in one.source
+            assert "on the virtual " not in one.source
     for lab in ("01_first_touch", "07_hybrid"):
         virtual = next((SHIPPED / lab).glob("c/handout/on_*/evidence.json"))
         real = tmp_path / lab / "c" / "handout" / "evidence.json"
