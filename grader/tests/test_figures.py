@@ -1,11 +1,12 @@
 """Every figure in a text for students has its source, or the command that measured it.
 
 A figure is a number with a unit that a machine has answered: a rate, a time, a share, a ratio, and
-where caches or TLBs are spoken of a size; other sizes are those that a text chooses. Its origin stands in the same paragraph, list or slide, and that
-of a table or list also in the paragraph before or behind it: the name of a source that a lab's text
-lists under *Sources*, a man page, a command (`./numalab ...`), or that it is computed. What has
-none, since it is a size that the text chooses or a rule of the kit, carries a mark:
-<!-- no source: why -->. A number that a formula right there gives needs the word "computed".
+where caches or TLBs are spoken of a size; other sizes are those that a text chooses. Its origin
+stands in the same paragraph, list or slide, that of a table or list also in the paragraph before or
+behind it, and that of a paragraph also in the commands before it: the name of a source that the
+texts list, a man page, a command (`./numalab ...`), or that it is computed. What has none, since it
+is a rule of the kit or a number that the text chooses, carries a mark: <!-- no source: why -->. A
+picture has its source below itself.
 """
 
 from __future__ import annotations
