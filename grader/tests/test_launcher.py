@@ -83,6 +83,23 @@ def test_the_package_is_installed_once_and_again_where_the_kit_was_moved(copy: C
     assert copy.called()[0].endswith(f"--editable {moved}/grader")
 
 
+def test_two_at_once_install_once(copy: Copy) -> None:
+    """The second waits for the first, and finds everything there."""
+    python = copy.root / ".venv/bin/python"
+    python.write_text(python.read_text() + 'case "$*" in *"pip install"*) sleep 1 ;; esac\n')
+    command = [str(copy.root / "numalab"), "doctor"]
+    both = [
+        subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [one.communicate(timeout=60)[1] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    called = copy.called()
+    assert sum("pip install" in line for line in called) == 1
+    assert called.count("python -m numalab doctor") == 2
+    assert sum("another numalab is installing" in words for words in said) == 1
+
+
 def test_a_link_to_the_kit_is_the_kit(copy: Copy) -> None:
     """Called by another path it is installed as before, and installed nowhere else."""
     link = copy.root.parent / "linked"

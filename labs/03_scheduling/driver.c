@@ -306,7 +306,7 @@ static const struct numalab_driver pair_driver = {
     /* Long beside the milliseconds that other programs take a core for. 2^21 particles, as other
      * arrays have elements, would be 2 * 10^12 pairs. */
     .evidence_n = 16000,
-    .largest_check_n = 2053, /* 2.1 million pairs per call */
+    .largest_check_n = 1511, /* 1.1 million pairs per call */
     .bytes_moved = pair_bytes_moved,
     .create = pair_create,
     .destroy = destroy,

@@ -60,10 +60,11 @@ struct numalab_driver {
 
     /* Problem sizes; 0: follows from the node and the arrays. Of timing: quick, default
      * and published. Results are checked in sizes up to largest_check_n, by default
-     * 100,003, or in the sizes of check_n, which ends with SIZE_MAX. evidence_n: where
-     * pages are looked at, and then at all of them; by default at least 2^21 elements per array,
-     * and a little more by chance (sizing.h). few_pages_n: instead of evidence_n where a page
-     * fault takes its time and pages count by NUMA node. */
+     * 100,003, or in the sizes of check_n, which ends with SIZE_MAX; one below 512 says that no
+     * loop goes over the arrays, and few sizes will do. evidence_n: where pages are looked at, and
+     * then at all of them; by default at least 2^21 elements per array, and a little more by chance
+     * (sizing.h). few_pages_n: instead of evidence_n where a page fault takes its time and pages
+     * count by NUMA node. */
     size_t timed_n[3];
     size_t evidence_n;
     size_t few_pages_n;

@@ -83,6 +83,12 @@ static void add_large(struct sizes *list, struct numalab_random *random, size_t 
     }
 }
 
+/* Arrays that are never as long as the small sizes are for what each thread says. */
+static bool has_no_loop(const struct numalab_driver *driver)
+{
+    return driver->largest_check_n && driver->largest_check_n < SMALL_DIVISOR * MOST_MULTIPLE;
+}
+
 /* The sizes of one of a check's jobs, number job of job_count. */
 static void sizes_of(struct sizes *list, const struct numalab_run_options *options, size_t job,
                      size_t job_count, size_t rank_count, struct numalab_random *random)
@@ -92,7 +98,7 @@ static void sizes_of(struct sizes *list, const struct numalab_run_options *optio
     const size_t team[TEAM_SIZES] = {2, threads - 1, threads, threads + 1};
     *list = (struct sizes){0};
     add_usual(list, driver);
-    if (options->synchronous_sends) return;
+    if (options->synchronous_sends || has_no_loop(driver)) return;
     for (size_t i = 0; i < TEAM_SIZES && !driver->check_n; i++)
         if (team[i] >= least) add_size(list, team[i]);
     add_small(list, random, least, job, job_count);

@@ -795,7 +795,8 @@ def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> N
         progress(CountedStep("timing", "generation 2"))
     assert capsys.readouterr().err.splitlines() == [
         "batch: 2 of 3 graded; jobs: 0 running and 1 waiting",
-        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or reserved)",
+        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or",
+        "reserved)",
         "batch: timing",
     ]
 

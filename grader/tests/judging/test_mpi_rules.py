@@ -576,6 +576,44 @@ def test_goals_of_ranks(
     assert says in found.why
 
 
+def test_only_what_the_runtime_chose_is_by_cores(kit: Kit) -> None:
+    """What a virtual node shows of it is no other machine's where the runtime sees less there."""
+    node = node_of(kit, "hydra")
+    share = ranks_of(each(*EVEN[:15], 0), each(*ODD))
+    assert reach_of_ranks("rank_a_numa_node", share, 16, node).is_by_cores
+    for ranks in (HYDRA_CORES, ([ALL] * 16, [ALL] * 16), (each(*EVEN[:15], 0), [EVEN] * 16)):
+        assert not reach_of_ranks("rank_a_numa_node", ranks_of(*ranks), 16, node).is_by_cores
+
+
+def test_cores_that_the_runtime_chose_are_not_judged_where_it_would_see_none(hybrid: Lab) -> None:
+    pus: dict[int, list[int]] = {}
+    for entry in session()["node"]["pu_list"]:
+        pus.setdefault(entry["numa_node"], []).append(entry["pu"])
+    near, far = pus.values()
+    machine = {
+        "name": "nebula", "source": "x", "accelerator": "tcg", "guest_kernel": "6.1",
+        "cores_per_numa_node": 2, "cores_per_numa_node_of_machine": 8,
+        "numa_node_memory_bytes": 1, "announces_cores": False,
+    }  # fmt: skip
+
+    def found(first: list[int], announces: bool) -> CriterionVerdict:
+        ranks = invented.job(each(*first), each(*far))
+        run = invented.launched("launch.toml", "launch", ranks, team=len(near))
+        record = session(run, files=LAUNCH)
+        return judged(hybrid, record | {"machine": machine | {"announces_cores": announces}})[
+            "ranks_placed"
+        ]
+
+    shared = [near[0], near[0], *near[2:]]
+    assert found(near, False).status == "pass"
+    assert (found(shared, False).status, found(shared, False).cause) == (
+        "not_gradable",
+        "not_visible_here",
+    )
+    assert found(shared, True).status == "fail"
+    assert found([far[0], *near[1:]], False).status == "fail"
+
+
 def test_siblings_of_a_core_are_one_place(kit: Kit) -> None:
     node = node_of(kit, "westmere-ex")
     core: dict[int, list[int]] = {}

@@ -14,6 +14,7 @@ from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
 from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
+    NO_CORES,
     all_results,
     by_value,
     ended_in,
@@ -183,12 +184,6 @@ def _under_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) 
         if reach != worst:
             why += f" Under {run.runtime} it {'fails, too' if reach.misplaced else 'is right'}."
     return why
-
-
-NO_CORES = (
-    "Not judged under libomp: the machine's own processors announce no cores by CPUID, where "
-    "libomp looks, and the virtual ones do."
-)
 
 
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:

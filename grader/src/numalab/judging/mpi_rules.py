@@ -14,6 +14,7 @@ from numalab.evidence.results import Outcome
 from numalab.evidence.thread_levels import LEVELS
 from numalab.judging import explain, rank_goals
 from numalab.judging.soundness import (
+    NO_CORES,
     by_value,
     ended_in,
     first_bad,
@@ -258,6 +259,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = f"The kit's program under {file.name}: {_ended(run.outcome, evidence)}"
         return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
     reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
+    if reach.misplaced and reach.is_by_cores and not evidence.announces_cores:
+        return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
     return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
 
 

@@ -65,6 +65,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> R
     cores = topology.cores_in(topology.numa_node)
     wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
     taken: dict[int, int] = {}
+    by_cores = 0
     loose = [rank.number for rank in ranks if len(_units(rank, team, topology.numa_node)) != 1]
     for rank in ranks:
         units = _units(rank, team, topology.numa_node)
@@ -86,6 +87,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> R
             )
         elif without_own([{topology.core[pu] for pu in thread.allowed_pus} for thread in threads]):
             wrong[rank.number] = f"Threads of rank {rank.number} share a core."
+            by_cores += 1
     misplaced = max(len(wrong), abs(len(ranks) - len(cores)))
     if len(ranks) != len(cores):
         why = (
@@ -96,7 +98,7 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> R
             why += f" {next(iter(wrong.values()))}"
         return Reached(misplaced, why)
     if wrong:
-        return Reached(misplaced, next(iter(wrong.values())))
+        return Reached(misplaced, next(iter(wrong.values())), by_cores == len(wrong))
     return Reached(
         0, f"{words.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread per core."
     )

@@ -165,6 +165,12 @@ NOT_MEASURED = (
 )
 
 
+NO_CORES = (
+    "Not judged under libomp: the machine's own processors announce no cores by CPUID, where "
+    "libomp looks, and the virtual ones do."
+)
+
+
 def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Open, as what a further grading may decide: where nothing that was seen explains that the
     run which decides it is missing."""

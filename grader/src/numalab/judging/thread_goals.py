@@ -36,10 +36,12 @@ def team_of(goal: str, node: Json) -> int:
 
 @dataclass(frozen=True)
 class Reached:
-    """misplaced: threads that are not where the goal wants them; why: one sentence."""
+    """misplaced: threads that are not where the goal wants them; why: one sentence. is_by_cores:
+    they are, but for the cores that the OpenMP runtime chose among those that it had."""
 
     misplaced: int
     why: str
+    is_by_cores: bool = False
 
 
 def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[int, int]) -> str:
