@@ -179,7 +179,7 @@ def test_every_figure_names_its_source(drawn: dict[str, Any]) -> None:
 
 def test_times_and_virtual_nodes_are_apart(drawn: dict[str, Any], tmp_path: Path) -> None:
     for name, one in drawn.items():
-        if "nebula" in name or "hydra" in name:
+        if any(machine in name for machine in ("nebula", "hydra", "nhm")):
             if one.source.startswith("Recorded"):
                 assert "virtual node" in one.source
         elif one.source.startswith("Recorded"):
