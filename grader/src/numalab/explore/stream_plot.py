@@ -24,6 +24,8 @@ TOUCH_TITLES = {
     ALL: "first touch by all: each thread what it uses",
     ONE: "first touch by one: the main thread all",
 }
+FEW_PLACES = 8  # on the x axis; markers of more would hide each other
+MARKER_PT, SMALL_MARKER_PT = 8, 5
 SHARE_MARGIN = 0.08  # of the axis of shares, beyond 0 and 1
 PAGES_SIZE_IN = (12.0, 4.5)
 
@@ -111,6 +113,7 @@ def _draw_curves(
         draw_bars(
             axes, [x for x, _ in pairs], [interval for _, interval in pairs], color=colour,
             marker=marker, label=placement, linewidth=1.2,
+            markersize=MARKER_PT if len(threads) <= FEW_PLACES else SMALL_MARKER_PT,
         )  # fmt: skip
     axes.set_xticks(range(len(threads)), [str(number) for number in threads])
     axes.set_xlim(-0.5, len(threads) - 0.5)
