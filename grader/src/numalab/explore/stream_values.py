@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from numalab.evidence.record import Json
+from numalab.explore.declaration import Streams
 from numalab.explore.differences import Difference
 from numalab.explore.intervals import Comparison, Interval, compare, median_interval
 from numalab.explore.samples import (
@@ -137,7 +138,9 @@ class Pages:
 
 def pages_seen(found: Found) -> Pages | None:
     """Of this node where it has several NUMA nodes, else of the virtual machine; None where nobody
-    has seen any."""
+    has seen any, or something else was explored."""
+    if not isinstance(found.exploration.what, Streams):
+        return None
     if found.node["numa_nodes"] > 1:
         seen = Pages(
             found.node["name"], False, found.node, found.configurations, found.samples
