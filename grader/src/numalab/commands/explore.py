@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
 @click.argument("name", metavar="LAB", shell_complete=complete_lab)
-@click.option("--quick", is_flag=True, help="Smaller and fewer runs: half a minute or less.")
+@click.option("--quick", is_flag=True, help="Smaller and fewer runs: under a minute.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
     "--n",
