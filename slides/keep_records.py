@@ -37,7 +37,7 @@ KINDS = {
 }
 # Where the solution puts its threads and ranks is for students to find out.
 STUDENTS_OWN = ("ranks", "binding", "trace", "placement")
-EXPLORATIONS = ("03_scheduling", "04_huge_pages")
+EXPLORATIONS = ("02_affinity", "03_scheduling", "04_huge_pages")
 
 
 def kept(record: Json, kinds: Sequence[str]) -> Json:
@@ -77,6 +77,9 @@ def keep(results: Path, folder: Path) -> list[Path]:
         if source.is_file():
             found = json.loads(source.read_text(encoding="utf-8"))
             found |= {"node": _short_kernel(found["node"])}
+            virtual = found.get("virtual")
+            if virtual and virtual["node"]:
+                found["virtual"] = virtual | {"node": _short_kernel(virtual["node"])}
             written.append(_write(folder / "explore" / f"{lab}.json", text_of(found, "samples")))
     return written
 

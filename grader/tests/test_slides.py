@@ -179,7 +179,7 @@ def test_every_figure_names_its_source(drawn: dict[str, Any]) -> None:
 
 def test_times_and_virtual_nodes_are_apart(drawn: dict[str, Any], tmp_path: Path) -> None:
     for name, one in drawn.items():
-        if "nebula" in name or "hydra" in name:
+        if any(machine in name for machine in ("nebula", "hydra", "nhm")):
             if one.source.startswith("Recorded"):
                 assert "on the virtual " in one.source
         elif one.source.startswith("Recorded"):
@@ -288,15 +288,17 @@ def test_a_busy_node_is_called_so(tmp_path: Path) -> None:
 
 def test_the_kits_times_are_from_a_quiet_node_or_say_so(drawn: dict[str, Any]) -> None:
     """As evidence/README.md says, and with the loads that it names. What the probe times in short
-    stretches may come from a busy one."""
+    stretches may come from a busy one, and what shows that no difference survives there."""
     about = (SHIPPED / "README.md").read_text()
     records = [*SHIPPED.glob("*/c/handout/evidence.json"), *SHIPPED.glob("explore/*.json")]
-    assert len(records) == 7
+    assert len(records) == 8
     for path in records:
         node = json.loads(path.read_text())["node"]
-        assert (busy(node) == "") == (path.name != "04_huge_pages.json"), path
+        is_busy = path.name in ("02_affinity.json", "04_huge_pages.json")
+        assert (busy(node) != "") == is_busy, path
         assert f"{node['load_1min']:.2f}" in about, path
-    assert [name for name, one in drawn.items() if "busy" in one.source] == ["table_sizes"]
+    busy_ones = ["stream_rates", "table_sizes"]
+    assert [name for name, one in drawn.items() if "busy" in one.source] == busy_ones
 
 
 def test_names_in_the_picture_of_sizes_are_clear_of_the_curves(drawn: dict[str, Any]) -> None:

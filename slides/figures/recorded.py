@@ -15,7 +15,8 @@ from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
 from numalab.explore.explore_plot import exploration_figure
-from numalab.explore.samples import read_found
+from numalab.explore.samples import Found, read_found
+from numalab.explore.stream_plot import pages_figure
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,
@@ -149,22 +150,41 @@ def latency_curve(sources: Sources) -> Drawn:
     return Drawn(latency_figure(found.evidence, width_in=10.0), found.words)
 
 
+def _found(sources: Sources, lab: str) -> tuple[Found, str]:
+    """An exploration, and whether the kit recorded it, in words. Raises KitError."""
+    path, is_own = sources.path(f"explore/{lab}.json")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise KitError(f"{path} can't be read: {error}") from error
+    return read_found(data), "" if is_own else ", with this kit"
+
+
 def _exploration(lab: str) -> Draw:
     def draw(sources: Sources) -> Drawn:
-        path, is_own = sources.path(f"explore/{lab}.json")
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
-            raise KitError(f"{path} can't be read: {error}") from error
-        found = read_found(data)
+        found, kit = _found(sources, lab)
         figure = exploration_figure(found, (12.08, 5.2))
-        kit = "" if is_own else ", with this kit"
         words = (
             f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{kit}"
         )
         return Drawn(figure, words)
 
     return draw
+
+
+def stream_pages_nhm(sources: Sources) -> Drawn:
+    """Of a virtual machine: it has no times."""
+    found, kit = _found(sources, AFFINITY)
+    figure = pages_figure(found, (12.08, 4.6))
+    if figure is None or found.virtual is None:
+        raise KitError(
+            "the exploration of lab 02 has no pages of a virtual machine; this node's own stand "
+            "below its rates"
+        )
+    machine = found.virtual.machine
+    cores = machine["cores_per_numa_node"]
+    words = f"Recorded on the virtual node {found.virtual.name}, {cores} cores per NUMA node{kit}"
+    return Drawn(figure, words)
 
 
 FIGURES: dict[str, Draw] = {
@@ -177,6 +197,8 @@ FIGURES: dict[str, Draw] = {
     "ranks_unbound_nebula": _ranks(LATENCY, "near.toml", 7.0),
     "schedules_repeated": _exploration(SCHEDULING),
     "scheduling_work": scheduling_work,
+    "stream_pages_nhm": stream_pages_nhm,
+    "stream_rates": _exploration(AFFINITY),
     "table_sizes": _exploration(HUGE_PAGES),
     "touch_hydra": _touch("hydra"),
     "touch_nebula": _touch("nebula"),

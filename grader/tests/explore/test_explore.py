@@ -152,7 +152,7 @@ def test_table_sizes_reach_the_largest() -> None:
                                             ("madvise", {"small", "huge"})])  # fmt: skip
 def test_huge_pages_only_where_the_mode_gives_them(mode: str | None, pages: set[str]) -> None:
     exploration = declaration.Exploration("04_huge_pages", "Title", TABLES)
-    chosen = samples.configurations(exploration, 2, mode)
+    chosen = samples.configurations(exploration, NODE | {"huge_page_mode": mode})
     assert {c.key["pages"] for c in chosen} == pages
 
 
@@ -283,7 +283,7 @@ def test_a_declaration_is_read(tmp_path: Path) -> None:
         ("kind = ", "explore.toml:1: this is not TOML"),
         (
             'kind = "other"\ntitle = "t"\n[default]\n[quick]',
-            "'other'. It can be: schedules, table_sizes",
+            "'other'. It can be: schedules, table_sizes, streams",
         ),
         ('kind = "schedules"\ntitle = "t"\n[default]\n[quick]', "has no key 'schedules'"),
         ('kind = "schedules"\n[default]\n[quick]', "'title'"),
@@ -371,9 +371,7 @@ def invented(
     unless given."""
     lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
     node = NODE | changes.pop("node", {})
-    chosen = samples.configurations(
-        declaration.Exploration(lab, "Title", what), 2, node["huge_page_mode"]
-    )
+    chosen = samples.configurations(declaration.Exploration(lab, "Title", what), node)
     share = changes.pop("share", 1.0)
     update_s = changes.pop("update_s", time_s)
 
@@ -756,6 +754,7 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
         (("03", "--n", "0"), "0 is not in the range"),
         pytest.param(("03", "--n", "1000000"), "MiB are free", marks=pytest.mark.builds),
         (("04", "--n", "1000000"), "a power of two"),
+        (("02", "--n", "100"), "8192 8-byte elements"),
         (("03", "--rounds", "0"), "0 is not in the range"),
         (("03", "--plot", "plot.bmp"), "has to end with .png, .svg, .pdf"),
         (("03", "--plot", "nowhere/plot.png"), "there is no folder nowhere"),
@@ -795,5 +794,6 @@ def test_a_compiler_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_help_has_examples(kit: Kit) -> None:
     done = numalab_command(kit, "explore", "--help")
     assert done.code == 0
+    assert "./numalab explore 02" in done.out
     assert "./numalab explore 03" in done.out
     assert "./numalab explore 04 --quick" in done.out

@@ -26,7 +26,11 @@ START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
 FILES_OF_02 = ("kmp_spread", "kmp_close", "kmp_full", "omp_spread", "omp_close", "omp_full")
 DRAWN = {
     "01_first_touch": {"touch-map", "threads", "virtual", "timing", "sweep"},
-    "02_affinity": {"sweep", *(f"threads-{file.replace('_', '-')}" for file in FILES_OF_02)},
+    "02_affinity": {
+        "sweep",
+        "explore-figure",
+        *(f"threads-{file.replace('_', '-')}" for file in FILES_OF_02),
+    },
     "03_scheduling": {"work", "touch-map", "virtual", "timing-pair", "sweep"},
     "04_huge_pages": {"memory", "timing"},
     "06_message_latency": {"ranks-near", "ranks-far", "messages"},

@@ -14,7 +14,7 @@ from numalab.commands.shared import (
     progress_line,
     shown_path,
 )
-from numalab.errors import UserError
+from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import (
     EXIT_INTERRUPTED,
     EXIT_PASSED,
@@ -22,8 +22,6 @@ from numalab.exit_codes import (
 from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
-from numalab.harness import monitor
-from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
 
@@ -33,13 +31,14 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
 @click.argument("name", metavar="LAB", shell_complete=complete_lab)
-@click.option("--quick", is_flag=True, help="Smaller and fewer runs: half a minute or less.")
+@click.option("--quick", is_flag=True, help="Smaller and fewer runs: under a minute.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
     "--n",
     "n",
     type=click.IntRange(min=1),
-    help="03: rows of the matrices; 04: 8-byte elements of the largest table.",
+    help="8-byte elements of each array (02), rows of the matrices (03), or 8-byte elements of "
+    "the largest table (04).",
 )
 @click.option(
     "--plot",
@@ -68,19 +67,24 @@ def explore_command(
     force: bool,
 ) -> int:
     """Measure what a lab is about on this node, repeated often enough to be believed: a
-    table, a plot, and what of it survives repetition. One to two minutes.
+    table, a plot, and what of it survives repetition. One to three minutes.
 
     Each round runs every configuration once, in random order, each as a process of its
     own. Ctrl-C ends it and shows what there is by then.
 
+    02 takes longer the more PUs a node has. Where it has one NUMA node, local pages are
+    looked at on a virtual machine, and drawn beside the plot (..._local_pages).
+
     \b
     Examples:
+      ./numalab explore 02                        threads, placement, first touch
       ./numalab explore 03                        schedule and chunk over threads
       ./numalab explore 04 --quick                latency and the TLB
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
     """
-    from numalab.explore import explore, explore_plot, explore_report
+    from numalab.explore import explore_plot, explore_report
+    from numalab.learning.exploring import measure
 
     folder = find_exploration(kit.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, n)
@@ -91,13 +95,11 @@ def explore_command(
         raise UserError(refusal(f"explore {chosen.lab}"))
     with kit.lock():
         with progress_line(chosen.lab) as progress:
-            progress("building")
-            build_explorations(kit, [kit.exploration(chosen.lab).name])
-            node = monitor.describe_node(kit)
-            exploration = explore.explore(kit, chosen, node, progress)
-        if not exploration.samples:
-            click.echo("numalab: interrupted before anything was measured", err=True)
-            return EXIT_INTERRUPTED
+            try:
+                exploration = measure(kit, chosen, progress)
+            except (KeyboardInterrupt, Interrupted):
+                click.echo("numalab: interrupted before anything was measured", err=True)
+                return EXIT_INTERRUPTED
         console = make_console()
         with stripped(console):
             explore_report.show(exploration, console)
@@ -106,8 +108,10 @@ def explore_command(
         if plot_path is None:
             plot_path = kit.build / "explore" / f"{chosen.lab}.png"
             plot_path.parent.mkdir(parents=True, exist_ok=True)
-        explore_plot.draw(exploration, plot_path, kit.build / "explore" / "matplotlib")
-    click.echo(f"\nPlot: {shown_path(plot_path)}")
+        scratch = kit.build / "explore" / "matplotlib"
+        written = explore_plot.draw(exploration, plot_path, scratch)
+    plots = ", ".join(str(shown_path(path)) for path in written)
+    click.echo(f"\nPlot{'s' if written[1:] else ''}: {plots}")
     if exploration.interrupted:
         click.echo("numalab: interrupted; what was measured so far is above", err=True)
     return EXIT_INTERRUPTED if exploration.interrupted else EXIT_PASSED

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.errors import KitError, UserError
 from numalab.toml_files.tables import Table, read_table
 
-SMALLEST_ELEMENTS = 8192  # of a table: 64 KiB
+SMALLEST_ELEMENTS = 8192  # of a table or an array: 64 KiB
 LARGEST_N = 2**20  # of a matrix
 
 SCHEDULE_KEYS = ("kind", "title", "schedules", "chunks", "environment", "default", "quick")
 TABLE_KEYS = ("kind", "title", "smallest_bytes", "default", "quick")
+STREAM_KEYS = ("kind", "title", "virtual", "default", "quick")
 SIZES = ("default", "quick")
 
 
@@ -50,22 +52,50 @@ class TableSizes:
 
 
 @dataclass(frozen=True)
+class VirtualMachine:
+    """Where pages are looked at if this node has one NUMA node. rounds: there, where what one round
+    shows the next one shows again, but for threads that nothing binds."""
+
+    name: str
+    cores_per_numa_node: int
+    array_bytes: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Copy and triad of the probe: threads x placements x who writes the arrays first. array_bytes:
+    of each of three. virtual: None in what was read back."""
+
+    array_bytes: int
+    repetitions: int
+    rounds: int
+    virtual: VirtualMachine | None
+
+
+Explorable = Schedules | TableSizes | Streams
+
+
+@dataclass(frozen=True)
 class Exploration:
     """lab: the folder's name."""
 
     lab: str
     title: str
-    what: Schedules | TableSizes
+    what: Explorable
 
 
 def load_exploration(folder: Path, quick: bool = False) -> Exploration:
     """What explore.toml declares, at its default or its quick size. Raises KitError."""
     top = read_table(folder / "explore.toml", KitError, None)
-    kinds = {"schedules": SCHEDULE_KEYS, "table_sizes": TABLE_KEYS}
-    kind = top.choice("kind", kinds)
-    top.check_keys(kinds[kind])
+    kinds: dict[str, tuple[tuple[str, ...], Callable[[Table, str], Explorable]]] = {
+        "schedules": (SCHEDULE_KEYS, _schedules),
+        "table_sizes": (TABLE_KEYS, _table_sizes),
+        "streams": (STREAM_KEYS, _streams),
+    }
+    keys, read = kinds[top.choice("kind", kinds)]
+    top.check_keys(keys)
     top.need("title", *SIZES)
-    read = _schedules if kind == "schedules" else _table_sizes
     made = {size: read(top, size) for size in SIZES}
     return Exploration(folder.name, top.text("title"), made["quick" if quick else "default"])
 
@@ -93,6 +123,22 @@ def _table_sizes(top: Table, size: str) -> TableSizes:
     )
 
 
+def _streams(top: Table, size: str) -> Streams:
+    sized = top.table(size, ("array_bytes", "repetitions", "rounds", "virtual_rounds"))
+    virtual = top.table("virtual", ("machine", "cores_per_numa_node", "array_bytes"))
+    return Streams(
+        array_bytes=sized.whole("array_bytes", 8 * SMALLEST_ELEMENTS),
+        repetitions=sized.whole("repetitions", 1),
+        rounds=sized.whole("rounds", 1),
+        virtual=VirtualMachine(
+            name=virtual.text("machine"),
+            cores_per_numa_node=virtual.whole("cores_per_numa_node", 1),
+            array_bytes=virtual.whole("array_bytes", 8 * SMALLEST_ELEMENTS),
+            rounds=sized.whole("virtual_rounds", 1),
+        ),
+    )
+
+
 def find_exploration(root: Path, name: str) -> Path:
     """The lab folder that a name or number means. Raises UserError."""
     name = Path(name.rstrip("/")).name
@@ -115,7 +161,7 @@ def find_exploration(root: Path, name: str) -> Path:
 
 def resized(exploration: Exploration, rounds: int | None, n: int | None) -> Exploration:
     """With another number of rounds, or another n: rows of the matrices, 8-byte elements
-    of the largest table. Raises UserError."""
+    of the largest table or of each array. Raises UserError."""
     what = exploration.what
     rounds = what.rounds if rounds is None else rounds
     if isinstance(what, Schedules):
@@ -123,6 +169,14 @@ def resized(exploration: Exploration, rounds: int | None, n: int | None) -> Expl
         if n > LARGEST_N:
             raise UserError(f"--n {n}: a matrix may have {LARGEST_N} rows at most")
         return replace(exploration, what=replace(what, rounds=rounds, n=n))
+    if isinstance(what, Streams):
+        if n is not None and n < SMALLEST_ELEMENTS:
+            raise UserError(
+                f"--n {n}: an array has {SMALLEST_ELEMENTS} 8-byte elements (64 KiB) or more; "
+                "64 MiB is 8388608"
+            )
+        array_bytes = what.array_bytes if n is None else 8 * n
+        return replace(exploration, what=replace(what, rounds=rounds, array_bytes=array_bytes))
     largest_bytes = what.largest_bytes if n is None else 8 * n
     if n is not None and (n < SMALLEST_ELEMENTS or n & (n - 1)):
         raise UserError(

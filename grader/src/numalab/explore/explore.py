@@ -14,12 +14,29 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Exploration, Schedules, TableSizes
-from numalab.explore.samples import Configuration, Found, Sample, configurations
+from numalab.explore.declaration import (
+    Exploration,
+    Schedules,
+    Streams,
+    TableSizes,
+    VirtualMachine,
+)
+from numalab.explore.samples import (
+    COPY,
+    Configuration,
+    Found,
+    Sample,
+    Virtual,
+    configurations,
+    stream_configurations,
+    thread_counts,
+)
 from numalab.harness.monitor import HERE, Place, clean_environment
 from numalab.kit import Kit
 from numalab.words import CountedStep
@@ -35,6 +52,8 @@ def needed_bytes(exploration: Exploration) -> int:
     what = exploration.what
     if isinstance(what, Schedules):
         return 3 * 8 * what.n**2
+    if isinstance(what, Streams):
+        return 3 * what.array_bytes + 4 * MIB
     return what.largest_bytes + 4 * MIB
 
 
@@ -52,12 +71,24 @@ def check_memory(exploration: Exploration, available: int) -> None:
     needed = needed_bytes(exploration)
     if needed <= MEMORY_SHARE * available:
         return
-    thing = "matrices" if isinstance(exploration.what, Schedules) else "largest table"
+    things = {Schedules: "matrices", TableSizes: "largest table", Streams: "three arrays"}
+    thing = things[type(exploration.what)]
     raise UserError(
         f"the {thing} would take {needed // MIB} MiB, and {available // MIB} MiB are free "
         f"(at most {MEMORY_SHARE:.0%} of it is taken). Use --quick or a smaller --n, or end "
         "what else takes memory."
     )
+
+
+class VirtualNode(Place, Protocol):
+    """A place that is a virtual machine. machine: what it stands for; node: what it says of
+    itself."""
+
+    @property
+    def machine(self) -> Json: ...
+
+    @property
+    def node(self) -> Json: ...
 
 
 def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
@@ -78,8 +109,8 @@ def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
     if not elapsed_s > 0:
         raise KitError(f"the program gave a time of {elapsed_s} s; the clock can't be trusted")
     for name, asked in key.items():
-        if name == "chunk" and asked == 0:
-            continue  # the runtime's own word for it differs
+        if (name == "chunk" and asked == 0) or name == "placement":
+            continue  # the runtime's own word for it differs, or it has none
         if record.get(name) != asked:
             raise KitError(f"asked for {name} {asked}, the program ran with {record.get(name)}")
     return dict(record)
@@ -113,8 +144,10 @@ def rounds_of_samples(
     configurations: Sequence[Configuration],
     order: Sequence[Sequence[int]],
     progress: Callable[[str], None],
+    place: Place = HERE,
 ) -> Iterator[Sample]:
     """Measures, sample by sample."""
+    step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
     surroundings = clean_environment()
     started = time.monotonic()
     for number, this_round in enumerate(order):
@@ -122,12 +155,13 @@ def rounds_of_samples(
         if number:
             left_s = (time.monotonic() - started) / number * (len(order) - number)
             left = f", about {left_s:.0f} s left"
-        progress(CountedStep("measuring", f"round {number + 1} of {len(order)}{left}"))
+        progress(CountedStep(step, f"round {number + 1} of {len(order)}{left}"))
         for place_in_round, index in enumerate(this_round):
             configuration = configurations[index]
             began_s = time.monotonic() - started
             environment = surroundings | configuration.environment
-            output = run_program(program, configuration.arguments_in(number), environment)
+            arguments = configuration.arguments_in(number)
+            output = run_program(program, arguments, environment, place)
             record = parse_record(output, configuration.key)
             yield Sample(index, number, place_in_round, round(began_s, 6), record)
 
@@ -142,7 +176,7 @@ def explore(
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
     program = kit.exploration(exploration.lab)
-    chosen = configurations(exploration, node["cores"], node["huge_page_mode"])
+    chosen = configurations(exploration, node)
     seed = random.SystemRandom().randrange(2**32)
     about: Json = {}
     build = read_build(kit)
@@ -157,6 +191,32 @@ def explore(
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
     return Found(exploration, tuple(chosen), tuple(samples), node, about, build, seed, interrupted)
+
+
+# Of the host's: a thread that spins in the guest would keep one from another that has work.
+_FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
+
+
+def look_at_pages(
+    kit: Kit, asked: VirtualMachine, there: VirtualNode, progress: Callable[[str], None]
+) -> tuple[Virtual, bool]:
+    """Where pages live there, with 1, 2, 4, ... threads and all PUs; times are dropped. After
+    Ctrl-C what there is by then, and True. Raises UserError and KitError."""
+    threads = thread_counts(there.node["pus"])
+    chosen = [
+        replace(one, environment=one.environment | _FEW_CORES)
+        for one in stream_configurations(asked.array_bytes, 1, (COPY,), threads)
+    ]
+    order = orders(len(chosen), asked.rounds, random.SystemRandom().randrange(2**32))
+    samples: list[Sample] = []
+    interrupted = False
+    try:
+        for sample in rounds_of_samples(kit.probe, chosen, order, progress, there):
+            seen = {key: value for key, value in sample.record.items() if key != "times"}
+            samples.append(replace(sample, record=seen))
+    except (Interrupted, KeyboardInterrupt):
+        interrupted = True
+    return Virtual(there.machine, there.node, tuple(chosen), tuple(samples)), interrupted
 
 
 def read_build(kit: Kit) -> Json:

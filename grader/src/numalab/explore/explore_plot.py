@@ -1,8 +1,4 @@
-"""What an exploration found, as a picture that can be read from the last row.
-
-Colours are Okabe and Ito's, which the colour-blind can tell apart; markers tell the same.
-Error bars are the intervals of the tables.
-"""
+"""What an exploration found, as pictures that can be read from the last row."""
 
 from __future__ import annotations
 
@@ -10,12 +6,14 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numalab.errors import KitError, UserError, reason_of
-from numalab.explore.declaration import Schedules, TableSizes
+from numalab.explore.declaration import Schedules, Streams, TableSizes
 from numalab.explore.intervals import Interval, compare, median_interval
+from numalab.explore.plot_parts import SIDESTEP, STYLES, draw_bars
 from numalab.explore.samples import CHASE, UPDATE, Found, thread_counts
+from numalab.explore.stream_plot import draw_streams, pages_figure
 from numalab.explore.table_report import (
     Size,
     line_knees,
@@ -26,15 +24,13 @@ from numalab.explore.table_report import (
 from numalab.explore.tlb import tlb_reach
 from numalab.explore.wording import bytes_words, chunk_words
 from numalab.files import partial_path
-from numalab.palette import BLUE, GREEN, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
+from numalab.palette import BLUE, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 FORMATS = (".png", ".svg", ".pdf")
-SIDESTEP = 0.16  # between the points of one place on the x axis
 HEADROOM = 1.45  # of the curves' height, for the names of caches and reaches
 
 
@@ -48,14 +44,6 @@ def check_target(path: Path) -> None:
         raise UserError(f"--plot {path}: there is no folder {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"--plot {path}: {path.parent} is not writable; choose another place")
-
-
-def _bars(axes: Axes, xs: Sequence[float], found: Sequence[Interval], **style: Any) -> None:
-    if not xs:
-        return
-    below = [interval.median - interval.low for interval in found]
-    above = [interval.high - interval.median for interval in found]
-    axes.errorbar(xs, [interval.median for interval in found], yerr=[below, above], **style)
 
 
 # ---- schedules -----------------------------------------------------------------------
@@ -85,8 +73,8 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
                 if against and index:
                     ratio_xs.append(place + step)
                     ratio.append(against.ratio)
-            _bars(times, xs, ms, **style)
-            _bars(ratios, ratio_xs, ratio, **style)
+            draw_bars(times, xs, ms, **style)
+            draw_bars(ratios, ratio_xs, ratio, **style)
         times.set_title("no chunk given" if chunk == 0 else f"chunk {chunk_words(chunk)}")
         ratios.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
         ratios.set_xticks(range(len(counts)), [str(threads) for threads in counts])
@@ -175,7 +163,7 @@ def _draw_curves(times: Axes, sizes: Sequence[Size], small: str, huge: str) -> N
             (size.table_bytes, interval) for size in sizes
             if (interval := size.small if pages == "small" else size.huge)
         ]  # fmt: skip
-        _bars(
+        draw_bars(
             times, [size * 2**step for size, _ in pairs], [interval for _, interval in pairs],
             color=colour, marker=marker, label=f"{words} pages",
         )  # fmt: skip
@@ -187,7 +175,7 @@ def _draw_ratio(axes: Axes, sizes: Sequence[Size]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     pairs = [(size.table_bytes, size.ratio.ratio) for size in sizes if size.ratio]
-    _bars(
+    draw_bars(
         axes, [size for size, _ in pairs], [ratio for _, ratio in pairs],
         color="black", marker="D", markersize=6,
     )  # fmt: skip
@@ -206,21 +194,36 @@ def _draw_ratio(axes: Axes, sizes: Sequence[Size]) -> None:
         )  # fmt: skip
 
 
-# ---- both --------------------------------------------------------------------------------
+# ---- all of them -------------------------------------------------------------------------
 
 
-def draw(found: Found, path: Path, scratch: Path) -> None:
-    """Writes the picture, whole or not at all. scratch: matplotlib's own files go there.
-    Raises KitError."""
+def pages_path(path: Path) -> Path:
+    """Of the second picture, beside the first."""
+    return path.with_stem(f"{path.stem}_local_pages")
+
+
+def draw(found: Found, path: Path, scratch: Path) -> list[Path]:
+    """Writes the picture, and the one of a virtual machine's pages where there is one; each whole
+    or not at all. scratch: matplotlib's own files go there. Returns what was written. Raises
+    KitError."""
     try:
         keep_matplotlib_in(scratch)
-        import matplotlib
-
-        figure = exploration_figure(found)
+        figures = {path: exploration_figure(found)}
+        pages = pages_figure(found)
     except (ImportError, OSError) as error:
         raise KitError(
             f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
         ) from error
+    if pages:
+        figures[pages_path(path)] = pages
+    for target, figure in figures.items():
+        _write(figure, target)
+    return list(figures)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    import matplotlib
+
     partial = partial_path(path)
     try:
         with matplotlib.rc_context(PLOT_SETTINGS):
@@ -231,7 +234,7 @@ def draw(found: Found, path: Path, scratch: Path) -> None:
         raise KitError(f"the plot can't be written: {reason_of(error)}") from error
 
 
-def exploration_figure(found: Found, size_in: tuple[float, float] = (12, 7.5)) -> Figure:
+def exploration_figure(found: Found, size_in: tuple[float, float] | None = None) -> Figure:
     """size_in: width and height, at which letters have 14 points or a little less."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -239,19 +242,32 @@ def exploration_figure(found: Found, size_in: tuple[float, float] = (12, 7.5)) -
     what = found.exploration.what
     with matplotlib.rc_context(PLOT_SETTINGS):
         # A Figure of its own, without pyplot, needs no display.
-        figure = Figure(figsize=size_in, dpi=110, layout="constrained")
+        figure = Figure(figsize=size_in or _size_in(found), dpi=110, layout="constrained")
         figure.suptitle(_title(found), fontsize=16)
         if isinstance(what, Schedules):
             _draw_schedules(figure, found, what)
+        elif isinstance(what, Streams):
+            draw_streams(figure, found)
         else:
             _draw_sizes(figure, found, what)
     return figure
 
 
+def _size_in(found: Found) -> tuple[float, float]:
+    is_taller = isinstance(found.exploration.what, Streams) and found.node["numa_nodes"] > 1
+    return (12, 10) if is_taller else (12, 7.5)
+
+
 def _title(found: Found) -> str:
     what = found.exploration.what
     fewest = min(found.samples_each)
-    size = f", n = {what.n}" if isinstance(what, Schedules) else ", one thread"
+    if isinstance(what, Schedules):
+        size = f", n = {what.n}"
+    elif isinstance(what, Streams):
+        nodes = found.node["numa_nodes"]
+        size = f", {nodes} NUMA nodes" if nodes > 1 else ", one NUMA node (all pages are local)"
+    else:
+        size = ", one thread"
     cores = found.node["cores"]
     node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"
     interrupted = ", interrupted" if found.interrupted else ""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numalab.explore.declaration import Schedules, TableSizes
+from numalab.explore.declaration import Schedules, Streams
 from numalab.explore.samples import Found
 from numalab.explore.schedule_report import schedule_sentences, schedule_tables
+from numalab.explore.stream_report import show_streams, stream_sentences
 from numalab.explore.table_report import (
     table_notes,
     table_picture,
     table_sentences,
     table_tables,
 )
-from numalab.explore.wording import interval_note
+from numalab.explore.wording import bytes_words, interval_note
 from numalab.words import count
 
 if TYPE_CHECKING:
@@ -22,11 +23,16 @@ if TYPE_CHECKING:
 
 def heading(found: Found) -> list[str]:
     what, build = found.exploration.what, found.build
-    size = (
-        f"n = {what.n}, {found.build['openmp_runtime']}"
-        if isinstance(what, Schedules)
-        else f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"
-    )
+    if isinstance(what, Schedules):
+        size = f"n = {what.n}, {found.build['openmp_runtime']}"
+    elif isinstance(what, Streams):
+        size = (
+            f"{count(found.node['pus'], 'PU')}, {count(found.node['numa_nodes'], 'NUMA node')}; "
+            f"{found.build['openmp_runtime']}; three arrays of {bytes_words(what.array_bytes)}, "
+            f"best of {what.repetitions} repetitions"
+        )
+    else:
+        size = f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"
     return [
         f"{found.exploration.lab}  {found.exploration.title}",
         f"{found.node['name']}: {count(found.node['cores'], 'core')}; {size}; "
@@ -37,25 +43,40 @@ def heading(found: Found) -> list[str]:
 
 def _flags(found: Found) -> str:
     """Of the program that was timed."""
-    is_probe = isinstance(found.exploration.what, TableSizes)
-    return str(found.build["probe_flags" if is_probe else "flags"])
+    is_own = isinstance(found.exploration.what, Schedules)
+    return str(found.build["flags" if is_own else "probe_flags"])
 
 
 def sentences(found: Found) -> list[str]:
     what = found.exploration.what
     if isinstance(what, Schedules):
         return schedule_sentences(found, what, found.node["cores"])
+    if isinstance(what, Streams):
+        return stream_sentences(found, what)
     return table_sentences(found, what)
 
 
 def show(found: Found, console: Console) -> None:
     from rich.text import Text
 
-    what = found.exploration.what
     first, *rest = heading(found)
     console.print(Text(first, "bold"))
     for line in rest:
         console.print(Text(line))
+    _show_measured(found, console)
+    console.print()
+    for sentence in sentences(found):
+        console.print(Text(sentence))
+
+
+def _show_measured(found: Found, console: Console) -> None:
+    """Tables, and pictures where there are any."""
+    from rich.text import Text
+
+    what = found.exploration.what
+    if isinstance(what, Streams):
+        show_streams(found, what, console)
+        return
     if isinstance(what, Schedules):
         tables = schedule_tables(found, what, found.node["cores"])
         notes = [
@@ -71,10 +92,7 @@ def show(found: Found, console: Console) -> None:
         if note:
             console.print(Text(note.strip(), "dim"))
     console.print(Text(interval_note(found.samples_each), "dim"))
-    if isinstance(what, TableSizes):
+    if not isinstance(what, Schedules):
         console.print()
         for line in table_picture(found, what):
             console.print(Text(line))
-    console.print()
-    for sentence in sentences(found):
-        console.print(Text(sentence))

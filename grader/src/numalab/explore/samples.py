@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from numalab.errors import KitError
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Exploration, Schedules, TableSizes
+from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
 
 CHASE, UPDATE = "chase", "update"  # kernels of common/probe
 TABLE_KERNELS = (UPDATE, CHASE)
+COPY, TRIAD = "copy", "triad"
+STREAM_KERNELS = (COPY, TRIAD)
+
+# What a run is told of places. Not KMP_AFFINITY: these words every runtime knows.
+DEFAULT, COMPACT, SCATTER = "default", "compact", "scatter"
+PLACEMENTS: Mapping[str, Mapping[str, str]] = {
+    DEFAULT: {},
+    COMPACT: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"},
+    SCATTER: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"},
+}
+ALL, ONE = "all", "one"  # threads that write the arrays first, each what it will use
+FIRST_TOUCHES = (ALL, ONE)
+MOST_COUNTED = 16  # numbers of threads: up to here each one
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,35 @@ def thread_counts(cores: int) -> list[int]:
     while counts[-1] * 2 < cores:
         counts.append(counts[-1] * 2)
     return sorted({*counts, cores})
+
+
+def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:
+    """Each number up to all PUs. Beyond 16 PUs: 1, 2, 3, 4, 6, 8, 12 and so on, powers of two and
+    halfway between, with the cores of one NUMA node, all cores and all PUs."""
+    if pus <= MOST_COUNTED:
+        return list(range(1, pus + 1))
+    powers = [2**power for power in range(pus.bit_length())]
+    wanted = {*powers, *(power * 3 // 2 for power in powers[1:]), cores // numa_nodes, cores, pus}
+    return sorted(number for number in wanted if 1 <= number <= pus)
+
+
+def stream_configurations(
+    array_bytes: int, repetitions: int, kernels: Sequence[str], threads: Iterable[int]
+) -> list[Configuration]:
+    """One process runs all kernels, on the same pages."""
+    return [
+        Configuration(
+            {"threads": number, "placement": placement, "first_touch": first_touch},
+            (
+                ",".join(kernels), "pages=small", f"bytes={array_bytes}",
+                f"first_touch={first_touch}", f"repetitions={repetitions}",
+            ),
+            {"OMP_NUM_THREADS": str(number), "OMP_DYNAMIC": "false", **PLACEMENTS[placement]},
+        )
+        for number in threads
+        for placement in PLACEMENTS
+        for first_touch in FIRST_TOUCHES
+    ]  # fmt: skip
 
 
 def schedule_configurations(what: Schedules, cores: int) -> list[Configuration]:
@@ -72,13 +114,15 @@ def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
     ]  # fmt: skip
 
 
-def configurations(
-    exploration: Exploration, cores: int, huge_page_mode: str | None
-) -> list[Configuration]:
+def configurations(exploration: Exploration, node: Json) -> list[Configuration]:
+    """What is run on a node."""
     what = exploration.what
     if isinstance(what, Schedules):
-        return schedule_configurations(what, cores)
-    return table_configurations(what, huge_page_mode not in (None, "never"))
+        return schedule_configurations(what, node["cores"])
+    if isinstance(what, Streams):
+        threads = stream_thread_counts(node["pus"], node["cores"], node["numa_nodes"])
+        return stream_configurations(what.array_bytes, what.repetitions, STREAM_KERNELS, threads)
+    return table_configurations(what, node["huge_page_mode"] not in (None, "never"))
 
 
 @dataclass(frozen=True)
@@ -97,16 +141,51 @@ class Sample:
 
     def step_ns(self, kernel: str) -> float:
         """Of the kernel's best repetition: what else runs only adds time."""
+        times = self._times(kernel)
+        return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
+
+    def rate_gb_s(self, kernel: str) -> float:
+        """As step_ns; bytes that cross between cores and memory, in 10^9 per second."""
+        times = self._times(kernel)
+        return 1e-9 * int(times["bytes_moved"]) / min(map(float, times["elapsed_s"]))
+
+    def _times(self, kernel: str) -> Json:
         for times in self.record["times"]:
             if times["kernel"] == kernel:
-                return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
+                return dict(times)
         raise KitError(f"the record has no times of {kernel}")
+
+
+def samples_each(configurations: Sequence[Configuration], samples: Sequence[Sample]) -> list[int]:
+    """How many each configuration has that has any."""
+    each = [0] * len(configurations)
+    for sample in samples:
+        each[sample.configuration] += 1
+    return [number for number in each if number]
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """Where pages lived on a virtual machine, under the same program; its times mean nothing and
+    are not in the samples. machine: its name, what it stands for and how it ran; trouble: why
+    there is nothing, or less than was asked for."""
+
+    machine: Json
+    node: Json
+    configurations: tuple[Configuration, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    trouble: str | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.machine["name"])
 
 
 @dataclass(frozen=True)
 class Found:
     """All that was measured, and what a reader has to know of it. about: what the program
-    says of the node; build: of compiler and runtime."""
+    says of the node; build: of compiler and runtime; virtual: of streams, where this node has one
+    NUMA node."""
 
     exploration: Exploration
     configurations: tuple[Configuration, ...]
@@ -116,6 +195,7 @@ class Found:
     build: Json
     seed: int
     interrupted: bool
+    virtual: Virtual | None = None
 
     def times_s(self, **key: int | str) -> dict[int, float]:
         """Seconds by round of the one configuration with this key; empty if there is none."""
@@ -133,41 +213,93 @@ class Found:
             if self.configurations[sample.configuration].key == key
         }
 
+    def rates_gb_s(self, kernel: str, **key: int | str) -> dict[int, float]:
+        """By round, as steps_ns."""
+        return {
+            sample.round: sample.rate_gb_s(kernel)
+            for sample in self.samples
+            if self.configurations[sample.configuration].key == key
+        }
+
     def records(self, **key: int | str) -> list[Json]:
         return [s.record for s in self.samples if self.configurations[s.configuration].key == key]
 
     @property
     def samples_each(self) -> list[int]:
         """How many samples each configuration has that has any."""
-        each = [0] * len(self.configurations)
-        for sample in self.samples:
-            each[sample.configuration] += 1
-        return [number for number in each if number]
+        return samples_each(self.configurations, self.samples)
 
     def to_json(self) -> Json:
         what = self.exploration.what
-        return {
+        whole: Json = {
             "schema": 1,
             "lab": self.exploration.lab,
             "title": self.exploration.title,
             "interrupted": self.interrupted,
-            "node": {key: value for key, value in self.node.items() if key != "pu_list"},
+            "node": _shown_node(self.node),
             "about": self.about,
             "build": self.build,
             "rounds": what.rounds,
             "seed": self.seed,
-            "configurations": [
-                {**c.key, "arguments": list(c.arguments), "environment": c.environment}
-                for c in self.configurations
-            ],
-            "samples": [
-                {
-                    "configuration": s.configuration, "round": s.round, "order": s.order,
-                    "started_s": s.started_s, **s.record,
-                }
-                for s in self.samples
-            ],
-        }  # fmt: skip
+            **_runs_to_json(self.configurations, self.samples),
+        }
+        if isinstance(what, Streams):
+            whole["virtual"] = None if self.virtual is None else _virtual_to_json(self.virtual)
+        return whole
+
+
+def _shown_node(node: Json) -> Json:
+    """Without its PUs, one by one."""
+    return {key: value for key, value in node.items() if key != "pu_list"}
+
+
+def _runs_to_json(configurations: Sequence[Configuration], samples: Sequence[Sample]) -> Json:
+    return {
+        "configurations": [
+            {**c.key, "arguments": list(c.arguments), "environment": c.environment}
+            for c in configurations
+        ],
+        "samples": [
+            {
+                "configuration": s.configuration, "round": s.round, "order": s.order,
+                "started_s": s.started_s, **s.record,
+            }
+            for s in samples
+        ],
+    }  # fmt: skip
+
+
+def _virtual_to_json(virtual: Virtual) -> Json:
+    return {
+        "machine": virtual.machine,
+        "node": _shown_node(virtual.node),
+        "trouble": virtual.trouble,
+        **_runs_to_json(virtual.configurations, virtual.samples),
+    }
+
+
+def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...]]:
+    beside = ("arguments", "environment")
+    ours = ("configuration", "round", "order", "started_s")
+    made = tuple(
+        Configuration(
+            {key: value for key, value in entry.items() if key not in beside},
+            tuple(entry["arguments"]),
+            entry["environment"],
+        )
+        for entry in data["configurations"]
+    )
+    samples = tuple(
+        Sample(
+            configuration=entry["configuration"],
+            round=entry["round"],
+            order=entry["order"],
+            started_s=entry["started_s"],
+            record={key: value for key, value in entry.items() if key not in ours},
+        )
+        for entry in data["samples"]
+    )
+    return made, samples
 
 
 def read_found(data: Json) -> Found:
@@ -175,26 +307,8 @@ def read_found(data: Json) -> Found:
     try:
         if data["schema"] != 1:
             raise KitError(f"the exploration has schema version {data['schema']}, not 1")
-        beside = ("arguments", "environment")
-        made = tuple(
-            Configuration(
-                {key: value for key, value in entry.items() if key not in beside},
-                tuple(entry["arguments"]),
-                entry["environment"],
-            )
-            for entry in data["configurations"]
-        )
-        ours = ("configuration", "round", "order", "started_s")
-        samples = tuple(
-            Sample(
-                configuration=entry["configuration"],
-                round=entry["round"],
-                order=entry["order"],
-                started_s=entry["started_s"],
-                record={key: value for key, value in entry.items() if key not in ours},
-            )
-            for entry in data["samples"]
-        )
+        made, samples = _read_runs(data)
+        there = data.get("virtual")
         return Found(
             exploration=Exploration(data["lab"], data["title"], _explored(made, data["rounds"])),
             configurations=made,
@@ -204,12 +318,14 @@ def read_found(data: Json) -> Found:
             build=data["build"],
             seed=data["seed"],
             interrupted=data["interrupted"],
+            virtual=there
+            and Virtual(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise KitError(f"not what ./numalab explore --json writes: {error!r}") from error
 
 
-def _explored(made: Sequence[Configuration], rounds: int) -> Schedules | TableSizes:
+def _explored(made: Sequence[Configuration], rounds: int) -> Explorable:
     """What was run, from the configurations that it became."""
     first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
@@ -223,6 +339,9 @@ def _explored(made: Sequence[Configuration], rounds: int) -> Schedules | TableSi
         said = dict(argument.split("=") for argument in first.arguments[1:])
         steps, repetitions = int(said["steps"]), int(said["repetitions"])
         return TableSizes(sizes[0], sizes[-1], growth, steps, repetitions, rounds)
+    if "placement" in first.key:
+        said = dict(argument.split("=") for argument in first.arguments[1:])
+        return Streams(int(said["bytes"]), int(said["repetitions"]), rounds, None)
     return Schedules(
         schedules=tuple(dict.fromkeys(str(key["schedule"]) for key in keys)),
         chunks=tuple(dict.fromkeys(int(key["chunk"]) for key in keys)),

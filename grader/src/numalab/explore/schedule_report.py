@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from numalab.explore.declaration import Schedules
-from numalab.explore.intervals import Comparison, compare, median_interval
+from numalab.explore.differences import Difference, survivors
+from numalab.explore.intervals import compare, median_interval
 from numalab.explore.samples import Found, thread_counts
 from numalab.explore.wording import (
     chunk_words,
     comparison_words,
     disturbance,
     interval_words,
-    ratio_words,
 )
 from numalab.words import count
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-MOST_NAMED = 2  # differences that are told one by one
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Of two configurations: what differs in first and second, what they share in where."""
-
-    first: str
-    second: str
-    where: str
-    comparison: Comparison
-
-    @property
-    def survives(self) -> bool:
-        return self.comparison.survives == "yes"
-
-    def sentence(self) -> str:
-        ratio = self.comparison.ratio
-        return (
-            f"{self.where}: {self.first} took {ratio.median:.2f} times as long as {self.second} "
-            f"({ratio_words(ratio.low)} to {ratio_words(ratio.high)})"
-        )
-
-
-def _size(difference: Difference) -> float:
-    ratio = difference.comparison.ratio.median
-    return max(ratio, 1 / ratio)
 
 
 def schedule_differences(found: Found, what: Schedules, cores: int) -> Iterator[Difference]:
@@ -90,29 +61,6 @@ def chunk_differences(
                     yield Difference(one, other, where, comparison)
 
 
-def survivors(differences: Sequence[Difference], of_what: str) -> str:
-    """How many survive, how many chance alone would let through, and the largest."""
-    if not differences:
-        return f"No two {of_what} have been measured in the same round yet."
-    if all(d.comparison.survives == "too_few_rounds" for d in differences):
-        return f"Too few rounds to say anything about {of_what}: a 95 % interval needs 6."
-    decided = [d for d in differences if d.comparison.survives != "too_few_rounds"]
-    by_chance = sum(1 - d.comparison.ratio.coverage for d in decided)
-    left = sorted((d for d in decided if d.survives), key=_size, reverse=True)
-    words = (
-        f"Between {of_what} {len(left)} of {count(len(decided), 'difference')} "
-        f"survive{'s' if len(left) == 1 else ''} repetition; chance alone would let about "
-        f"{by_chance:.1f} through."
-    )
-    if left:
-        words += (
-            (" The largest: " if len(left) > 1 else " It is: ")
-            + "; ".join(d.sentence() for d in left[:MOST_NAMED])
-            + "."
-        )
-    return words
-
-
 def published(found: Found, what: Schedules, cores: int) -> str | None:
     """What became of SVP-BLOG's "dynamic beats static for few threads"; None where that
     can't be asked."""
@@ -149,7 +97,7 @@ def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
     control = list(chunk_differences(found, what, cores, control=True))
     decided = [d for d in control if d.comparison.survives != "too_few_rounds"]
     if decided:
-        widest = max(_size(d) for d in decided)
+        widest = max(d.size for d in decided)
         sentences.append(
             f"The control: for dynamic and guided, chunk 1 is the default; "
             f"{sum(d.survives for d in decided)} of these {len(decided)} differences "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from numalab.explore.declaration import TableSizes
 from numalab.explore.intervals import Comparison, Interval, compare, median_interval
 from numalab.explore.samples import CHASE, UPDATE, Found
-from numalab.explore.text_plot import Series, text_plot
+from numalab.explore.text_plot import Axis, Series, text_plot
 from numalab.explore.tlb import Reach, tlb_reach, tlb_reaches, walked_bytes
 from numalab.explore.wording import (
     bytes_words,
@@ -355,7 +355,7 @@ def table_picture(found: Found, what: TableSizes) -> list[str]:
                 marks[place] = f"{marks[place]}+{word}" if place in marks else word
     if not series:
         return []
-    lines = text_plot(series, [short_bytes(size.table_bytes) for size in sizes], marks, "ns")
+    lines = text_plot(series, [short_bytes(size.table_bytes) for size in sizes], marks, Axis("ns"))
     lines.append("")
     lines.append(
         "Dependent loads over the size of the table; * where both are. Marked: tables of whose "

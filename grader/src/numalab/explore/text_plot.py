@@ -14,43 +14,50 @@ BOTH = "*"
 
 @dataclass(frozen=True)
 class Series:
-    """mark: one character; values by place on the x axis, from 0, above 0."""
+    """mark: one character; values by place on the x axis, from 0."""
 
     mark: str
     name: str
     values: Mapping[int, float]
 
 
+@dataclass(frozen=True)
+class Axis:
+    """The axis of values. top: None: logarithmic, and no value is 0 or less; else linear from 0 to
+    there, and curves stand beside each other, since many of theirs are equal."""
+
+    unit: str
+    rows: int = ROWS
+    top: float | None = None
+
+
 def text_plot(
-    series: Sequence[Series], places: Sequence[str], marks: Mapping[int, str], unit: str
+    series: Sequence[Series], places: Sequence[str], marks: Mapping[int, str], axis: Axis
 ) -> list[str]:
-    """Lines: the legend, rows on a logarithmic scale, the axis with the places' names, and marks
-    (short words) below their places. Where two curves meet: *. No value: no line."""
+    """Lines: the legend, rows, the axis with the places' names, and marks (short words) below
+    their places. Where two curves meet in one column: *. No value: no line."""
     all_values = [value for one in series for value in one.values.values()]
     if not all_values:
         return []
     width = min(8, (MOST_COLUMNS - LABEL_COLUMNS) // len(places))
-    low, high = min(all_values), max(all_values)
-    span = math.log(high / low) or 1.0
-
-    def row_of(value: float) -> int:
-        return round((ROWS - 1) * math.log(value / low) / span)
+    scale = _Scale.of(axis, all_values)
 
     def middle(place: int) -> int:
         return place * width + width // 2
 
-    grid = [[" "] * (width * len(places)) for _ in range(ROWS)]
-    for one in series:
+    grid = [[" "] * (width * len(places)) for _ in range(axis.rows)]
+    for index, one in enumerate(series):
+        beside = index - len(series) // 2 if axis.top is not None else 0
         for place, value in one.values.items():
-            row = grid[row_of(value)]
-            column = middle(place)
+            row = grid[scale.row_of(value)]
+            column = min(max(middle(place) + beside, place * width), (place + 1) * width - 1)
             row[column] = one.mark if row[column] == " " else BOTH
     lines = [f"{'':{LABEL_COLUMNS}}{', '.join(f'{one.mark} {one.name}' for one in series)}"]
-    shown = {0: low, ROWS // 2: low * math.exp(span * (ROWS // 2) / (ROWS - 1)), ROWS - 1: high}
-    for number in range(ROWS - 1, -1, -1):
-        label = _short(shown[number]) if number in shown else ""
-        if number == ROWS - 1:
-            label = f"{label} {unit}"
+    labelled = {0, axis.rows // 2, axis.rows - 1}
+    for number in range(axis.rows - 1, -1, -1):
+        label = _short(scale.value_of(number)) if number in labelled else ""
+        if number == axis.rows - 1:
+            label = f"{label} {axis.unit}".rstrip()
         lines.append(f"{label:>{LABEL_COLUMNS - 2}} |{''.join(grid[number])}".rstrip())
     lines.append(f"{'':{LABEL_COLUMNS - 1}}+{'-' * (width * len(places))}")
     lines.append(_placed({middle(i): name for i, name in enumerate(places)}))
@@ -58,6 +65,33 @@ def text_plot(
         lines.append(_placed({middle(place): "^" for place in marks}))
         lines.append(_placed({middle(place): word for place, word in marks.items()}))
     return lines
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Between values and rows. low, high: of the rows at the ends."""
+
+    low: float
+    high: float
+    rows: int
+    is_linear: bool
+
+    @classmethod
+    def of(cls, axis: Axis, values: Sequence[float]) -> _Scale:
+        if axis.top is None:
+            return cls(min(values), max(values), axis.rows, is_linear=False)
+        return cls(0.0, axis.top, axis.rows, is_linear=True)
+
+    def row_of(self, value: float) -> int:
+        if self.is_linear:
+            part = value / self.high
+        else:
+            part = math.log(value / self.low) / (math.log(self.high / self.low) or 1.0)
+        return round((self.rows - 1) * min(part, 1.0))
+
+    def value_of(self, row: int) -> float:
+        part = row / (self.rows - 1)
+        return self.high * part if self.is_linear else self.low * (self.high / self.low) ** part
 
 
 def _short(value: float) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalab.errors import Interrupted, UserError, reason_of
+from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.explore import explore, explore_report
 from numalab.explore.declaration import (
+    Exploration,
+    Streams,
     TableSizes,
+    VirtualMachine,
     find_exploration,
     load_exploration,
     resized,
 )
 from numalab.explore.explore_plot import exploration_figure
-from numalab.explore.samples import CHASE, Found
+from numalab.explore.samples import CHASE, Found, Virtual
+from numalab.explore.stream_plot import pages_figure
 from numalab.explore.table_report import parting_bytes, sizes_found
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
@@ -24,6 +28,9 @@ from numalab.harness import monitor
 from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 from numalab.learning.run import printed
+from numalab.machines.gallery import find_machine
+from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.plan import GuestOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +44,18 @@ class Explored:
 
     def figure(self) -> Figure:
         return exploration_figure(self.found)
+
+    def pages_figure(self) -> Figure:
+        """Of streams: where pages lived on a virtual machine. Raises NothingToDraw."""
+        drawn = pages_figure(self.found)
+        if drawn is None:
+            trouble = self.found.virtual.trouble if self.found.virtual else None
+            raise NothingToDraw(
+                trouble
+                or "no virtual machine was looked at; this node's own pages, if it has "
+                "several NUMA nodes, stand below the rates"
+            )
+        return drawn
 
     @property
     def parting_bytes(self) -> int | None:
@@ -70,6 +89,39 @@ class Explored:
         printer.text(str(self))  # type: ignore[attr-defined]
 
 
+def measure(kit: Kit, chosen: Exploration, progress: Callable[[str], None]) -> Found:
+    """Builds what is measured, and measures it; the caller holds the build folder's lock. Streams
+    of a node with one NUMA node are looked at on a virtual machine, too. Raises UserError,
+    KitError, and Interrupted where not even one sample was taken."""
+    progress("building")
+    build_explorations(kit, [kit.exploration(chosen.lab).name])
+    found = explore.explore(kit, chosen, monitor.describe_node(kit), progress)
+    if not found.samples:
+        raise Interrupted
+    what = chosen.what
+    one_node = found.node["numa_nodes"] == 1
+    if isinstance(what, Streams) and what.virtual and one_node and not found.interrupted:
+        found = _with_pages_of(kit, what.virtual, found, progress)
+    return found
+
+
+def _with_pages_of(
+    kit: Kit, asked: VirtualMachine, found: Found, progress: Callable[[str], None]
+) -> Found:
+    """With what a virtual machine shows, or why it does not."""
+    options = GuestOptions(cores_per_node=asked.cores_per_numa_node)
+    try:
+        machine = find_machine(kit, asked.name)
+        with VirtualPlaces(kit, options) as places:
+            place = places.get(machine, [kit.probe], progress)
+            seen, interrupted = explore.look_at_pages(kit, asked, place, progress)
+    except (KeyboardInterrupt, Interrupted):
+        return replace(found, interrupted=True)
+    except (UserError, KitError) as error:
+        return replace(found, virtual=Virtual({"name": asked.name}, {}, trouble=str(error)))
+    return replace(found, virtual=seen, interrupted=interrupted)
+
+
 def explored(
     kit: Kit, name: str, quick: bool, rounds: int | None, progress: Callable[[str], None]
 ) -> Explored:
@@ -80,9 +132,4 @@ def explored(
     if on_login_node():
         raise UserError(refusal(f"explore {chosen.lab}"))
     with kit.lock():
-        progress("building")
-        build_explorations(kit, [kit.exploration(chosen.lab).name])
-        found = explore.explore(kit, chosen, monitor.describe_node(kit), progress)
-    if not found.samples:
-        raise Interrupted
-    return Explored(found)
+        return Explored(measure(kit, chosen, progress))

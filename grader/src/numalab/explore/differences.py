@@ -1,0 +1,64 @@
+"""What of a comparison survives repetition, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numalab.explore.intervals import Comparison
+from numalab.explore.wording import ratio_words
+from numalab.words import count
+
+MOST_NAMED = 2  # differences that are told one by one
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of two configurations: what differs in first and second, what they share in where. verb:
+    with the ratio in place of {}, what stands between first and second."""
+
+    first: str
+    second: str
+    where: str
+    comparison: Comparison
+    verb: str = "took {} times as long as"
+
+    @property
+    def survives(self) -> bool:
+        return self.comparison.survives == "yes"
+
+    @property
+    def size(self) -> float:
+        """The ratio or its inverse, 1 or more."""
+        ratio = self.comparison.ratio.median
+        return max(ratio, 1 / ratio)
+
+    def sentence(self) -> str:
+        ratio = self.comparison.ratio
+        return (
+            f"{self.where}: {self.first} {self.verb.format(f'{ratio.median:.2f}')} {self.second} "
+            f"({ratio_words(ratio.low)} to {ratio_words(ratio.high)})"
+        )
+
+
+def survivors(differences: Sequence[Difference], of_what: str) -> str:
+    """How many survive, how many chance alone would let through, and the largest."""
+    if not differences:
+        return f"No two {of_what} have been measured in the same round yet."
+    if all(d.comparison.survives == "too_few_rounds" for d in differences):
+        return f"Too few rounds to say anything about {of_what}: a 95 % interval needs 6."
+    decided = [d for d in differences if d.comparison.survives != "too_few_rounds"]
+    by_chance = sum(1 - d.comparison.ratio.coverage for d in decided)
+    left = sorted((d for d in decided if d.survives), key=lambda d: d.size, reverse=True)
+    words = (
+        f"Between {of_what} {len(left)} of {count(len(decided), 'difference')} "
+        f"survive{'s' if len(left) == 1 else ''} repetition; chance alone would let about "
+        f"{by_chance:.1f} through."
+    )
+    if left:
+        words += (
+            (" The largest: " if len(left) > 1 else " It is: ")
+            + "; ".join(d.sentence() for d in left[:MOST_NAMED])
+            + "."
+        )
+    return words

@@ -1,0 +1,374 @@
+"""What an exploration of streams found, as tables of 80 columns, pictures and a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from numalab.evidence.record import Json
+from numalab.explore.declaration import Streams
+from numalab.explore.differences import Difference, survivors
+from numalab.explore.intervals import Comparison, Interval
+from numalab.explore.samples import (
+    ALL,
+    COMPACT,
+    COPY,
+    DEFAULT,
+    FIRST_TOUCHES,
+    ONE,
+    PLACEMENTS,
+    SCATTER,
+    STREAM_KERNELS,
+    Found,
+)
+from numalab.explore.stream_values import (
+    TOUCH_WORDS,
+    Pages,
+    between,
+    equal_differences,
+    pages_seen,
+    placement_differences,
+    rate,
+    threads_found,
+    touch_differences,
+)
+from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.wording import (
+    bytes_words,
+    comparison_words,
+    disturbance,
+    interval_note,
+    interval_words,
+    ratio_words,
+)
+from numalab.words import count, listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+TIMES_CACHES = 4  # so much larger than the last-level caches arrays are to be, each
+RATE_ROWS, SHARE_ROWS = 9, 5
+
+
+# ---- sentences -------------------------------------------------------------------------
+
+
+def stream_sentences(found: Found, what: Streams) -> list[str]:
+    sentences = [*disturbance(found), *_larger_caches(found, what)]
+    for threads in _landmarks(found.node, threads_found(found)):
+        for kernel in STREAM_KERNELS:
+            sentences += _told(found, kernel, threads)
+    sentences.append(survivors(list(placement_differences(found)), "placements"))
+    sentences.append(survivors(list(touch_differences(found)), "first touches"))
+    sentences += _control(list(equal_differences(found)))
+    sentences += _meeting(found)
+    return [*sentences, *_page_sentences(found)]
+
+
+def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
+    """As many threads as a NUMA node has cores, and as the machine has."""
+    wanted = {node["cores"] // node["numa_nodes"], node["cores"]}
+    return sorted(number for number in wanted if number > 1 and number in threads)
+
+
+def _larger_caches(found: Found, what: Streams) -> list[str]:
+    caches = found.node.get("last_level_cache_bytes") or 0
+    if what.array_bytes >= TIMES_CACHES * caches:
+        return []
+    return [
+        f"The arrays, {bytes_words(what.array_bytes)} each, are less than {TIMES_CACHES} times the "
+        f"last-level caches that this node tells of ({bytes_words(caches)}): part of what is timed "
+        "may be a cache. --n makes them larger."
+    ]
+
+
+def _told(found: Found, kernel: str, threads: int) -> list[str]:
+    """Of scatter against compact, and of the first touch under scatter."""
+    moved = [
+        (
+            between(found, kernel, threads, (SCATTER, ALL), (COMPACT, ALL)),
+            "scatter moved {} times compact's bytes per second",
+        ),
+        (
+            between(found, kernel, threads, (SCATTER, ALL), (SCATTER, ONE)),
+            "under scatter arrays initialised by all moved {} times the bytes per second of those "
+            "initialised by one",
+        ),
+    ]
+    return [
+        f"With {count(threads, 'thread')}, {kernel}: "
+        f"{words.format(ratio_words(comparison.ratio.median))} ({_decided(comparison)}."
+        for comparison, words in moved
+        if comparison
+    ]
+
+
+def _decided(comparison: Comparison) -> str:
+    ratio = comparison.ratio
+    words = {
+        "yes": "the difference survives repetition",
+        "no": "no difference survives",
+        "too_few_rounds": "too few rounds to decide",
+    }
+    interval = f"{ratio_words(ratio.low)} to {ratio_words(ratio.high)}"
+    return f"{interval}): {words[comparison.survives]}"
+
+
+def _control(equals: Sequence[Difference]) -> list[str]:
+    decided = [d for d in equals if d.comparison.survives != "too_few_rounds"]
+    if not decided:
+        return []
+    survived = sum(d.survives for d in decided)
+    widest = max(d.size for d in decided)
+    return [
+        "The control: with one thread scatter is compact, and by all is by one; "
+        f"{survived} of these {len(decided)} differences between equals "
+        f"survive{'s' if survived == 1 else ''}, and their medians differ by up to "
+        f"{100 * (widest - 1):.1f} %. Believe nothing smaller."
+    ]
+
+
+def _meeting(found: Found) -> list[str]:
+    cores = found.node["cores"]
+    if cores == 1 or cores not in threads_found(found):
+        return []
+    return [
+        f"With {cores} threads compact and scatter both use every core: there they are no "
+        "different choice of cores."
+    ]
+
+
+def _page_sentences(found: Found) -> list[str]:
+    sentences = []
+    if found.node["numa_nodes"] == 1:
+        sentences.append(
+            f"{found.node['name']} has one NUMA node: each of its pages is local, whoever wrote it "
+            "first, and no rate above is faster or slower for that."
+        )
+    seen = pages_seen(found)
+    if seen is None:
+        trouble = found.virtual.trouble if found.virtual else None
+        if trouble:
+            sentences.append(f"Local pages of a virtual machine are not shown: {trouble}")
+        elif found.node["numa_nodes"] > 1 and found.samples:
+            sentences.append("This system does not tell where pages live (move_pages).")
+        return sentences
+    for threads in _landmarks(seen.node, seen.threads):
+        by = [
+            f"{TOUCH_WORDS[touch]} {listed(shares)}"
+            for touch in FIRST_TOUCHES
+            if (shares := list(_shares_in_words(seen, threads, touch)))
+        ]
+        if by:
+            sentences.append(
+                f"Local pages on {seen.where} with {count(threads, 'thread')}: initialised "
+                f"{'; '.join(by)}."
+            )
+    if seen.is_virtual and found.virtual and found.virtual.trouble:
+        sentences.append(f"Not all of it could be seen: {found.virtual.trouble}")
+    return sentences
+
+
+def _shares_in_words(seen: Pages, threads: int, first_touch: str) -> Iterator[str]:
+    for placement in PLACEMENTS:
+        share = seen.share(threads, placement, first_touch)
+        if share:
+            yield f"{placement} {share_words(share)}"
+
+
+def share_words(share: Interval) -> str:
+    """50 %; with the interval where rounds differ."""
+    low, median, high = (f"{100 * value:.0f}" for value in (share.low, share.median, share.high))
+    return f"{median} %" if low == high else f"{median} % [{low}, {high}]"
+
+
+# ---- tables and pictures -----------------------------------------------------------------
+
+
+def show_streams(found: Found, what: Streams, console: Console) -> None:
+    """All but the sentences."""
+    from rich.text import Text
+
+    for table in (*(_rate_table(found, kernel) for kernel in STREAM_KERNELS), _ratio_table(found)):
+        console.print()
+        console.print(table)
+    notes = [*_byte_note(found, what), _RATIO_NOTE, interval_note(found.samples_each)]
+    console.print(Text(" ".join(notes), "dim"))
+    _print_lines(console, rate_pictures(found))
+    seen = pages_seen(found)
+    if seen is None:
+        return
+    console.print()
+    console.print(Text(pages_heading(seen), "bold"))
+    console.print(_share_table(seen))
+    note = "Pages on the NUMA node of the thread that uses them."
+    console.print(Text(f"{note} {interval_note(seen.samples_each)}", "dim"))
+    _print_lines(console, page_pictures(seen))
+
+
+_RATIO_NOTE = (
+    "Ratio: of GB/s in one round, interval of its median; * survives repetition: 1 is outside. ? "
+    "too few rounds for 95 %."
+)
+
+
+def _print_lines(console: Console, lines: Sequence[str]) -> None:
+    from rich.text import Text
+
+    if lines:
+        console.print()
+    for line in lines:
+        console.print(Text(line))
+
+
+def pages_heading(seen: Pages) -> str:
+    size = f"{count(seen.node['numa_nodes'], 'NUMA node')}, {count(seen.node['pus'], 'PU')}"
+    if not seen.is_virtual:
+        return f"Local pages on {seen.where}: {size}"
+    return (
+        f"Local pages on {seen.where}: {size}. Another machine than that of the rates: where pages "
+        "live is right there, no time is."
+    )
+
+
+def _byte_note(found: Found, what: Streams) -> list[str]:
+    """What GB/s counts, from what the program says of it."""
+    timed = [sample.record["times"] for sample in found.samples[:1]]
+    if not timed:
+        return []
+    moved = [times["bytes_moved"] for times in timed[0]]
+    fewer = [times["bytes_moved"] - times["bytes_allocated"] for times in timed[0]]
+    arrays = [
+        listed([f"{times['kernel']} {number / what.array_bytes:.0f}"
+                for times, number in zip(timed[0], numbers, strict=True)])
+        for numbers in (moved, fewer)
+    ]  # fmt: skip
+    return [
+        "GB/s: 10^9 bytes per second between cores and memory, with the lines that stores fetch "
+        f"before they write (write-allocate). In arrays: {arrays[0]}; STREAM counts {arrays[1]}. "
+        "First touch by all: each thread writes what it will use; by one: the main thread all."
+    ]
+
+
+def _new_table(title: str = "") -> Table:
+    from rich.table import Table
+
+    return Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title=title or None,
+        title_justify="left", title_style="bold",
+    )  # fmt: skip
+
+
+def _rate_table(found: Found, kernel: str) -> Table:
+    from rich.markup import escape
+
+    table = _new_table(escape(f"{kernel} [GB/s]"))
+    table.add_column("threads", justify="right")
+    table.add_column("first touch", no_wrap=True)
+    for placement in PLACEMENTS:
+        table.add_column(placement, no_wrap=True)
+    for threads in threads_found(found):
+        for touch in FIRST_TOUCHES:
+            rates = [rate(found, kernel, threads, placement, touch) for placement in PLACEMENTS]
+            cells = [interval_words(one) if one else "" for one in rates]
+            if any(cells):
+                table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
+    return table
+
+
+def _ratio_table(found: Found) -> Table:
+    pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
+        "scatter /\ncompact,\nby all": ((SCATTER, ALL), (COMPACT, ALL)),
+        "scatter /\ncompact,\nby one": ((SCATTER, ONE), (COMPACT, ONE)),
+        "by all /\nby one,\ndefault": ((DEFAULT, ALL), (DEFAULT, ONE)),
+        "by all /\nby one,\nscatter": ((SCATTER, ALL), (SCATTER, ONE)),
+    }
+    table = _new_table()
+    table.add_column("threads", justify="right")
+    table.add_column("kernel")
+    for name in pairs:
+        table.add_column(name, no_wrap=True)
+    for threads in threads_found(found):
+        for kernel in STREAM_KERNELS:
+            cells = [
+                comparison_words(between(found, kernel, threads, first, second))
+                for first, second in pairs.values()
+            ]
+            if any(cells):
+                table.add_row(str(threads), kernel, *cells)
+    return table
+
+
+def _share_table(seen: Pages) -> Table:
+    table = _new_table()
+    table.add_column("threads", justify="right")
+    table.add_column("first touch", no_wrap=True)
+    for placement in PLACEMENTS:
+        table.add_column(placement, no_wrap=True)
+    for threads in seen.threads:
+        for touch in FIRST_TOUCHES:
+            shares = [seen.share(threads, placement, touch) for placement in PLACEMENTS]
+            cells = [share_words(share) if share else "" for share in shares]
+            if any(cells):
+                table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
+    return table
+
+
+def rate_pictures(found: Found) -> list[str]:
+    """Copy, one picture for each first touch, on one scale."""
+    intervals = {
+        touch: {
+            placement: {
+                place: interval
+                for place, threads in enumerate(threads_found(found))
+                if (interval := rate(found, COPY, threads, placement, touch))
+            }
+            for placement in PLACEMENTS
+        }
+        for touch in FIRST_TOUCHES
+    }
+    medians = [
+        interval.median
+        for curves in intervals.values() for curve in curves.values()
+        for interval in curve.values()
+    ]  # fmt: skip
+    axis = Axis("", RATE_ROWS, top=max(medians, default=0.0))
+    title = f"{COPY} [GB/s] over threads, {found.node['name']}"
+    return _pictures(title, intervals, threads_found(found), axis)
+
+
+def page_pictures(seen: Pages) -> list[str]:
+    intervals = {
+        touch: {
+            placement: {
+                place: interval
+                for place, threads in enumerate(seen.threads)
+                if (interval := seen.share(threads, placement, touch))
+            }
+            for placement in PLACEMENTS
+        }
+        for touch in FIRST_TOUCHES
+    }
+    axis = Axis("", SHARE_ROWS, top=1.0)
+    return _pictures(f"local pages over threads, {seen.where}", intervals, seen.threads, axis)
+
+
+def _pictures(
+    title: str,
+    intervals: Mapping[str, Mapping[str, Mapping[int, Interval]]],
+    threads: Sequence[int],
+    axis: Axis,
+) -> list[str]:
+    lines: list[str] = []
+    for touch, curves in intervals.items():
+        series = [
+            Series(name[0], name, {place: one.median for place, one in curve.items()})
+            for name, curve in curves.items()
+            if curve
+        ]
+        drawn = text_plot(series, [str(number) for number in threads], {}, axis) if series else []
+        if drawn:
+            gap = [""] if lines else []
+            lines += [*gap, f"{title}, initialised {TOUCH_WORDS[touch]}:", *drawn]
+    return lines
