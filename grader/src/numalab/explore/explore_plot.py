@@ -50,7 +50,7 @@ def check_target(path: Path) -> None:
 
 
 def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
-    """A column a chunk; above the times, below what they are compared with static's."""
+    """A column per chunk; above the times, below what they are compared with static's."""
     counts = thread_counts(found.node["cores"])
     grid = figure.subplots(2, len(what.chunks), sharex=True, sharey="row", squeeze=False)
     for column, chunk in enumerate(what.chunks):
@@ -112,7 +112,7 @@ def _mark(axes: Axes, at_bytes: int, words: str, colour: str, row: int) -> None:
 
 
 def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
-    """A column a kernel: the dependent one, whose steps are latencies, then the independent one."""
+    """A column per kernel: the dependent one, whose steps are latencies, then the independent one."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     small, huge = page_names(found)
