@@ -183,7 +183,7 @@ def stream_pages_nhm(sources: Sources) -> Drawn:
         )
     machine = found.virtual.machine
     cores = machine["cores_per_numa_node"]
-    words = f"Recorded on the virtual node {found.virtual.name}, {cores} cores per NUMA node{kit}"
+    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{kit}"
     return Drawn(figure, words)
 
 

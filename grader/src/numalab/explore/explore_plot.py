@@ -112,7 +112,7 @@ def _mark(axes: Axes, at_bytes: int, words: str, colour: str, row: int) -> None:
 
 
 def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
-    """A column per kernel: the dependent one, whose steps are latencies, then the independent one."""
+    """A column per kernel: the dependent one, whose steps are latencies, then the other."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     small, huge = page_names(found)
