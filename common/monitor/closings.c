@@ -230,6 +230,7 @@ int numalab_closings_end(struct numalab_closings *closings)
     const size_t bytes = closings->page_bytes;
     /* The list of those that are open is not needed any more. */
     size_t *closed = closings->open, count = 0;
+    closings->open_count = 0;
     for (size_t page = 0; page < closings->page_count; page++)
         if (closings->is_closed[page]) closed[count++] = page;
     for (size_t i = 0; i < count;) {
@@ -241,7 +242,6 @@ int numalab_closings_end(struct numalab_closings *closings)
         for (size_t k = 0; k < run.count; k++) closings->is_closed[run.first + k] = false;
         i += run.count;
     }
-    closings->open_count = 0;
     return 0;
 }
 

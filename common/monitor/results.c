@@ -343,6 +343,7 @@ int numalab_results_write_changes(struct numalab_worker *worker,
     struct writing writing[MOST_PARTS];
     const size_t parts = parts_of(changes->count / LEAST_PART_CHANGES);
     if (write_renewed(worker, driver, oracle) < 0) return -1;
+    if (changes->count == 0) return 0;
     for (size_t i = 0; i < parts; i++) {
         const size_t first = changes->count * i / parts, end = changes->count * (i + 1) / parts;
         writing[i] = (struct writing){.worker = worker,

@@ -72,7 +72,8 @@ struct numalab_driver {
     const size_t *check_n;
 
     /* Between two repetitions one of so many elements is changed, at random in each equal part;
-     * 0: a few in all. One in each small page, where to find it takes as long as to read it all. */
+     * 0: a few in all; never 1, since threads change them in any order. One in each small page,
+     * where to find it takes as long as to read it all. */
     size_t elements_per_change;
 
     /* Of each array, elements that are compared at a place which is looked at between timed

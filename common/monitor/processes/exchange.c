@@ -214,7 +214,7 @@ static int serve_watch(struct talk *talk, bool is_anything_ready)
     if (is_anything_ready && !talk->waited.watch.revents && watch->timeout_ms(watch->context) != 0)
         return 0;
     const int error = watch->serve(watch->context);
-    if (talk->waited.watch.revents) talk->served_s = talk->now_s;
+    if (talk->waited.watch.revents) talk->served_s = numalab_now_s();
     if (talk->list[0].worker->outcome.kind != NUMALAB_OK) return -1; /* it was found out there */
     if (error >= 0) return 0;
     return numalab_worker_obstructed(talk->list[0].worker, "trace page faults", error);

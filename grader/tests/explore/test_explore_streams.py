@@ -474,3 +474,39 @@ def test_a_tiny_run_of_streams(kit: Kit, tmp_path: Path) -> None:
         assert data["virtual"]["node"]["pus"] == 16
         assert str(pages) in done.out
     assert max(map(len, done.out.splitlines())) <= 80 + len(f"{plot}, {pages}")
+
+
+# ---- what could be taken for what it is not ------------------------------------------------
+
+
+def test_arrays_that_caches_may_hold_are_told_in_text_and_picture() -> None:
+    small = made_up(SIXTEEN | {"last_level_cache_bytes": 40 * MIB})
+    large = made_up(SIXTEEN | {"last_level_cache_bytes": 500 * MIB})
+    unknown = made_up(SIXTEEN | {"last_level_cache_bytes": None})
+    fits = made_up()
+    for found, says in (
+        (small, "part of what is timed may be caches"),
+        (large, "all of what is timed may be caches"),
+        (unknown, "does not tell how large"),
+    ):
+        assert says in " ".join(explore_report.sentences(found))
+        assert "arrays may fit in caches" in explore_plot._title(found)
+    assert "caches" not in " ".join(explore_report.sentences(fits))
+    assert "caches" not in explore_plot._title(fits)
+
+
+@pytest.mark.parametrize("is_by_number", [True, False])
+def test_compact_that_is_not_is_told(is_by_number: bool) -> None:
+    """PUs 0, 2, ... are the first package's: a list by number alternates between packages."""
+    pu_list = [{"pu": pu, "package": pu % 2} for pu in range(16)]
+    found = made_up(SIXTEEN | {"pu_list": pu_list})
+
+    def seated(one: samples.Sample) -> samples.Sample:
+        threads = int(found.configurations[one.configuration].key["threads"])
+        pus = [i if is_by_number else 2 * i for i in range(threads)]
+        return replace(one, record=one.record | {"thread_pus": [pu % 16 for pu in pus]})
+
+    said = " ".join(
+        explore_report.sentences(replace(found, samples=tuple(map(seated, found.samples))))
+    )
+    assert ("Compact is not compact here: 2 threads sat on PUs 0, 1" in said) == is_by_number

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,13 @@ from support.mpi_labs import PREDICTION, node_of
 
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import Build
-from numalab.grading import handed_in
+from numalab.evidence.record import CONTROL, SOLUTION, Build
+from numalab.grading import handed_in, timing
 from numalab.grading import session as grading
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness import monitor
+from numalab.judging import needs
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
@@ -353,3 +355,21 @@ def test_on_one_core_no_ranks_are_timed(run: Any) -> None:
     verdict = {c.name: c.status for c in grade(session).criteria}
     assert verdict["predicted"] == verdict["efficiency"] == "not_gradable"
     assert not session.place.of("latency") and not session.place.of("generation")
+
+
+@pytest.mark.parametrize("is_passive", [True, False])
+def test_only_files_are_timed_with_the_runtimes_own_way_to_wait(
+    monkeypatch: pytest.MonkeyPatch, labs: dict[str, Lab], is_passive: bool
+) -> None:
+    """A student's kernel is not told by it when it is timed; a launch costs what it costs a user.
+    Also where the kit's own programs alone are timed, as the doctor has it."""
+    lab = labs["01_first_touch" if is_passive else "07_hybrid"]
+    timed = next(one for one in needs.timings(lab) if (one.slow is None) == is_passive)
+    plans = {role: SimpleNamespace(threads=2, environment={}) for role in (SOLUTION, CONTROL)}
+    monkeypatch.setattr(timing.mpi_runs, "plans_of_roles", lambda *_: plans)
+    monkeypatch.setattr(timing.monitor, "launch_options", lambda *_: [])
+    session = SimpleNamespace(lab=lab, threads=2, program=lambda role: Path(role))
+    setup = timing._setup(session, timed, (SOLUTION, CONTROL))  # type: ignore[arg-type]
+    assert setup is not None
+    environment = monitor.worker_environment(lab, 2, is_of_file=setup.is_of_file)
+    assert ("OMP_WAIT_POLICY" in environment) == is_passive

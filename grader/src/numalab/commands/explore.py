@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
 @click.argument("name", metavar="LAB", shell_complete=complete_lab)
-@click.option("--quick", is_flag=True, help="Smaller and fewer runs: under a minute.")
+@click.option("--quick", is_flag=True, help="Smaller and fewer runs: a minute or two.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
     "--n",
@@ -67,7 +67,8 @@ def explore_command(
     force: bool,
 ) -> int:
     """Measure what a lab is about on this node, repeated often enough to be believed: a
-    table, a plot, and what of it survives repetition. One to three minutes.
+    table, a plot, and what of it survives repetition. One to three minutes with few cores; 02 takes
+    some minutes more with many, and with a larger --n.
 
     Each round runs every configuration once, in random order, each as a process of its
     own. Ctrl-C ends it and shows what there is by then.

@@ -44,7 +44,7 @@ class Difference:
 def survivors(differences: Sequence[Difference], of_what: str) -> str:
     """How many survive, how many chance alone would let through, and the largest."""
     if not differences:
-        return f"No two {of_what} have been measured in the same round yet."
+        return f"No two {of_what} have been measured in one round."
     if all(d.comparison.survives == "too_few_rounds" for d in differences):
         return f"Too few rounds to say anything about {of_what}: a 95 % interval needs 6."
     decided = [d for d in differences if d.comparison.survives != "too_few_rounds"]

@@ -14,6 +14,7 @@ from numalab.explore.intervals import Interval, compare, median_interval
 from numalab.explore.plot_parts import SIDESTEP, STYLES, draw_bars
 from numalab.explore.samples import CHASE, UPDATE, Found, thread_counts
 from numalab.explore.stream_plot import draw_streams, pages_figure
+from numalab.explore.stream_report import may_be_caches
 from numalab.explore.table_report import (
     Size,
     line_knees,
@@ -266,6 +267,7 @@ def _title(found: Found) -> str:
     elif isinstance(what, Streams):
         nodes = found.node["numa_nodes"]
         size = f", {nodes} NUMA nodes" if nodes > 1 else ", one NUMA node (all pages are local)"
+        size += "; arrays may fit in caches" if may_be_caches(found, what) else ""
     else:
         size = ", one thread"
     cores = found.node["cores"]

@@ -28,8 +28,8 @@ def heading(found: Found) -> list[str]:
     elif isinstance(what, Streams):
         size = (
             f"{count(found.node['pus'], 'PU')}, {count(found.node['numa_nodes'], 'NUMA node')}; "
-            f"{found.build['openmp_runtime']}; three arrays of {bytes_words(what.array_bytes)}, "
-            f"best of {what.repetitions} repetitions"
+            f"{found.build['openmp_runtime']}; three arrays of {bytes_words(what.array_bytes)} on "
+            f"small pages, best of {what.repetitions} repetitions"
         )
     else:
         size = f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"

@@ -55,7 +55,7 @@ RATE_ROWS, SHARE_ROWS = 9, 5
 
 
 def stream_sentences(found: Found, what: Streams) -> list[str]:
-    sentences = [*disturbance(found), *_larger_caches(found, what)]
+    sentences = [*disturbance(found), *_larger_caches(found, what), *_not_compact(found)]
     for threads in _landmarks(found.node, threads_found(found)):
         for kernel in STREAM_KERNELS:
             sentences += _told(found, kernel, threads)
@@ -72,15 +72,47 @@ def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
     return sorted(number for number in wanted if number > 1 and number in threads)
 
 
+def may_be_caches(found: Found, what: Streams) -> bool:
+    """Whether the arrays are too small beside the last-level caches, or nobody knows how large
+    those are: then cores that bring more caches are faster whatever memory does."""
+    caches = found.node.get("last_level_cache_bytes") or 0
+    return not caches or what.array_bytes < TIMES_CACHES * caches
+
+
 def _larger_caches(found: Found, what: Streams) -> list[str]:
     caches = found.node.get("last_level_cache_bytes") or 0
-    if what.array_bytes >= TIMES_CACHES * caches:
+    if not may_be_caches(found, what):
         return []
+    if not caches:
+        return [
+            "This system does not tell how large its last-level caches are: whether the arrays, "
+            f"{bytes_words(what.array_bytes)} each, are larger is open. --n makes them larger."
+        ]
+    part = "all" if 3 * what.array_bytes <= caches else "part"
     return [
         f"The arrays, {bytes_words(what.array_bytes)} each, are less than {TIMES_CACHES} times the "
-        f"last-level caches that this node tells of ({bytes_words(caches)}): part of what is timed "
-        "may be a cache. --n makes them larger."
+        f"last-level caches that this system tells of ({bytes_words(caches)}): {part} of what is "
+        "timed may be caches, of which scattered threads have more. --n makes the arrays larger, "
+        "and every round longer."
     ]
+
+
+def _not_compact(found: Found) -> list[str]:
+    """Where close has not kept threads to one package that has a core for each, as where the
+    runtime lists cores by number, or processors announce none."""
+    package = {entry["pu"]: entry.get("package") for entry in found.node["pu_list"]}
+    cores = found.node["cores"] // max(1, len(set(package.values())))
+    for sample in found.samples:
+        key, pus = found.configurations[sample.configuration].key, sample.record.get("thread_pus")
+        if key.get("placement") != COMPACT or not pus or not 1 < len(pus) <= cores:
+            continue
+        if len({package.get(pu) for pu in pus}) > 1:
+            return [
+                f"Compact is not compact here: {count(len(pus), 'thread')} sat on PUs "
+                f"{', '.join(map(str, pus))}, on several packages. This OpenMP runtime's list of "
+                "cores is another one: read scatter and compact by where their threads sat."
+            ]
+    return []
 
 
 def _told(found: Found, kernel: str, threads: int) -> list[str]:
@@ -124,8 +156,9 @@ def _control(equals: Sequence[Difference]) -> list[str]:
     return [
         "The control: with one thread scatter is compact, and by all is by one; "
         f"{survived} of these {len(decided)} differences between equals "
-        f"survive{'s' if survived == 1 else ''}, and their medians differ by up to "
-        f"{100 * (widest - 1):.1f} %. Believe nothing smaller."
+        f"survive{'s' if survived == 1 else ''}, and the median ratio of equals is up to "
+        f"{100 * (widest - 1):.1f} % from 1. Believe nothing smaller; with more threads the noise "
+        "may be larger."
     ]
 
 
@@ -134,8 +167,8 @@ def _meeting(found: Found) -> list[str]:
     if cores == 1 or cores not in threads_found(found):
         return []
     return [
-        f"With {cores} threads compact and scatter both use every core: there they are no "
-        "different choice of cores."
+        f"With {cores} threads or more compact and scatter both use every core: there they are "
+        "no different choice of cores."
     ]
 
 
@@ -143,8 +176,9 @@ def _page_sentences(found: Found) -> list[str]:
     sentences = []
     if found.node["numa_nodes"] == 1:
         sentences.append(
-            f"{found.node['name']} has one NUMA node: each of its pages is local, whoever wrote it "
-            "first, and no rate above is faster or slower for that."
+            f"{found.node['name']} has one NUMA node, as far as this system tells: each page is "
+            "local, whoever wrote it first. (In a virtual machine nobody sees where the host has "
+            "put it.)"
         )
     seen = pages_seen(found)
     if seen is None:
@@ -202,7 +236,10 @@ def show_streams(found: Found, what: Streams, console: Console) -> None:
     console.print()
     console.print(Text(pages_heading(seen), "bold"))
     console.print(_share_table(seen))
-    note = "Pages on the NUMA node of the thread that uses them."
+    note = (
+        "Pages on the NUMA node of the thread that uses them; for threads that nothing binds "
+        "(default): of where they were when it was looked at, once."
+    )
     console.print(Text(f"{note} {interval_note(seen.samples_each)}", "dim"))
     _print_lines(console, page_pictures(seen))
 
@@ -245,8 +282,9 @@ def _byte_note(found: Found, what: Streams) -> list[str]:
         for numbers in (moved, fewer)
     ]  # fmt: skip
     return [
-        "GB/s: 10^9 bytes per second between cores and memory, with the lines that stores fetch "
-        f"before they write (write-allocate). In arrays: {arrays[0]}; STREAM counts {arrays[1]}. "
+        "GB/s: 10^9 bytes per second between cores and memory, at most: with the lines that stores "
+        f"fetch before they write (write-allocate), which some processors skip. In arrays: "
+        f"{arrays[0]}; STREAM counts {arrays[1]}. "
         "First touch by all: each thread writes what it will use; by one: the main thread all."
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab.evidence.load import is_loaded
-from numalab.explore.declaration import Schedules
+from numalab.explore.declaration import Schedules, Streams
 from numalab.explore.intervals import Comparison, Interval, median_interval
 from numalab.explore.samples import Found
 from numalab.words import count
@@ -81,5 +81,10 @@ def disturbance(found: Found) -> list[str]:
         "than they need be, and a schedule that hands out work late evades a busy core."
         if isinstance(found.exploration.what, Schedules)
         else f"This node was not quiet (load {load:.1f} before the start): the intervals are "
-        "wider than they need be."
+        "wider than they need be"
+        + (
+            ", and threads that nothing binds evade a busy PU."
+            if isinstance(found.exploration.what, Streams)
+            else "."
+        )
     ]

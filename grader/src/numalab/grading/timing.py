@@ -26,12 +26,14 @@ from numalab.words import CountedStep, StepReport
 @dataclass(frozen=True)
 class _Setup:
     """How a generation's processes are started. programs: of each role; placement: in the
-    place of the lab's environment; options: more of the monitor's, by role."""
+    place of the lab's environment; options: more of the monitor's, by role. is_of_file: what is
+    compared are placement or launch files, of the kit's program."""
 
     programs: dict[str, Path]
     threads: int
     placement: Mapping[str, str] | None
     options: dict[str, list[str]]
+    is_of_file: bool = False
 
 
 def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | None:
@@ -50,7 +52,7 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
             ]
             for role in roles
         }
-        return _Setup(kits, plans[SOLUTION].threads, {}, more)
+        return _Setup(kits, plans[SOLUTION].threads, {}, more, is_of_file=True)
     if session.lab.launch is not None:
         plan = mpi_runs.kits_plan(session)
         more = {role: monitor.launch_options(role, plan) for role in roles}
@@ -59,7 +61,7 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
         environments = handed_in.timed_environments(session)
         more = {role: monitor.set_options(role, environments[role]) for role in roles}
         team = thread_goals.timed_team(session.node)
-        return _Setup(kits, team.threads, {}, more)
+        return _Setup(kits, team.threads, {}, more, is_of_file=True)
     return _Setup(own, session.threads, None, {})
 
 
@@ -92,7 +94,7 @@ def _generation(
         session.lab,
         setup.threads,
         placement=setup.placement,
-        is_kits_own=len(kits) == len(setup.programs),
+        is_of_file=setup.is_of_file,
     )
 
     def options_of(roles: Sequence[str]) -> list[str]:

@@ -111,19 +111,19 @@ def worker_environment(
     lab: Lab,
     threads: int,
     placement: Mapping[str, str] | None = None,
-    is_kits_own: bool = False,
+    is_of_file: bool = False,
 ) -> dict[str, str]:
     """The environment that workers get, whether they are looked at or timed: the lab's, one thread
     per core, nothing inherited that steers OpenMP. Waiting threads sleep, so that CPU time is work
-    and a thread at a barrier can be told; but not where only the kit's own program is timed, under
-    placement or launch files, which are to cost what they cost a user. placement: variables of a
-    placement file, in the place of the lab's."""
+    and a thread at a barrier can be told; but not where placement or launch files are timed
+    (is_of_file), with the kit's program: they are to cost what they cost a user. placement:
+    variables of a placement file, in the place of the lab's."""
     environment = clean_environment()
     environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"
     environment["GFORTRAN_UNBUFFERED_PRECONNECTED"] = "y"
-    if not is_kits_own:
+    if not is_of_file:
         environment["OMP_WAIT_POLICY"] = "passive"
     return environment
 
