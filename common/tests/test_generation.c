@@ -7,6 +7,7 @@
 
 #include "expect.h"
 #include "monitor/processes/heartbeat.h"
+#include "monitor/results.h"
 #include "monitor/runs/runs.h"
 #include "numalab/changed.h"
 
@@ -54,9 +55,12 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     for (size_t i = 0; i < oracle->changed.count; i++) changed[i].value += 1.0;
 }
 
+static size_t changes_drawn;
+
 static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
                   struct numalab_change *change)
 {
+    changes_drawn++;
     const struct changed_element fresh = {.element = (size_t)(random_position % N)};
     struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
     if (!entry) return -1;
@@ -175,10 +179,13 @@ static void test_repetitions(void)
     options = options_with("INITIALIZE_MS", "1500");
     EXPECT(repetitions(&options) == options.rounds.most);
 
-    /* Nothing is left to spend: one of each. */
+    /* Nothing is left to spend: one of each. Inputs are new before it, for each role others,
+     * and not before what warms up. */
     options = options_with("COMPUTE_MS", "20");
     options.rounds.budget_s = 0.0;
+    changes_drawn = 0;
     EXPECT(repetitions(&options) == 1);
+    EXPECT(changes_drawn == options.role_count * NUMALAB_LEAST_CHANGES);
 
     /* Without common rounds the least of each, whatever they take. */
     options.one_at_a_time = true;
