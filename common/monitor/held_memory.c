@@ -109,14 +109,16 @@ static uint64_t segment_bytes(pid_t pid)
     return bytes;
 }
 
-static uint64_t resident_bytes(pid_t pid)
+/* Its share of what is resident: pages that a fork has in common with others count once in all. */
+static uint64_t proportional_bytes(pid_t pid)
 {
-    unsigned long long resident = 0;
-    FILE *file = numalab_proc_open(pid, "statm");
-    if (!file) return 0;
-    if (fscanf(file, "%*u %llu", &resident) != 1) resident = 0;
-    fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    char line[128];
+    uint64_t kib = 0;
+    FILE *file = numalab_proc_open(pid, "smaps_rollup");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Pss: %" SCNu64, &kib) == 1) break;
+    if (file) fclose(file);
+    return kib << 10;
 }
 
 /* Of all that it has started, and that is still below it. */
@@ -133,7 +135,7 @@ static uint64_t bytes_of_children(pid_t pid, int depth)
         const pid_t thread = (pid_t)atoi(entry->d_name);
         FILE *file = thread > 0 ? numalab_proc_open_thread(pid, thread, "children") : NULL;
         while (file && fscanf(file, "%d", &child) == 1)
-            bytes += resident_bytes((pid_t)child) + bytes_of_children((pid_t)child, depth + 1);
+            bytes += proportional_bytes((pid_t)child) + bytes_of_children((pid_t)child, depth + 1);
         if (file) fclose(file);
     }
     closedir(folder);
