@@ -228,8 +228,8 @@ def test_what_is_no_difference_is_called_none(capsys: pytest.CaptureFixture[str]
 def test_what_is_counted_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(made_up(), capsys)
     assert (
-        "(write-allocate), which some processors skip. In arrays: copy 3 and triad 4; STREAM counts copy 2 and triad 3"
-        in out
+        "(write-allocate), which some processors skip. In arrays: copy 3 and triad 4; STREAM "
+        "counts copy 2 and triad 3" in out
     )
 
 
