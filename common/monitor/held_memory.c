@@ -109,16 +109,29 @@ static uint64_t segment_bytes(pid_t pid)
     return bytes;
 }
 
-/* Its share of what is resident: pages that a fork has in common with others count once in all. */
+static uint64_t resident_bytes(pid_t pid)
+{
+    unsigned long long resident = 0;
+    FILE *file = numalab_proc_open(pid, "statm");
+    if (!file) return 0;
+    if (fscanf(file, "%*u %llu", &resident) != 1) resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Its share of what is resident: pages that a fork has in common with others count once in all.
+ * Of a process that lets nobody look (PR_SET_DUMPABLE), all of it. */
 static uint64_t proportional_bytes(pid_t pid)
 {
     char line[128];
     uint64_t kib = 0;
     FILE *file = numalab_proc_open(pid, "smaps_rollup");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Pss: %" SCNu64, &kib) == 1) break;
-    if (file) fclose(file);
-    return kib << 10;
+    if (!file) return resident_bytes(pid);
+    bool is_told = false;
+    while (!is_told && fgets(line, sizeof line, file))
+        is_told = sscanf(line, "Pss: %" SCNu64, &kib) == 1;
+    fclose(file);
+    return is_told ? kib << 10 : resident_bytes(pid);
 }
 
 /* Of all that it has started, and that is still below it. */
