@@ -309,29 +309,27 @@ static size_t aim(const struct writing *writing, size_t first, struct iovec *her
     return count;
 }
 
-/* Ends early where something is amiss; who makes the changes again finds out what. */
-static void *write_some(void *argument)
-{
-    struct writing *writing = argument;
-    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
-    size_t first = 0, count = 0;
-    for (; first < writing->count; first += count) {
-        count = aim(writing, first, here, there);
-        if (numalab_worker_poke_all(writing->worker, here, there, count) < 0) return NULL;
-    }
-    writing->is_done = true;
-    return NULL;
-}
-
-static int write_again(struct writing *writing)
+/* is_noted: as the worker's outcome, where it goes wrong. Returns 0, or -1 at the first that did.
+ */
+static int write_part(const struct writing *writing, bool is_noted)
 {
     struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
     size_t first = 0, count = 0;
     for (; first < writing->count; first += count) {
         count = aim(writing, first, here, there);
-        if (numalab_worker_write_all(writing->worker, here, there, count) < 0) return -1;
+        const int error = is_noted ? numalab_worker_write_all(writing->worker, here, there, count)
+                                   : numalab_worker_poke_all(writing->worker, here, there, count);
+        if (error < 0) return -1;
     }
     return 0;
+}
+
+/* Whoever makes the changes again finds out what was amiss. */
+static void *write_alone(void *argument)
+{
+    struct writing *writing = argument;
+    writing->is_done = write_part(writing, false) == 0;
+    return NULL;
 }
 
 /* By several threads: each change is to a page of its own, which takes a microsecond to reach. */
@@ -351,13 +349,13 @@ int numalab_results_write_changes(struct numalab_worker *worker,
                                       .list = changes->list + first,
                                       .count = end - first};
         writing[i].has_thread =
-            i > 0 && pthread_create(&writing[i].thread, NULL, write_some, &writing[i]) == 0;
+            i > 0 && pthread_create(&writing[i].thread, NULL, write_alone, &writing[i]) == 0;
     }
-    write_some(&writing[0]);
+    write_alone(&writing[0]);
     for (size_t i = 1; i < parts; i++)
         if (writing[i].has_thread) pthread_join(writing[i].thread, NULL);
     for (size_t i = 0; i < parts; i++)
-        if (!writing[i].is_done && write_again(&writing[i]) < 0) return -1;
+        if (!writing[i].is_done && write_part(&writing[i], true) < 0) return -1;
     return 0;
 }
 

@@ -283,7 +283,7 @@ def _byte_note(found: Found, what: Streams) -> list[str]:
     ]  # fmt: skip
     return [
         "GB/s: 10^9 bytes per second between cores and memory, at most: with the lines that stores "
-        f"fetch before they write (write-allocate), which some processors skip. In arrays: "
+        "fetch before they write (write-allocate), which some processors skip. In arrays: "
         f"{arrays[0]}; STREAM counts {arrays[1]}. "
         "First touch by all: each thread writes what it will use; by one: the main thread all."
     ]
