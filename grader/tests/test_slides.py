@@ -49,7 +49,7 @@ each_deck = pytest.mark.parametrize("deck", DECKS.values(), ids=NAMES)
 
 
 def test_every_lab_has_a_deck(labs: dict[str, Lab]) -> None:
-    assert ["00_numa_machines", *sorted(labs)] == NAMES
+    assert sorted(["00_numa_machines", *labs]) == NAMES
 
 
 @each_deck
@@ -77,7 +77,8 @@ def test_a_deck_ends_with_the_exercise(deck: Deck) -> None:
     last = deck.slides[-1]
     assert last.title.startswith("Your turn")
     number = deck.name.partition("_")[0]
-    wanted = "./numalab doctor" if number == "00" else f"./numalab grade {number}"
+    is_opening = deck.name == "00_numa_machines"
+    wanted = "./numalab doctor" if is_opening else f"./numalab grade {number}"
     assert wanted in last.text
     for path in re.findall(r"labs/[\w./]+\b", last.text):
         assert (ROOT / path).exists(), path

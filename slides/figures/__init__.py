@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from figures import diagrams, machines, recorded
+from figures import diagrams, machines, recorded, yardstick
 from figures.common import Draw, Sources, save, style
 from numalab.errors import UserError
 
-FIGURES: dict[str, Draw] = diagrams.FIGURES | machines.FIGURES | recorded.FIGURES
+FIGURES: dict[str, Draw] = (
+    diagrams.FIGURES | machines.FIGURES | recorded.FIGURES | yardstick.FIGURES
+)
 
 
 def draw(names: Sequence[str], folder: Path, results: Path | None) -> Iterator[str]:

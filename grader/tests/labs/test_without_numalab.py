@@ -13,7 +13,7 @@ from support.commands import SOON_LIMIT_S
 
 from numalab.kit import Kit
 
-ALONE = ("01_first_touch", "04_huge_pages")
+ALONE = ("00_know_your_node", "01_first_touch", "04_huge_pages")
 STRICT = ("-std=c11", "-O2", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 ROW = re.compile(r"(\S+) +own +(\d+) % +kept +(\d+) % +\d+\.\d ns")
 
