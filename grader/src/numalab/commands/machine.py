@@ -82,9 +82,7 @@ def list_command(kit: Kit) -> None:
     with stripped(console):
         console.print(table)
     click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
-    click.echo(
-        f"And {PREFIX}N, such as {PREFIX}1234: made from the number N, in none of the sources"
-    )
+    click.echo(f"And {PREFIX}N, such as {PREFIX}1234, made from the number N: published nowhere")
     click.echo("Next: ./numalab machine show NAME")
 
 
