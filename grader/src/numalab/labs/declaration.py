@@ -31,7 +31,7 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
-FileKind = Literal["placement", "launch", "prediction"]
+FileKind = Literal["placement", "launch", "prediction", "answers"]
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
     "spread_over_packages": "placement",
@@ -42,6 +42,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "far": "launch",
     "rank_a_numa_node": "launch",
     "prediction": "prediction",
+    "topology": "answers",
 }
 
 
@@ -49,8 +50,8 @@ FILE_KINDS: dict[str, FileKind] = {
 class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
-    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, and a
-    prediction (.toml) what a message will take."""
+    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, a prediction
+    (.toml) what a message will take, and answers (.toml) what a machine is like."""
 
     name: str
     goal: str
@@ -60,6 +61,11 @@ class HandedFile:
     @property
     def kind(self) -> FileKind:
         return FILE_KINDS[self.goal]
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether the kit's program runs under it, to see where its threads or ranks go."""
+        return self.kind in ("placement", "launch")
 
 
 @dataclass(frozen=True)
