@@ -32,6 +32,8 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 
 
 FileKind = Literal["placement", "launch", "prediction", "answers"]
+# Those under which programs of the kit are run; what others say is held against what is measured.
+RUN_UNDER: tuple[FileKind, ...] = ("placement", "launch")
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
     "spread_over_packages": "placement",
@@ -61,11 +63,6 @@ class HandedFile:
     @property
     def kind(self) -> FileKind:
         return FILE_KINDS[self.goal]
-
-    @property
-    def is_tried(self) -> bool:
-        """Whether the kit's program runs under it, to see where its threads or ranks go."""
-        return self.kind in ("placement", "launch")
 
 
 @dataclass(frozen=True)
