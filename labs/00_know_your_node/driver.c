@@ -376,9 +376,9 @@ static const struct numalab_driver chase_driver = {
     .count = chase_count,
     .initialize_phase = "initialize_chase",
     .compute_phase = "chase",
-    /* 128 and 512 MiB: more than the last-level cache of one thread on most nodes, and four times
-     * all caches of a large one would take seconds to fill, for each of five processes. */
-    .timed_n = {(size_t)1 << 24, (size_t)1 << 26, (size_t)1 << 26},
+    /* 64 and 512 MiB: more than the last-level cache of one thread on most nodes. Four times all
+     * caches of a large node would take each of five processes seconds to fill. */
+    .timed_n = {(size_t)1 << 23, (size_t)1 << 26, (size_t)1 << 26},
     .elements_per_change = 2 * PAGE_ELEMENTS,
     .bytes_moved = chase_bytes_moved,
     .create = chase_create,

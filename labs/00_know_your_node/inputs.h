@@ -46,7 +46,7 @@ static inline size_t initial_next(size_t n, uint64_t mask, size_t i)
 /* Of an array that is timed a walk comes to a small part, some milliseconds long: who first works
  * out the order of all n elements has more to do than to walk. A short array's is walked up to
  * twice around. */
-enum { WALK_STEPS = 1 << 18, WALK_SHARE = 64 };
+enum { WALK_STEPS = 1 << 16, WALK_SHARE = 64 };
 
 static inline size_t walk_steps(size_t n)
 {

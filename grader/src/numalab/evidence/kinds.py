@@ -431,7 +431,11 @@ BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
 LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit", is_timed=True)
 GENERATION = Kind(
-    "generation", _generation, frozenset({"speedup", "efficiency"}), "all roles", is_timed=True
+    "generation",
+    _generation,
+    frozenset({"speedup", "efficiency", "chain"}),
+    "all roles",
+    is_timed=True,
 )
 
 KINDS: tuple[Kind[Any], ...] = (
