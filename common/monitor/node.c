@@ -160,15 +160,23 @@ int numalab_core_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pu
     return core ? (int)core->logical_index : -1;
 }
 
+/* The L3 that a PU shares, by hwloc's number; -1 where it has none. */
+static int l3_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t cache = covering(node, HWLOC_OBJ_L3CACHE, pus);
+    return cache ? (int)cache->logical_index : -1;
+}
+
 static json_t *describe_pus(const struct numalab_node *node)
 {
     json_t *list = json_array();
     hwloc_obj_t pu = NULL;
     while ((pu = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_PU, pu)))
-        json_array_append_new(list, json_pack("{si si si si}", "pu", (int)pu->os_index, "core",
+        json_array_append_new(list, json_pack("{si si si si si}", "pu", (int)pu->os_index, "core",
                                               numalab_core_of_pus(node, pu->cpuset), "package",
                                               numalab_package_of_pus(node, pu->cpuset), "numa_node",
-                                              numalab_node_of_pus(node, pu->cpuset)));
+                                              numalab_node_of_pus(node, pu->cpuset), "l3",
+                                              l3_of_pus(node, pu->cpuset)));
     return list;
 }
 
@@ -183,8 +191,15 @@ static json_t *describe_numa_nodes(const struct numalab_node *node)
     return list;
 }
 
-/* The SLIT as rows, in the order of the NUMA node list; null where the system
- * gives none. */
+static int index_in(const struct hwloc_distances_s *distances, hwloc_obj_t numa_node)
+{
+    for (unsigned i = 0; i < distances->nbobjs; i++)
+        if (distances->objs[i] == numa_node) return (int)i;
+    return -1;
+}
+
+/* The SLIT as rows, in the order of the NUMA node list, which is not always that of
+ * hwloc's matrix; null where the system gives none. */
 static json_t *describe_distances(const struct numalab_node *node)
 {
     unsigned count = 1;
@@ -193,11 +208,15 @@ static json_t *describe_distances(const struct numalab_node *node)
         count == 0)
         return json_null();
     json_t *rows = json_array();
-    for (unsigned i = 0; i < distances->nbobjs; i++) {
+    hwloc_obj_t from = NULL, to = NULL;
+    while ((from = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, from))) {
         json_t *row = json_array();
-        for (unsigned j = 0; j < distances->nbobjs; j++)
-            json_array_append_new(
-                row, json_integer((json_int_t)distances->values[i * distances->nbobjs + j]));
+        while ((to = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, to))) {
+            const int i = index_in(distances, from), j = index_in(distances, to);
+            if (i < 0 || j < 0) continue; /* of a node that the matrix leaves out */
+            const unsigned at = (unsigned)i * distances->nbobjs + (unsigned)j;
+            json_array_append_new(row, json_integer((json_int_t)distances->values[at]));
+        }
         json_array_append_new(rows, row);
     }
     hwloc_distances_release(node->topology, distances);

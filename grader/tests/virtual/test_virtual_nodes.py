@@ -21,6 +21,7 @@ from numalab.machines.gallery import find_machine
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine  # fmt: skip
+from numalab.machines.seeded import seeded_machine
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
 from numalab.virtual.apart import system_links
@@ -90,13 +91,15 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- the machine that programs see ----------------------------------------------------------
 
 
+# Six NUMA nodes, numbered over two packages in turn, with siblings last.
+SEEDED = "seeded-489"
 WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        *(pytest.param((name, plan.GuestOptions()), id=name) for name in GALLERY),
+        *(pytest.param((name, plan.GuestOptions()), id=name) for name in (*GALLERY, SEEDED)),
         *(
             pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
             for name in GALLERY
@@ -177,6 +180,18 @@ def test_caches_are_shared_as_described(node: Guest) -> None:
         assert {kernel_pus(line) for line in shown} == shared, level
     if machine.processor is not None:
         assert len(wanted[3]) == machine.packages * RECORDED[machine.processor].l3_caches
+
+
+def test_numa_nodes_have_the_memory_of_the_plan(node: Guest) -> None:
+    """Less what Linux takes of it; one made from a seed is whole, with memory of its own."""
+    machine = node.plan.machine
+    planned = machine.guest_memory_mib(node.plan.node_memory_mib)
+    total = re.findall(r"^node \d+ size: (\d+) MB$", text(node, "numactl", "-H"), re.MULTILINE)
+    taken_mib = [mib - int(left) for mib, left in zip(planned, total, strict=True)]
+    assert all(0 <= mib < 96 for mib in taken_mib), taken_mib
+    if machine.seed is not None:
+        assert machine == seeded_machine(machine.seed)
+        assert planned == tuple(one.memory_mb for one in machine.numa_nodes)
 
 
 def test_linux_finds_no_dies(node: Guest) -> None:

@@ -21,6 +21,7 @@ from numalab.kit import find_kit
 from numalab.labs.declaration import Kind, Lab
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
+from numalab.machines.seeded import seeded_machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest_plan import Share
 
@@ -314,6 +315,21 @@ def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
         plan.node_memory_mib(hydra, plan.GuestOptions(node_memory_mib=4096), 8_000)
     with pytest.raises(UserError, match="--node-memory 8"):
         plan.node_memory_mib(hydra, plan.GuestOptions(node_memory_mib=8), 8_000)
+
+
+def test_a_machine_made_from_a_seed_is_booted_whole_with_its_memory_or_refused() -> None:
+    made = seeded_machine(489)
+    assert plan.scale(made, plan.GuestOptions(), 1, "tcg") is made
+    assert made.guest_memory_mib(256) == (160, 160, 160, 256, 352, 224)
+    assert plan.node_memory_mib(made, plan.GuestOptions(), 20_000) == 160
+    for free_mib, options, told in (
+        (20_000, plan.GuestOptions(node_memory_mib=512), "--node-memory"),
+        (1_500, plan.GuestOptions(), "needs 1612 MiB, more than 80%"),
+    ):
+        with pytest.raises(UserError, match=told):
+            plan.node_memory_mib(made, options, free_mib)
+    with pytest.raises(UserError, match="--cores"):
+        plan.scale(made, plan.GuestOptions(cores_per_node=2), 1, "tcg")
 
 
 def test_what_is_smaller_is_said() -> None:

@@ -15,11 +15,13 @@ from numalab.commands.shared import progress_line, taking_one
 from numalab.errors import KitError, UserError
 from numalab.files import write_whole
 from numalab.kit import Kit
+from numalab.labs.node_questions import KEYS, QUESTIONS, asked_about, text_of
 from numalab.machines.announced import own_and_other
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.picture import description, distance_table, heading, summary, terminal
+from numalab.machines.seeded import PREFIX
 from numalab.palette import keep_matplotlib_in
 from numalab.terminal import make_console, stripped
 from numalab.virtual import guest, plan, session
@@ -41,6 +43,7 @@ def machine() -> None:
       ./numalab machine list
       ./numalab machine show nebula
       ./numalab machine run nebula -- numactl -H
+      ./numalab machine questions seeded-1234
       ./numalab machine import node.xml      made by: lstopo node.xml
     """
 
@@ -79,6 +82,7 @@ def list_command(kit: Kit) -> None:
     with stripped(console):
         console.print(table)
     click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
+    click.echo(f"And {PREFIX}N, such as {PREFIX}1234, made from the number N: published nowhere")
     click.echo("Next: ./numalab machine show NAME")
 
 
@@ -179,13 +183,26 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     is_flag=True,
     help="Show its published bandwidths and latencies too, which labs let you predict.",
 )
+@click.option(
+    "--answers",
+    "with_answers",
+    is_flag=True,
+    help="Show one that is made from a seed, too: all that it is there to be asked about.",
+)
 @click.pass_obj
 def show(
-    kit: Kit, name: str, svg_path: Path | None, cores: int | None, with_published: bool
+    kit: Kit,
+    name: str,
+    svg_path: Path | None,
+    cores: int | None,
+    with_published: bool,
+    with_answers: bool,
 ) -> None:
     """Show a machine: picture, distances, and what is inferred.
 
-    NAME is one of `./numalab machine list`, or the path of your own file.
+    NAME is one of `./numalab machine list`, or the path of your own file. One that is made from
+    a seed is there to be looked at from inside; its picture is for course staff. Nothing keeps
+    anybody from it: the kit's sources are public.
 
     \b
     Examples:
@@ -195,12 +212,53 @@ def show(
       ./numalab machine show ./mine.toml --svg mine.svg
     """
     described = find_machine(kit, name)
+    if described.seed is not None and not with_answers:
+        if svg_path is not None:
+            raise UserError(f"--svg: the picture of {name} shows its answers; add --answers")
+        click.echo(_NOT_SHOWN.format(name=name))
+        return
     if cores is not None:
         described = described.scaled(cores)
     _show(described, make_console(), with_published)
     if svg_path is not None:
         _write(svg_path, _svg(kit, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
+
+
+_NOT_SHOWN = """\
+{name} is a machine that nobody has published, there to be looked at from inside:
+  ./numalab machine run {name} -- lstopo-no-graphics --no-io
+  ./numalab machine run {name} -- numactl -H
+  ./numalab machine run {name} -- lscpu -e
+  ./numalab machine run {name} -- bash
+Next: ./numalab machine questions {name}"""
+
+
+@machine.command(short_help="What is asked about a machine made from a seed.")
+@click.argument("name", shell_complete=complete_machine)
+@click.pass_obj
+def questions(kit: Kit, name: str) -> None:
+    """Print the questions about a machine made from a seed, with the keys of their answers in
+    node.toml.
+
+    \b
+    Example:
+      ./numalab machine questions seeded-1234
+    """
+    seed = find_machine(kit, name).seed
+    if seed is None:
+        raise UserError(
+            f"{name} is described in {gallery_folder(kit)}, and nothing is asked about it; take "
+            f"one that is made from a number, such as {PREFIX}1234"
+        )
+    asked = asked_about(seed)
+    width = max(map(len, KEYS))
+    click.echo(f"Of {name}, by Linux's numbers (P#, not hwloc's L#), in node.toml:")
+    click.echo(f"  {'seed':{width}} = {seed}")
+    for question in QUESTIONS:
+        click.echo(f"  {question.key:{width}}   {text_of(question, asked)}")
+    click.echo('Write a number, a list such as [0, 4], or "0-3,8".')
+    click.echo(f"Look: ./numalab machine run {name} -- lstopo-no-graphics --no-io")
 
 
 def _svg(kit: Kit, one: Machine) -> str:

@@ -20,6 +20,7 @@ from numalab.evidence.record import (
     HandedText,
     Json,
     Kind,
+    SeededNode,
 )
 from numalab.evidence.repeats import paused_s, why_left_out
 from numalab.strangers.visible import shortened, visible
@@ -81,6 +82,7 @@ def parse(data: Json) -> Evidence:
         race_error=data["race_error"],
         race_refused=data.get("race_refused"),
         monitor_lost=data.get("monitor_lost"),
+        seeded_node=SeededNode(**data["seeded_node"]) if data.get("seeded_node") else None,
         handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
         unchanged_files=frozenset(data.get("unchanged_files", ())),

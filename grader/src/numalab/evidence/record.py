@@ -401,6 +401,16 @@ class Kind(Generic[Read]):
 
 
 @dataclass(frozen=True)
+class SeededNode:
+    """The machine made from a seed that a file answers questions about, as it was booted. node:
+    what describe_node said there; None where nobody could look, and error is why."""
+
+    seed: int
+    node: Json | None
+    error: str | None
+
+
+@dataclass(frozen=True)
 class EarlierTimes:
     """Generations of a record that were taken by an earlier session of the same. started_at: when
     that began, ISO 8601 with zone."""
@@ -434,6 +444,7 @@ class Evidence:
     race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
     earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
+    seeded_node: SeededNode | None = None  # where a file answers questions about one
     monitor_lost: str | None = None  # how it ended without a record, by the kernel's doing
 
     def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:

@@ -19,6 +19,7 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
 from numalab.machines.gallery import published_latencies
+from numalab.machines.seeded import is_seeded
 from numalab.strangers import toml
 from numalab.strangers.visible import may_hide, shown, visible_json
 from numalab.words import count
@@ -65,10 +66,11 @@ class StoredGrading:
 def _note(machine: Json) -> str:
     cores, real = machine["cores_per_numa_node"], machine["cores_per_numa_node_of_machine"]
     some = f"{cores} of {real}" if cores != real else f"{cores}"
+    least = " or more" if is_seeded(machine["name"]) else ""
     return (
         f"{machine['name']}, as a virtual machine: {some} "
         f"{'core' if real == 1 else 'cores'} per NUMA node, "
-        f"{machine['numa_node_memory_bytes'] // 2**20} MiB of memory per NUMA node"
+        f"{machine['numa_node_memory_bytes'] // 2**20} MiB{least} of memory per NUMA node"
     )
 
 

@@ -263,6 +263,7 @@ def grade_all(
                 kit, lab, language, request.variant, request.folder(kit, lab), effort, node,
                 progress, timing_refused=refused, sandbox=request.sandbox, turns=request.turns,
                 earlier=[folder / language for folder in request.earlier], afresh=request.afresh,
+                here_only=request.here_only,
             )  # fmt: skip
             session.spent_s["set-up check"], before_s = before_s, 0.0
             machines = None if request.here_only else request.on

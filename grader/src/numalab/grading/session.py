@@ -95,6 +95,7 @@ class Session:
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
     earlier: Sequence[Path] = ()  # records of other gradings of it, the newest first
+    here_only: bool = False  # no virtual node may be booted
     afresh: bool = False  # whatever was kept, times begin anew
     explanation: str = ""  # what the student says of it
     # Runs of the kit's own, which are the same for all kernels of a call.

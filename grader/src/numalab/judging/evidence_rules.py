@@ -27,6 +27,7 @@ from numalab.judging.soundness import (
     wrong_in,
 )
 from numalab.judging.thread_goals import Reached
+from numalab.judging.topology_rules import topology
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.judging.work_rules import balanced
 from numalab.labs.declaration import Criterion, Lab
@@ -237,4 +238,5 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "binding": _binding,
     "thread_level": mpi_rules.thread_level,
     "launch": mpi_rules.launch,
+    "topology": topology,
 }

@@ -24,8 +24,10 @@ from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
+# Answers in a file are right or wrong whatever the kernel, the node and the kit's own answers.
 # Bindings are those of the kit's own kernel, whatever part they belong to.
-RULES_WITHOUT_KERNEL = frozenset({"binding"})
+RULES_OF_ANSWERS = frozenset({"topology"})
+RULES_WITHOUT_KERNEL = frozenset({"binding"}) | RULES_OF_ANSWERS
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
 
@@ -159,6 +161,8 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
         return TIMING_JUDGES[criterion.rule](criterion, evidence)
     judge = EVIDENCE_JUDGES[criterion.rule]
     verdict = judge(criterion, evidence)
+    if criterion.rule in RULES_OF_ANSWERS:
+        return verdict
     control = evidence.as_control()
     file = criterion.file
     is_tried = file is not None and file.name in evidence.control_files

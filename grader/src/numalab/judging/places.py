@@ -18,7 +18,7 @@ from numalab.judging.verdict import (
     Verdict,
     with_machine,
 )
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import RUN_UNDER, Lab
 
 HERE = "here"
 NOT_MEASURED = (
@@ -71,12 +71,21 @@ def on_all(lab: Lab) -> frozenset[str]:
 def can_run(lab: Lab, here: Evidence) -> bool:
     """Whether there is anything that another place could be shown: a kernel that is right here,
     or a file that says where threads or ranks go."""
-    return bool(sound_parts(lab, here) or any(file.kind != "prediction" for file in lab.files))
+    return bool(sound_parts(lab, here) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
-def _missing(verdict: Verdict) -> list[CriterionVerdict]:
+def _of_answers(lab: Lab) -> frozenset[str]:
+    """The criteria that no other place has to show."""
+    return frozenset(c.name for c in lab.criteria if c.rule in judge.RULES_OF_ANSWERS)
+
+
+def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
     """What this node can't show, and a virtual one could."""
-    return [c for c in verdict.criteria if c.status == "not_gradable" and c.kind == "evidence"]
+    return [
+        c
+        for c in verdict.criteria
+        if c.status == "not_gradable" and c.kind == "evidence" and c.name not in _of_answers(lab)
+    ]
 
 
 def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ...]:
@@ -86,7 +95,7 @@ def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ..
     sound = sound_parts(lab, here)
     if named:
         return tuple(Look(name, sound, None) for name in named)
-    to_show = frozenset(c.name for c in _missing(judge.judge(lab, here))) | on_all(lab)
+    to_show = frozenset(c.name for c in _missing(lab, judge.judge(lab, here))) | on_all(lab)
     if not to_show or not can_run(lab, here):
         return ()
     made = []
@@ -109,6 +118,16 @@ def verdict_over(
     else stay not gradable, with the reason. What nobody waited for is open, and so is what was
     not asked for when the kernel was graded.
     """
+    verdict = _over_places(lab, here, there, elsewhere)
+    only_here = _of_answers(lab)
+    kept = [c for c in verdict.criteria if c.where == HERE or c.name not in only_here]
+    return replace(verdict, criteria=tuple(kept))
+
+
+def _over_places(
+    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: Elsewhere | None
+) -> Verdict:
+    """As verdict_over, with what needs no place in each."""
     verdict = judge.judge(lab, here)
     if elsewhere is None:
         return verdict
@@ -116,7 +135,7 @@ def verdict_over(
     if elsewhere.interrupted_at == HERE:
         return left_open(lab, here, verdict, named or lab.machines, are_the_labs=not named)
     ended = "can be built" if here.build.status != "ok" else "is right here"
-    missing = _missing(verdict)
+    missing = _missing(lab, verdict)
     is_run = can_run(lab, here)
     if not named:
         verdict = _with_reason(

@@ -89,6 +89,8 @@ def announces_cores(machine: Machine) -> bool:
 
 def own_and_other(machine: Machine) -> tuple[str, ...]:
     """What of a virtual node is the machine's own, and what is not, in sentences."""
+    if machine.seed is not None:
+        return ("All of it is the machine's own but times, sizes of caches, and the processor.",)
     said = [
         "The machine's own are the PU numbers, packages, NUMA nodes, distances, cores and their "
         "hardware threads, and which cores share an L3. Times, sizes of memory and caches, the "

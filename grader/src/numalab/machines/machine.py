@@ -75,6 +75,8 @@ class Machine:
     prints it; None where the source gives none. caches, bandwidths, latencies: of the real
     machine, never of a scaled or virtual one. processor: whose topology by CPUID is on record
     (machines/announced.py), the machine's or one of its kind; None: none is. text: the file's.
+    seed: what it was made from (machines/seeded.py), else None; virtual nodes show such a machine
+    whole, with the memory of each NUMA node.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Machine:
     processor: str | None
     text: str = field(repr=False)
     scaled_from: Machine | None = field(default=None, repr=False)
+    seed: int | None = None
 
     @property
     def nodes_with_cores(self) -> tuple[NumaNode, ...]:
@@ -147,6 +150,12 @@ class Machine:
         return tuple(
             tuple(LOCAL_DISTANCE if i == j else REMOTE_DISTANCE for j in numbers) for i in numbers
         )
+
+    def guest_memory_mib(self, each_mib: int) -> tuple[int, ...]:
+        """Of each NUMA node of a virtual node. each_mib: where the machine's own does not count."""
+        if self.seed is None:
+            return (each_mib,) * len(self.numa_nodes)
+        return tuple(node.memory_mb or each_mib for node in self.numa_nodes)
 
     def scaled(self, cores_per_node: int) -> Machine:
         """The machine with at most so many cores per NUMA node, its PUs renumbered by rank.

@@ -14,6 +14,7 @@ from pathlib import Path
 from numalab.errors import UserError
 from numalab.machines.announced import RECORDED
 from numalab.machines.machine import LOCAL_DISTANCE, Core, Figure, Machine, Matrix, NumaNode
+from numalab.machines.seeded import PREFIX, is_seeded
 from numalab.pu_lists import parse_pus
 from numalab.toml_files.tables import Table, parse_table, read_table
 
@@ -236,6 +237,12 @@ def _machine(top: Table, path: Path) -> Machine:
     if NAME.fullmatch(name) is None or name == "here":
         top.fail(
             f"the name '{name}' can't be used; take small letters, digits, '-', '.' and '_'", "name"
+        )
+    if is_seeded(name):
+        top.fail(
+            f"the name '{name}' is that of a machine made from a seed; take one that does not "
+            f"begin with {PREFIX}",
+            "name",
         )
     if name != path.stem:
         top.fail(

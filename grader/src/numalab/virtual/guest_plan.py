@@ -33,7 +33,7 @@ class GuestPlan:
     """All that a guest is started from."""
 
     machine: Machine
-    node_memory_mib: int
+    node_memory_mib: int  # where the machine's own does not count
     accelerator: qemu.Accelerator
     kernel: GuestKernel
     init: bytes  # the guest's first process
@@ -44,7 +44,7 @@ class GuestPlan:
     @property
     def memory_bytes(self) -> int:
         """Of all NUMA nodes together."""
-        return self.node_memory_mib * len(self.machine.numa_nodes) << 20
+        return sum(self.machine.guest_memory_mib(self.node_memory_mib)) << 20
 
     @property
     def kernel_words(self) -> str:
@@ -56,7 +56,8 @@ class GuestPlan:
         tables = {"madt": initramfs.processor_table(*processors)}
         if not qemu.lists_nodes_in_order(self.machine):
             ids = qemu.apic_ids_of_nodes(self.machine)
-            tables["srat"] = initramfs.affinity_table(ids, self.node_memory_mib << 20)
+            sizes = [mib << 20 for mib in self.machine.guest_memory_mib(self.node_memory_mib)]
+            tables["srat"] = initramfs.affinity_table(ids, sizes)
         return initramfs.acpi_archive(tables) + initramfs.initramfs(self.init, modules)
 
     def command(self, program: str, devices: qemu.Devices, snapshot: int | None) -> list[str]:

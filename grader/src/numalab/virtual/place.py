@@ -37,7 +37,7 @@ class NodeEnded(PlaceLost):
         self.command = tuple(command)
 
 
-def _hidden(kit: Kit) -> list[Path]:
+def hidden_folders(kit: Kit) -> list[Path]:
     """Folders of which no guest sees anything."""
     return [kit.root.resolve(), kit.build_root.resolve()]
 
@@ -53,7 +53,7 @@ class VirtualPlace:
         self._guest = guest
         plan = guest.plan
         self._visible = [share.path for share in plan.shares]
-        self._hidden = _hidden(kit)
+        self._hidden = hidden_folders(kit)
         self.monitor_options = apart.monitor_options(
             kit.guest_confine, self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
         )
@@ -64,6 +64,7 @@ class VirtualPlace:
             "guest_kernel": plan.kernel.version,
             "cores_per_numa_node": plan.machine.cores_per_node,
             "cores_per_numa_node_of_machine": machine.cores_per_node,
+            # Of one made from a seed the smallest: they have memory of their own.
             "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
             "announces_cores": announces_cores(machine),
         }
@@ -171,7 +172,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
     ) -> VirtualPlace:
         find_qemu()  # before anything that takes time
         build_programs(self._kit)
-        system = apart.folders_for(programs, _hidden(self._kit))
+        system = apart.folders_for(programs, hidden_folders(self._kit))
         plan, store = make_plan(self._kit, machine, [], self._options, progress, system)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:

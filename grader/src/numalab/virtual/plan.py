@@ -45,8 +45,10 @@ class GuestOptions:
 def scale(
     machine: Machine, options: GuestOptions, host_cores: int, accelerator: qemu.Accelerator
 ) -> Machine:
-    """As much of the machine as the host can carry, or as was asked for."""
-    if options.full:
+    """As much of the machine as the host can carry, or as was asked for. Raises UserError."""
+    if machine.seed is not None and options.cores_per_node is not None:
+        raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
+    if options.full or machine.seed is not None:
         return machine
     if options.cores_per_node is not None:
         return machine.scaled(options.cores_per_node)
@@ -65,6 +67,8 @@ def free_memory_mib() -> int:
 def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
     """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
     nodes = len(machine.numa_nodes)
+    if machine.seed is not None:
+        return _own_memory_mib(machine, options, free_mib)
     most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
     asked_mib = options.node_memory_mib or NODE_MEMORY_MIB
     if options.node_memory_mib is None:
@@ -84,8 +88,27 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> i
     return asked_mib
 
 
+def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
+    """Of its smallest NUMA node: each has the memory that the machine has there."""
+    if options.node_memory_mib is not None:
+        raise UserError(
+            f"--node-memory: {machine.name} has memory of its own in each NUMA node; leave the "
+            "option out"
+        )
+    sizes_mib = machine.guest_memory_mib(LEAST_NODE_MEMORY_MIB)
+    needed_mib = sum(sizes_mib) + QEMU_MEMORY_MIB
+    if needed_mib > free_mib * MOST_MEMORY_SHARE:
+        raise UserError(
+            f"{machine.name} needs {needed_mib} MiB, more than {MOST_MEMORY_SHARE:.0%} of the "
+            f"{free_mib} MiB that are free on this host. End other programs, or take another seed."
+        )
+    return min(sizes_mib)
+
+
 def scaling_note(machine: Machine, memory_mib: int) -> str:
-    """What of the machine is smaller in the guest; empty where nothing is."""
+    """What of the machine is smaller in the guest."""
+    if machine.seed is not None:
+        return f"{machine.name}, whole, with the memory of its own"
     notes = []
     if machine.scaled_from is not None:
         real = machine.scaled_from.cores_per_node

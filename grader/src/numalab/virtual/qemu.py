@@ -195,10 +195,11 @@ def _processor_options(machine: Machine) -> list[str]:
 
 def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
     options = []
-    for node in machine.numa_nodes:
+    sizes_mib = machine.guest_memory_mib(node_memory_mib)
+    for node, size_mib in zip(machine.numa_nodes, sizes_mib, strict=True):
         memory = f"m{node.number}"
         options += [
-            "-object", f"memory-backend-ram,id={memory},size={node_memory_mib}M",
+            "-object", f"memory-backend-ram,id={memory},size={size_mib}M",
             "-numa", f"node,nodeid={node.number},memdev={memory}",
         ]  # fmt: skip
     at = positions(machine)
@@ -230,7 +231,7 @@ def command_line(
         "-machine", "q35,hpet=off,smm=off,sata=off,usb=off,vmport=off,smbus=off",
         "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi",
         "-cpu", CPU_MODEL,
-        "-m", f"{node_memory_mib * len(machine.numa_nodes)}M",
+        "-m", f"{sum(machine.guest_memory_mib(node_memory_mib))}M",
         *_processor_options(machine),
         *_numa_options(machine, node_memory_mib),
         "-kernel", image,

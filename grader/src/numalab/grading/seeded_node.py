@@ -1,0 +1,41 @@
+"""Looks at the machine that a file of answers is about: boots it, or takes what it said before."""
+
+from __future__ import annotations
+
+from numalab.errors import KitError, UserError
+from numalab.evidence.record import Json
+from numalab.grading.session import Session
+from numalab.labs.node_answers import read_answers
+from numalab.machines.seeded import seeded_machine
+from numalab.machines.structure import structure_of_node
+from numalab.virtual.seen import described_node
+
+HERE_ONLY = "the machine is booted as a virtual node, and --here-only asks for none"
+
+
+def look_at_seeded_node(session: Session) -> None:
+    """Where a lab has such a file, it can be read, and it answers anything. Raises Interrupted."""
+    file = next((file for file in session.lab.files if file.kind == "answers"), None)
+    if file is None or session.machine is not None:
+        return
+    handed = next(text for text in session.data["handed_in"] if text["file"] == file.name)
+    if handed["complaint"] is not None:
+        return
+    answers = read_answers(handed["text"])
+    if answers.are_none:
+        return
+    node: Json | None = None
+    error: str | None = HERE_ONLY if session.here_only else None
+    if error is None:
+        machine = seeded_machine(answers.seed)
+        session.progress(f"looking at {machine.name}")
+        try:
+            with session.spending(f"evidence on {machine.name}"):
+                node = described_node(session.kit, machine, session.progress)
+                node = {key: value for key, value in node.items() if key != "evidence"}
+                structure_of_node(node)
+        except (UserError, KitError) as trouble:
+            error = str(trouble)
+        except LookupError as missing:
+            node, error = None, f"{machine.name} does not tell its {missing}"
+    session.data["seeded_node"] = {"seed": answers.seed, "node": node, "error": error}

@@ -1,0 +1,132 @@
+"""What of a machine can be asked, by Linux's numbers: as hwloc saw it on a node, and as it is
+described. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from numalab.evidence.record import Json
+from numalab.machines.machine import Machine
+from numalab.machines.topology import topology_of_machine
+
+Pus = frozenset[int]
+
+
+@dataclass(frozen=True)
+class SeenPu:
+    """core, l3, package: the PUs of these units that it is part of, itself included. l3: empty
+    where it has none."""
+
+    number: int
+    core: Pus
+    l3: Pus
+    package: Pus
+    numa_node: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """pus and numa_nodes come in hwloc's order, which is that of its logical numbers (L#); the
+    numbers are Linux's (P#). distances: between NUMA nodes by number; empty where there are none.
+    largest: the NUMA nodes with the most memory."""
+
+    pus: tuple[SeenPu, ...]
+    numa_nodes: tuple[int, ...]
+    distances: Mapping[tuple[int, int], int]
+    largest: frozenset[int]
+
+    @property
+    def cores(self) -> frozenset[Pus]:
+        return frozenset(pu.core for pu in self.pus)
+
+    @property
+    def l3s(self) -> frozenset[Pus]:
+        return frozenset(pu.l3 for pu in self.pus) - {frozenset()}
+
+    @property
+    def packages(self) -> frozenset[Pus]:
+        return frozenset(pu.package for pu in self.pus)
+
+    def pu(self, number: int) -> SeenPu:
+        return next(pu for pu in self.pus if pu.number == number)
+
+    def pus_of(self, numa_node: int) -> Pus:
+        return frozenset(pu.number for pu in self.pus if pu.numa_node == numa_node)
+
+    def logical_pus(self, numbers: Iterable[int]) -> Pus:
+        """hwloc's logical numbers of these PUs."""
+        chosen = set(numbers)
+        return frozenset(index for index, pu in enumerate(self.pus) if pu.number in chosen)
+
+    def logical_nodes(self, numbers: Iterable[int]) -> frozenset[int]:
+        """hwloc's logical numbers of these NUMA nodes."""
+        return frozenset(self.numa_nodes.index(number) for number in numbers)
+
+
+def _together(pus: Iterable[Json], unit: str) -> Callable[[Json], Pus]:
+    """Of a PU those that are in the same unit; none where it is in none."""
+    members: dict[int, set[int]] = {}
+    for entry in pus:
+        members.setdefault(entry.get(unit, -1), set()).add(entry["pu"])
+
+    def of(entry: Json) -> Pus:
+        number = entry.get(unit, -1)
+        return frozenset() if number < 0 else frozenset(members[number])
+
+    return of
+
+
+def structure_of_node(node: Json) -> Structure:
+    """From what describe_node says. Raises LookupError with what is missing."""
+    core, l3, package = (_together(node["pu_list"], unit) for unit in ("core", "l3", "package"))
+    memory = {entry["numa_node"]: entry["memory_bytes"] for entry in node["numa_node_list"]}
+    numbers = tuple(memory)
+    rows = node["distances"] or ()
+    if len(rows) != len(numbers):
+        raise LookupError("distances")
+    return Structure(
+        pus=tuple(
+            SeenPu(entry["pu"], core(entry), l3(entry), package(entry), entry["numa_node"])
+            for entry in node["pu_list"]
+        ),
+        numa_nodes=numbers,
+        distances={
+            (numbers[i], numbers[j]): value
+            for i, row in enumerate(rows)
+            for j, value in enumerate(row)
+        },
+        largest=_largest(memory),
+    )
+
+
+def structure_of_machine(machine: Machine) -> Structure:
+    """As hwloc would see it. All its NUMA nodes have cores."""
+    nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
+    core: dict[int, Pus] = {}
+    l3: dict[int, Pus] = {}
+    for node in machine.numa_nodes:
+        for group in node.core_groups:
+            shared = frozenset(pu for each in group for pu in each.pus)
+            l3.update(dict.fromkeys(shared, shared))
+            core.update({pu: frozenset(each.pus) for each in group for pu in each.pus})
+    package = {
+        pu: frozenset(other for other in nodes if nodes[other].package == nodes[pu].package)
+        for pu in nodes
+    }
+    in_order = topology_of_machine(machine).pus
+    distances = machine.guest_distances()
+    return Structure(
+        pus=tuple(
+            SeenPu(n, core[n], l3[n], package[n], nodes[n].number)
+            for n in (pu.number for pu in in_order)
+        ),
+        numa_nodes=tuple(dict.fromkeys(pu.numa_node for pu in in_order)),
+        distances={(i, j): value for i, row in enumerate(distances) for j, value in enumerate(row)},
+        largest=_largest({node.number: node.memory_mb or 0 for node in machine.numa_nodes}),
+    )
+
+
+def _largest(sizes: Mapping[int, int]) -> frozenset[int]:
+    most = max(sizes.values())
+    return frozenset(number for number, size in sizes.items() if size == most)
