@@ -17,8 +17,9 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement
-from numalab.labs.declaration import FILE_BYTES, HandedFile
+from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
+from numalab.labs.model import BadModel, read_model
 from numalab.labs.prediction import BadPrediction, read_prediction
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
@@ -30,9 +31,12 @@ class _TooMuch(BadPolicy):
     """A text that its reader would not come to its end with: nobody reads it."""
 
 
+_BAD = (placement.BadPlacement, BadPolicy, BadModel, BadPrediction)
+
+
 def _content(file: HandedFile, text: str) -> dict[str, str]:
     """The variables of a placement file; none of the others, which are only looked at. Raises
-    BadPlacement, BadPolicy and BadPrediction, of which _TooMuch is for a file of any kind."""
+    an error of _BAD, of which _TooMuch is for a file of any kind."""
     if file.kind == "placement":
         return placement.read_placement(text, file.variables)
     why = toml.why_not_readable(text)
@@ -40,6 +44,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         raise _TooMuch(f"{file.name} {why}; a few lines are enough")
     if file.kind == "launch":
         parse_policy(text, file.name)
+    elif file.kind == "model":
+        read_model(text)
     else:
         read_prediction(text)
     return {}
@@ -49,7 +55,7 @@ def complaint_of(file: HandedFile, text: str) -> str | None:
     """Why a file of this text can't be used."""
     try:
         _content(file, text)
-    except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
+    except _BAD as error:
         return _complaint(file, error)
     return None
 
@@ -82,7 +88,7 @@ def read_files(session: Session) -> None:
                 path, FILE_BYTES, follow_links=session.kit.is_own(session.folder)
             )
             variables = _content(file, text)
-        except (placement.BadPlacement, BadPolicy, BadPrediction) as error:
+        except _BAD as error:
             complaint = _complaint(file, error)
             text = "" if isinstance(error, _TooMuch) else text
         except FileNotFoundError:
@@ -137,7 +143,7 @@ def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, st
 
 def gather_placements(session: Session) -> None:
     """Where the kit's program puts its threads and ranks under each file."""
-    files = [file for file in session.lab.files if file.kind != "prediction"]
+    files = [file for file in session.lab.files if file.kind in RUN_UNDER]
     if not files:
         return
     programs = {program.name for file in files for program in _runtimes_of(session, file).values()}

@@ -13,6 +13,7 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION, RACE, RANKS
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
+from numalab.judging import model_rules
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
 from numalab.judging.mpi_rules import calls_beyond_level, predicted
@@ -287,4 +288,5 @@ def of_sound_parts(
 TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
     **dict.fromkeys(TIMING_RULES, judge_timing),
     "predicted": predicted,
+    **model_rules.JUDGES,
 }

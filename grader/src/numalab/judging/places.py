@@ -18,7 +18,7 @@ from numalab.judging.verdict import (
     Verdict,
     with_machine,
 )
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import RUN_UNDER, Lab
 
 HERE = "here"
 NOT_MEASURED = (
@@ -71,7 +71,7 @@ def on_all(lab: Lab) -> frozenset[str]:
 def can_run(lab: Lab, here: Evidence) -> bool:
     """Whether there is anything that another place could be shown: a kernel that is right here,
     or a file that says where threads or ranks go."""
-    return bool(sound_parts(lab, here) or any(file.kind != "prediction" for file in lab.files))
+    return bool(sound_parts(lab, here) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
 def _missing(verdict: Verdict) -> list[CriterionVerdict]:

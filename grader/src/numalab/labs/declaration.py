@@ -31,7 +31,9 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
-FileKind = Literal["placement", "launch", "prediction"]
+FileKind = Literal["placement", "launch", "prediction", "model"]
+# Those under which programs of the kit are run; what others say is held against what is measured.
+RUN_UNDER: tuple[FileKind, ...] = ("placement", "launch")
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
     "spread_over_packages": "placement",
@@ -42,6 +44,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "far": "launch",
     "rank_a_numa_node": "launch",
     "prediction": "prediction",
+    "model": "model",
 }
 
 
@@ -49,8 +52,8 @@ FILE_KINDS: dict[str, FileKind] = {
 class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
-    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, and a
-    prediction (.toml) what a message will take."""
+    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, a
+    prediction (.toml) what a message will take, and a model (.toml) what loops take."""
 
     name: str
     goal: str
