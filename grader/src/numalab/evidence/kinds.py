@@ -439,7 +439,11 @@ SATURATION = Kind(
     "saturation", thread_rates, frozenset({"saturation"}), "probe", is_timed=True
 )  # fmt: skip
 GENERATION = Kind(
-    "generation", _generation, frozenset({"speedup", "efficiency"}), "all roles", is_timed=True
+    "generation",
+    _generation,
+    frozenset({"speedup", "efficiency", "chain"}),
+    "all roles",
+    is_timed=True,
 )
 
 KINDS: tuple[Kind[Any], ...] = (

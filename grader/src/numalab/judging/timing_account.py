@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
@@ -11,11 +12,12 @@ from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
 from numalab.judging.rates import Rates, rates_of
-from numalab.judging.sequential import Decision, interval
+from numalab.judging.sequential import UNDECIDED, Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
 from numalab.judging.timing_state import (
     TIMING_RULES,
     Asked,
+    Floor,
     TimingState,
     asked_of,
     complete,
@@ -39,6 +41,63 @@ Stopped = Literal[
 
 
 @dataclass(frozen=True)
+class Side:
+    """The claim that is shown of a criterion, by its generations. margins: by which factor each
+    met it; cut: whether at most by that; looks: after each, up to the decision. good, bad: which
+    side of what is asked for a generation is on; holds, fails: what the submission would be if the
+    claim held, and if it did not."""
+
+    margins: tuple[float, ...]
+    cut: tuple[bool, ...]
+    looks: tuple[Decision, ...]
+    good: str
+    bad: str
+    holds: str
+    fails: str
+    is_floor: bool
+
+    @property
+    def claim(self) -> Decision:
+        return self.looks[-1] if self.looks else UNDECIDED
+
+
+def _ceiling_side(state: TimingState) -> Side:
+    return Side(
+        margins=state.margins,
+        cut=state.cut,
+        looks=state.looks,
+        good="fast enough",
+        bad="too slow",
+        holds="as fast as is asked for",
+        fails="not as fast as is asked for",
+        is_floor=False,
+    )
+
+
+def _floor_side(floor: Floor) -> Side:
+    return Side(
+        margins=floor.margins,
+        cut=(False,) * len(floor.margins),
+        looks=floor.looks,
+        good="slow enough",
+        bad="too fast",
+        holds="no faster than a chain of loads",
+        fails="faster than a chain of loads",
+        is_floor=True,
+    )
+
+
+def side_shown(state: TimingState) -> Side:
+    """Of two sides the one that is failed, or open; else the one that is met by less."""
+    ceiling = _ceiling_side(state)
+    if state.floor is None or not state.margins:
+        return ceiling
+    sides = (ceiling, _floor_side(state.floor))
+    order = {"below": 0, None: 1, "above": 2}
+    return min(sides, key=lambda side: (order[side.claim.reached], median(side.margins)))
+
+
+@dataclass(frozen=True)
 class TimingAccount:
     """What there is to say of a criterion that was timed. asked: None where no generation came
     to its end; left_out: generations that do not count; rates: of the processes whose times they
@@ -59,11 +118,15 @@ class TimingAccount:
         return is_open and self.asked is not None and self.asked.is_lost
 
     @property
+    def side(self) -> Side:
+        """What is drawn, and told of."""
+        return side_shown(self.state)
+
+    @property
     def interval(self) -> tuple[float | None, float | None]:
-        """For the median margin. A margin that is only bounded from above bounds nothing
-        from below."""
-        levels = self.state.thresholds
-        return interval(self.state.margins, levels, self.state.cut)
+        """For the median margin that is shown. A margin that is only bounded from above bounds
+        nothing from below."""
+        return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
     def to_json(self) -> dict[str, Any]:
         """Lists have an entry for each generation; those of signs end with the decision, and None
@@ -79,7 +142,8 @@ class TimingAccount:
             "e_for": [look.e_for for look in looks],
             "e_against": [look.e_against for look in looks],
             "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
-            "margin_interval": list(self.interval),
+            "margin_interval": list(interval(state.margins, state.thresholds, state.cut)),
+            "floor": None if state.floor is None else _floor_json(state.floor),
             "confidence": state.thresholds.confidence,
             "outcome": state.outcome,
             "decided_after": state.needed or None,
@@ -90,6 +154,18 @@ class TimingAccount:
             "rates": None if self.rates is None else self.rates.to_json(),
             "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
+
+
+def _floor_json(floor: Floor) -> dict[str, Any]:
+    """Of the claim that the submission is not too fast, as those of to_json."""
+    looks = floor.looks
+    return {
+        "margins": list(floor.margins),
+        "signs": list(floor.signs[: len(looks)]),
+        "missed": list(floor.missed[: len(looks)]),
+        "e_for": [look.e_for for look in looks],
+        "e_against": [look.e_against for look in looks],
+    }
 
 
 def _decision_json(decision: Decision) -> dict[str, Any]:

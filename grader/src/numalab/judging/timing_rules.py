@@ -11,8 +11,8 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import Outcome
-from numalab.judging import explain, meddling
-from numalab.judging.sequential import Decision, interval
+from numalab.judging import chain_words, explain, meddling
+from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
     first_bad,
     held_up,
@@ -67,6 +67,8 @@ def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
     | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
     | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
+    | 7a | chain: shown: more too short than not, or more too long | fail | too_fast, too_slow \
+| 1/to_fail |
     | 8 | fewer generations than are asked for, since the session spent its time on what the \
 submission does beside its repetitions | fail | too_slow | |
     | 9 | more lost than not, the effect open | open | too_noisy, not_decided | |
@@ -77,6 +79,16 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
 
     *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
     most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
+
+    *Two sides* (chain) make two claims of one set of generations: that the submission takes less
+    than at_most times the solution's time, and that it takes more than at_least times that. Line 5
+    asks for both; 7a is shown against either. Each claim has signs and e-values of its own. Wrong
+    is, of 5: that at least one of the two does not hold, in each generation with a chance of at
+    most 1/2; whichever it is, it has to be shown, so that comes up with at most 1/to_pass. Of 7a:
+    that both hold, with a chance of at most 1/2 to be lost each; either may be shown not, so that
+    each asks for 2 to_fail, and both together come up with at most 1/to_fail. A generation outside
+    the band is not one loss of one claim: where noise throws a kernel as slow as the solution out
+    on both sides, neither claim is lost, and it stays open.
 
     *Plausible* (5a) is what the work allows on any node, by how many bytes or operations it takes:
     labs/declaration.py and each lab.toml say why. Results, messages and memory were looked at with
@@ -205,6 +217,11 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     is_mostly_cut = sum(state.cut) > len(generations) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
     asked = asked_of(criterion, generations)
+    if criterion.rule == "chain":
+        value, bounds = 1 / value, chain_words.turned(bounds)
+        held = _interval_words(bounds, state)
+        taken, count = chain_words.measured(value, held, criterion, state, is_mostly_cut)
+        return _Times(criterion, evidence, state, value, bounds, asked, whose, taken, count, 0.0)
     speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
     count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
     count += f"and reached in {_wins_words(state)}"
@@ -258,7 +275,8 @@ def _implausible(times: _Times) -> CriterionVerdict | None:
 def _fast_enough(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "pass":
         return None
-    return times.verdict("pass", "reached", f"{words.first_upper(times.measured)}.")
+    why = f"{words.first_upper(times.measured)}.{_on_chain(times)}"
+    return times.verdict("pass", "reached", why)
 
 
 def _no_effect(times: _Times) -> CriterionVerdict | None:
@@ -293,7 +311,17 @@ def _still_handout(times: _Times) -> CriterionVerdict | None:
 def _slower(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "fail":
         return None
-    return times.verdict("fail", "too_slow", f"{words.first_upper(times.measured)}.")
+    cause: Cause = "too_fast" if times.state.is_too_fast else "too_slow"
+    return times.verdict("fail", cause, f"{words.first_upper(times.measured)}.{_on_chain(times)}")
+
+
+def _on_chain(times: _Times) -> str:
+    """What there is to say of times that have two sides; else empty."""
+    if times.criterion.rule != "chain":
+        return ""
+    generations = complete(times.evidence, needed_roles(times.criterion))
+    said = chain_words.why_failed(times.state) if times.state.outcome == "fail" else ""
+    return said + chain_words.caches(times.evidence.node, generations)
 
 
 def _overspent(times: _Times) -> CriterionVerdict | None:
@@ -367,9 +395,8 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
 
 def _not_decided(times: _Times) -> CriterionVerdict:
     """Too few generations, or such as disagree."""
-    claim: Decision = times.state.claim
     chance = f"{times.measured}; that could be chance. {AGAIN_WHEN_QUIET}"
-    if claim.all_agree:
+    if all(claim.all_agree for claim in times.state.claims):
         why = f"Too few generations in the time allowed: {chance}"
         return times.verdict("inconclusive", "not_decided", why)
     if times.state.control.reached == "above":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from numalab.evidence.kinds import GENERATION
@@ -47,6 +47,11 @@ def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
     return best_s(generation, SOLUTION) / criterion.at_least
 
 
+def _chain_allows_s(criterion: Criterion, generation: Generation) -> float:
+    assert criterion.at_most is not None
+    return best_s(generation, SOLUTION) * criterion.at_most
+
+
 def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
     """The geometric middle: as far below the handout as above the solution."""
     return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
@@ -56,7 +61,17 @@ def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
 TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
     "efficiency": _efficiency_allows_s,
     "speedup": _speedup_allows_s,
+    "chain": _chain_allows_s,
 }
+
+
+def takes_longer_than_s(criterion: Criterion, generation: Generation) -> float | None:
+    """What a best repetition has to take more than, where the claim has this side, too: as long or
+    shorter speaks against it. None: it may take as little as it likes."""
+    if criterion.rule != "chain":
+        return None
+    assert criterion.at_least is not None
+    return best_s(generation, SOLUTION) * criterion.at_least
 
 
 def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
@@ -120,6 +135,22 @@ def thresholds(evidence: Evidence) -> Thresholds:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """The other side of a claim that has two: that the submission takes longer than it may at
+    least. margins: of each generation, by which factor it did; signs: whether that speaks for it,
+    None where it was stopped too early to know; missed: against it; looks: as of a TimingState."""
+
+    margins: tuple[float, ...]
+    signs: tuple[bool | None, ...]
+    missed: tuple[bool, ...]
+    looks: tuple[Decision, ...]
+
+    @property
+    def claim(self) -> Decision:
+        return self.looks[-1] if self.looks else UNDECIDED
+
+
+@dataclass(frozen=True)
 class TimingState:
     """How far the generations have decided a timing criterion.
 
@@ -131,7 +162,7 @@ class TimingState:
     process of the kit's, in the generations that have one; unsteady: whether the submission was
     further from the limit there than UNSTEADY_RATIO times what the control was from the
     solution. outcome: what is decided, None: nothing yet; needed: how many of the generations
-    decided it.
+    decided it. floor: None where the claim has no second side.
     """
 
     margins: tuple[float, ...]
@@ -145,10 +176,21 @@ class TimingState:
     unsteady: Decision
     outcome: Literal["pass", "fail", "not_gradable"] | None
     needed: int
+    floor: Floor | None = None
 
     @property
     def claim(self) -> Decision:
         return self.looks[-1] if self.looks else UNDECIDED
+
+    @property
+    def claims(self) -> tuple[Decision, ...]:
+        """Of all sides."""
+        return (self.claim,) if self.floor is None else (self.claim, self.floor.claim)
+
+    @property
+    def is_too_fast(self) -> bool:
+        """Whether that is what is shown against the claim."""
+        return self.floor is not None and self.floor.claim.reached == "below"
 
     @property
     def shows_effect(self) -> bool:
@@ -160,7 +202,7 @@ class TimingState:
         in the same generations, and is steadier. It means something once a session is over."""
         return (
             self.outcome is None
-            and self.claim.reached is None
+            and any(claim.reached is None for claim in self.claims)
             and self.shows_effect
             and self.control.reached == "above"
             and self.unsteady.reached == "above"
@@ -260,11 +302,17 @@ def _sign(criterion: Criterion, generation: Generation) -> bool | None:
     return _margin(criterion, generation) > 1
 
 
+def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]:
+    least_s = takes_longer_than_s(criterion, generation)
+    most_s = TIMING_RULES[criterion.rule](criterion, generation)
+    return (most_s,) if least_s is None else (least_s, most_s)
+
+
 def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
-    """Further from the limit, on whichever side, than the solution's two processes from each
-    other."""
-    allowed_s = TIMING_RULES[criterion.rule](criterion, generation)
-    own = abs(math.log(best_s(generation, SUBMISSION) / allowed_s))
+    """Further from the limit, the nearer one of two, on whichever side, than the solution's two
+    processes from each other."""
+    own_s = best_s(generation, SUBMISSION)
+    own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, generation))
     kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, SOLUTION)))
     return own > UNSTEADY_RATIO * kits
 
@@ -292,10 +340,56 @@ def _outcome(
     return None, 0
 
 
+def _outcome_of_sides(
+    ceiling: Sequence[Decision], floor: Sequence[Decision]
+) -> tuple[Literal["pass", "fail"] | None, int]:
+    """As _outcome, of two sides: both have to be shown, and either may be shown not."""
+    sides = [(seen[-1].reached if seen else None, len(seen)) for seen in (ceiling, floor)]
+    for reached, count in sides:
+        if reached == "below":
+            return "fail", count
+    if all(reached == "above" for reached, _ in sides):
+        return "pass", max(count for _, count in sides)
+    return None, 0
+
+
+def _floor(
+    criterion: Criterion, generations: Sequence[Generation], levels: Thresholds
+) -> Floor | None:
+    """What is too fast by the rule, in the same generations."""
+    margins: list[float] = []
+    signs: list[bool | None] = []
+    for generation in generations:
+        least_s = takes_longer_than_s(criterion, generation)
+        if least_s is None:
+            return None
+        margins.append(best_s(generation, SUBMISSION) / least_s)
+        # Of one that was stopped it is known only where it had taken long enough by then.
+        is_unknown = is_cut(generation) and margins[-1] <= 1
+        signs.append(None if is_unknown else margins[-1] > 1 and not generation.is_second_try)
+    missed = tuple(margin <= 1 for margin in margins)
+    return Floor(tuple(margins), tuple(signs), missed, tuple(looks(signs, levels, missed)))
+
+
+def _meets(criterion: Criterion, generation: Generation, role: str) -> bool:
+    """Whether a process of the kit's, the control, is within what is asked for."""
+    least_s = takes_longer_than_s(criterion, generation)
+    own_s = best_s(generation, role)
+    is_long_enough = least_s is None or own_s > least_s
+    return is_long_enough and own_s < TIMING_RULES[criterion.rule](criterion, generation)
+
+
+def levels_of(criterion: Criterion, evidence: Evidence) -> Thresholds:
+    """Of each side of the claim. Two that may fail it share the risk; to pass by mistake the side
+    that does not hold has to be shown, whatever the other one is, so a pass is no likelier."""
+    levels = thresholds(evidence)
+    sides = 2 if criterion.rule == "chain" else 1
+    return replace(levels, to_fail=sides * levels.to_fail)
+
+
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
-    allowed_s = TIMING_RULES[criterion.rule]
-    levels = thresholds(evidence)
+    levels = levels_of(criterion, evidence)
     generations = complete(evidence, needed_roles(criterion))
     signs = tuple(_sign(criterion, g) for g in generations)
     missed = tuple(_is_missed(criterion, g) for g in generations)
@@ -303,7 +397,10 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     effect = None
     if criterion.rule == "speedup":
         effect = looks([_shows_effect(g) for g in generations], levels)
-    outcome, needed = _outcome(claim, effect)
+    floor = _floor(criterion, generations, levels) if generations else None
+    outcome, needed = (
+        _outcome(claim, effect) if floor is None else _outcome_of_sides(claim, floor.looks)
+    )
     with_control = [g for g in _known(criterion, generations) if g.elapsed_s.get(CONTROL)]
     return TimingState(
         margins=tuple(_margin(criterion, g) for g in generations),
@@ -313,9 +410,7 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
         thresholds=levels,
         looks=tuple(claim),
         effect=None if effect is None else (effect or [UNDECIDED])[-1],
-        control=decide(
-            [best_s(g, CONTROL) < allowed_s(criterion, g) for g in with_control], levels
-        ),
+        control=decide([_meets(criterion, g, CONTROL) for g in with_control], levels),
         unsteady=decide(
             [_is_unsteady(criterion, g) for g in with_control],
             # Who is unsteady fails.
@@ -323,6 +418,7 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
         ),
         outcome=outcome,
         needed=needed,
+        floor=floor,
     )
 
 

@@ -33,6 +33,7 @@ Cause = Literal[
     "missed",
     "busy_waiting",
     "too_slow",
+    "too_fast",
     "unstable",
     "not_predicted",
     "too_few_numa_nodes",
@@ -96,6 +97,7 @@ CAUSES: dict[Cause, Meaning] = {
         "a team takes far more CPU time than one thread, as threads do that spin", ("fail",)
     ),
     "too_slow": Meaning("the times are worse than is asked for", ("fail",)),
+    "too_fast": Meaning("what is timed takes less than what is asked for can take", ("fail",)),
     "unstable": Meaning(
         "neither fast enough nor too slow, and less steady than the solution", ("fail",)
     ),

@@ -12,7 +12,7 @@ from itertools import pairwise
 from rich.text import Text
 
 from numalab.evidence.record import Evidence
-from numalab.judging.timing_account import TimingAccount
+from numalab.judging.timing_account import Side, TimingAccount
 from numalab.judging.timing_state import TIMING_RULES
 from numalab.labs.declaration import Lab
 from numalab.reports.timing_words import (
@@ -140,9 +140,9 @@ def _with_asked(axis: Axis, marks: Sequence[tuple[int, str]]) -> str:
     return "".join(line).rstrip()
 
 
-def _sides(axis: Axis) -> str:
-    left = "too slow ".rjust(axis.asked)[-axis.asked :] if axis.asked else ""
-    return f"{left}| fast enough"
+def _sides(axis: Axis, side: Side) -> str:
+    left = f"{side.bad} ".rjust(axis.asked)[-axis.asked :] if axis.asked else ""
+    return f"{left}| {side.good}"
 
 
 def _interval_line(axis: Axis, low: float | None, high: float | None) -> str:
@@ -162,7 +162,7 @@ def _interval_line(axis: Axis, low: float | None, high: float | None) -> str:
 def _stacked(axis: Axis, account: TimingAccount) -> Iterator[str]:
     """Lines of stacked marks, the highest first; then what a mark stands for, if not one."""
     stacks: dict[int, list[str]] = {}
-    for margin, cut in zip(account.state.margins, account.state.cut, strict=True):
+    for margin, cut in zip(account.side.margins, account.side.cut, strict=True):
         stacks.setdefault(axis.column(margin), []).append(_mark(margin, cut))
     each = math.ceil(max(map(len, stacks.values())) / MOST_HEIGHT)
     heights = {column: math.ceil(len(marks) / each) for column, marks in stacks.items()}
@@ -177,7 +177,7 @@ def _stacked(axis: Axis, account: TimingAccount) -> Iterator[str]:
 
 def _is_against(account: TimingAccount) -> bool:
     """Which evidence is shown where there is room for one."""
-    claim = account.state.claim
+    claim = account.side.claim
     return claim.e_against > claim.e_for
 
 
@@ -186,12 +186,13 @@ def _rows(axis: Axis, account: TimingAccount) -> Iterator[tuple[str, str, str]]:
     state = account.state
     against = _is_against(account)
     level = state.thresholds.to_fail if against else state.thresholds.to_pass
-    for number, (margin, cut) in enumerate(zip(state.margins, state.cut, strict=True)):
+    side = account.side
+    for number, (margin, cut) in enumerate(zip(side.margins, side.cut, strict=True)):
         shown = ratio(margin * axis.unit)
         label = f"{number + 1:>5} {'<' if cut else ''}{shown}"
         evidence = ""
-        if number < len(state.looks):
-            look = state.looks[number]
+        if number < len(side.looks):
+            look = side.looks[number]
             value = look.e_against if against else look.e_for
             evidence = evidence_words(value)
             if look.reached is not None:
@@ -201,7 +202,8 @@ def _rows(axis: Axis, account: TimingAccount) -> Iterator[tuple[str, str, str]]:
 
 def _growth(account: TimingAccount) -> Iterator[str]:
     """The evidence after some of the generations, where they have no lines."""
-    looks = account.state.looks
+    side = account.side
+    looks = side.looks
     if not looks:
         return
     steps = min(MOST_LOOKS, len(looks))
@@ -211,8 +213,8 @@ def _growth(account: TimingAccount) -> Iterator[str]:
     rows: tuple[tuple[str, list[str], str], ...] = (
         ("generation", [str(number) for number in picked], "decides at"),
         ("Evidence for:", [], ""),
-        ("  fast enough", [evidence_words(x.e_for) for x in shown], f"{levels.to_pass:,.0f}"),
-        ("  too slow", [evidence_words(x.e_against) for x in shown], f"{levels.to_fail:,.0f}"),
+        (f"  {side.good}", [evidence_words(x.e_for) for x in shown], f"{levels.to_pass:,.0f}"),
+        (f"  {side.bad}", [evidence_words(x.e_against) for x in shown], f"{levels.to_fail:,.0f}"),
     )
     for label, cells, level in rows:
         numbers = "".join(f"{cell:>6}" for cell in cells)
@@ -225,11 +227,11 @@ def _growth(account: TimingAccount) -> Iterator[str]:
 def _legend(account: TimingAccount) -> str:
     there = {
         _mark(margin, cut)
-        for margin, cut in zip(account.state.margins, account.state.cut, strict=True)
+        for margin, cut in zip(account.side.margins, account.side.cut, strict=True)
     }
     meanings = (
-        (ENOUGH, "fast enough"),
-        (TOO_SLOW, "too slow"),
+        (ENOUGH, account.side.good),
+        (TOO_SLOW, account.side.bad),
         (AT_MOST, "stopped, so at most this fast"),
     )
     return ", ".join(f"{mark}{UNBROKEN}{meaning}" for mark, meaning in meanings if mark in there)
@@ -239,9 +241,9 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     unit, _ = scale_words(account)
     state = account.state
     assert account.asked is not None
-    in_rows = len(state.margins) <= MOST_ROWS
+    in_rows = len(account.side.margins) <= MOST_ROWS
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
-    axis = axis_for(state.margins, max(width, 24), unit)
+    axis = axis_for(account.side.margins, max(width, 24), unit)
     reference = [(1.0, "solution")]
     if account.criterion.rule == "speedup":
         slow = named.slow.removeprefix("the ")
@@ -251,8 +253,8 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     def line(label: str, text: str, evidence: str = "") -> str:
         return f"{label:<{LABEL_COLUMNS}}{text:<{axis.columns}} {evidence}".rstrip()
 
-    head = " gen. speed" if in_rows else ""
-    yield line(head, _sides(axis), "evidence" if in_rows else "")
+    head = f" gen. {_quantity(account).lower()}" if in_rows else ""
+    yield line(head, _sides(axis, account.side), "evidence" if in_rows else "")
     if in_rows:
         yield from (line(*row) for row in _rows(axis, account))
     else:
@@ -265,6 +267,10 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     yield from (line("", text) for text in _axis_lines(axis, reference))
     if not in_rows:
         yield from _growth(account)
+
+
+def _quantity(account: TimingAccount) -> str:
+    return "Time" if account.side.is_floor else "Speed"
 
 
 def _account_lines(
@@ -280,9 +286,11 @@ def _account_lines(
     yield from wrapped(asked_words(account, named))
     unit, of = scale_words(account)
     if account.state.margins and not account.is_effect_lost:
-        yield from wrapped(f"Speed: {of}, on a logarithmic scale; {_legend(account)}.")
+        yield from wrapped(
+            f"{_quantity(account)}: {of}, on a logarithmic scale; {_legend(account)}."
+        )
         if len(account.state.margins) <= MOST_ROWS:
-            side = "too slow" if _is_against(account) else "fast enough"
+            side = account.side.bad if _is_against(account) else account.side.good
             yield from wrapped(f"Evidence: that {named.graded} is {side}.")
         yield from map(Text, _picture(account, named, columns))
     for sentence in sentences(account, named, evidence, unit, of):

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numalab.evidence.record import Evidence
+from numalab.judging.chain_words import band
 from numalab.judging.effort import effort_for
-from numalab.judging.sequential import CAREFUL, Decision
-from numalab.judging.timing_account import TimingAccount
+from numalab.judging.sequential import CAREFUL, QUICK
+from numalab.judging.timing_account import Side, TimingAccount
 from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, QUICK_RISK, ratios_asked
 from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
@@ -59,6 +60,12 @@ def asked_words(account: TimingAccount, named: Named) -> str:
         )
     if account.criterion.rule == "efficiency":
         return f"Asked for: more than {ratios_asked(account.asked)} times the solution's speed."
+    if account.criterion.rule == "chain":
+        shown = "not to be faster" if account.side.is_floor else "not to be slower"
+        return (
+            f"Asked for: {band(account.criterion)} times the solution's time. Two claims, and "
+            f"drawn is the one that was harder to show: {shown}."
+        )
     return (
         f"Asked for: more than {ratios_asked(account.asked)} times the speed of {named.slow}, "
         f"which is the geometric middle between it (1) and the solution (here "
@@ -71,6 +78,10 @@ def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
     if account.criterion.rule == "efficiency":
         return account.criterion.at_least or 1.0, "times the solution's speed"
+    if account.side.is_floor:
+        return account.criterion.at_least or 1.0, "times the solution's time"
+    if account.criterion.rule == "chain":
+        return 1 / (account.criterion.at_most or 1.0), "times the solution's speed"
     return 1.0, "times the speed that is asked for"
 
 
@@ -87,26 +98,27 @@ def heading_words(account: TimingAccount) -> str:
     )
 
 
-def _evidence_sentence(claim: Decision, graded: str) -> str:
+def _evidence_sentence(side: Side, graded: str) -> str:
+    claim = side.claim
     e_for, e_against = evidence_words(claim.e_for), evidence_words(claim.e_against)
     if claim.reached == "above":
         return (
-            f"The evidence came to {e_for}: if {graded} were not as fast as is asked for, as much "
+            f"The evidence came to {e_for}: if {graded} were {side.fails}, as much "
             f"would come up in at most 1 of {e_for} gradings."
         )
     if claim.reached == "below":
         return (
-            f"The evidence came to {e_against}: if {graded} were as fast as is asked for, as much "
+            f"The evidence came to {e_against}: if {graded} were {side.holds}, as much "
             f"would come up in at most 1 of {e_against} gradings."
         )
-    text = f"The evidence came to {e_for} for 'fast enough' and to {e_against} for 'too slow'"
+    text = f"The evidence came to {e_for} for '{side.good}' and to {e_against} for '{side.bad}'"
     text = text.replace("<", "less than ")
     more = max(claim.e_for, claim.e_against)
     if more < 2:
         return f"{text}: chance alone often brings as much."
-    side = "fast enough" if more == claim.e_for else "too slow"
+    word = side.good if more == claim.e_for else side.bad
     return (
-        f"{text}. If {graded} were not {side}, as much as {evidence_words(more)} would come up in "
+        f"{text}. If {graded} were not {word}, as much as {evidence_words(more)} would come up in "
         f"at most 1 of {evidence_words(more)} gradings: not enough to decide."
     )
 
@@ -140,7 +152,7 @@ def _decided(account: TimingAccount, evidence: Evidence) -> str:
     passed = account.state.outcome == "pass"
     text = f"it was decided. The evidence {_risk(levels.to_pass if passed else levels.to_fail)}"
     if evidence.quick:
-        careful = CAREFUL.to_pass if passed else CAREFUL.to_fail
+        careful = CAREFUL.to_pass if passed else CAREFUL.to_fail * levels.to_fail / QUICK.to_fail
         return f"{text} (without --quick {careful:,.0f} is asked for). {QUICK_RISK}"
     other = f"a fail takes {levels.to_fail:,.0f}"
     return f"{text} ({other if passed else f'a pass takes {levels.to_pass:,.0f}'})."
@@ -224,10 +236,10 @@ def sentences(
     account: TimingAccount, named: Named, evidence: Evidence, unit: float, of: str
 ) -> Iterator[str]:
     """Paragraphs below the picture; unit and of as in interval_sentence."""
-    claim = account.state.claim
+    claim = account.side.claim
     if claim.signs and account.stopped_because != "not_gradable" and not account.is_effect_lost:
         yield interval_sentence(account, unit, of)
-        yield _evidence_sentence(claim, named.graded)
+        yield _evidence_sentence(account.side, named.graded)
     yield f"Why it stopped: {_stopped_words(account, named, evidence)}"
     if account.state.outcome is not None and account.state.effect is not None:
         it_does = {"above": "This node shows the effect", "below": "This node does not show it"}

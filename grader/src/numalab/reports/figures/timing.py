@@ -28,13 +28,17 @@ def _unit(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is on the scale, and what the scale is called."""
     if account.criterion.rule == "efficiency":
         return account.criterion.at_least or 1.0, "speed / the solution's speed"
+    if account.side.is_floor:
+        return account.criterion.at_least or 1.0, "time / the solution's time"
+    if account.criterion.rule == "chain":
+        return 1 / (account.criterion.at_most or 1.0), "speed / the solution's speed"
     return 1.0, "speed / the speed that is asked for"
 
 
 def _draw_margins(axes: Axes, account: TimingAccount) -> None:
     unit, words = _unit(account)
-    state = account.state
-    scale = axis_for(state.margins, 40, unit)
+    state, side = account.state, account.side
+    scale = axis_for(side.margins, 40, unit)
     ends = (scale.low * unit / 1.06, scale.high * unit * 1.06)
     low, high = account.interval
     if low is not None or high is not None:
@@ -44,15 +48,15 @@ def _draw_margins(axes: Axes, account: TimingAccount) -> None:
                      label=f"median, {100 * state.thresholds.confidence:.0f} %")  # fmt: skip
     axes.axvline(unit, color="#000000", linewidth=2, label="asked for")
     groups: tuple[tuple[str, str, str, Callable[[float, bool], bool]], ...] = (
-        ("fast enough", BLUE, "o", lambda margin, cut: margin > 1 and not cut),
-        ("too slow", VERMILION, "X", lambda margin, cut: margin <= 1 and not cut),
+        (side.good, BLUE, "o", lambda margin, cut: margin > 1 and not cut),
+        (side.bad, VERMILION, "X", lambda margin, cut: margin <= 1 and not cut),
         ("stopped: at most this fast", VERMILION, "<", lambda margin, cut: cut),
     )
     for label, colour, marker, belongs in groups:
         chosen = [
             (number, margin * unit)
             for number, (margin, cut) in enumerate(
-                zip(state.margins, state.cut, strict=True), start=1
+                zip(side.margins, side.cut, strict=True), start=1
             )
             if belongs(margin, cut)
         ]
@@ -65,7 +69,7 @@ def _draw_margins(axes: Axes, account: TimingAccount) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_ylim(len(state.margins) + 0.7, 0.3)
+    axes.set_ylim(len(side.margins) + 0.7, 0.3)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     axes.set_ylabel("generation")
     axes.set_xlabel(words)
@@ -73,13 +77,13 @@ def _draw_margins(axes: Axes, account: TimingAccount) -> None:
 
 
 def _draw_growth(axes: Axes, account: TimingAccount) -> None:
-    state = account.state
-    numbers = range(1, len(state.looks) + 1)
-    levels = state.thresholds
-    axes.plot([look.e_for for look in state.looks], numbers, "o-", color=BLUE,
-              label="for fast enough")  # fmt: skip
-    axes.plot([look.e_against for look in state.looks], numbers, "X--", color=VERMILION,
-              label="for too slow")  # fmt: skip
+    side = account.side
+    numbers = range(1, len(side.looks) + 1)
+    levels = account.state.thresholds
+    axes.plot([look.e_for for look in side.looks], numbers, "o-", color=BLUE,
+              label=f"for {side.good}")  # fmt: skip
+    axes.plot([look.e_against for look in side.looks], numbers, "X--", color=VERMILION,
+              label=f"for {side.bad}")  # fmt: skip
     axes.axvline(levels.to_pass, color=BLUE, linewidth=1.5, linestyle="-")
     axes.axvline(levels.to_fail, color=VERMILION, linewidth=1.5, linestyle="--")
     axes.set_xscale("log")

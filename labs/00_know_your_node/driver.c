@@ -1,0 +1,392 @@
+/* Lab 00: the arrays of the two kernels, what they should hold, and the bytes that have to
+ * move.
+ *
+ * triad. s is a multiple of 1/2 below 2^4; b, c and the values that they change to are multiples
+ * of 2^-30 below 2^10. Then s c and b + s c, below 2^15, have 46 bits and are exact, fused or
+ * not: results are compared bit for bit. s is a new one in each repetition, so no product and no
+ * sum can be kept.
+ *
+ * chase. All elements are one cycle at all times, or a walk would soon go round in a few cache
+ * lines. So a change takes an element out of the cycle, and puts it in elsewhere: where x -> p -> q
+ * and y -> z, then x -> q and y -> p -> z, three elements that are written. Between the first and
+ * the last of them p still leads to where the others are. An element is changed once between two
+ * repetitions at most, since threads write changes in any order.
+ *
+ * What is not walked is not known: start is another one each time, anywhere; an element that was
+ * taken out of the stretch that is walked, or put into it, moves its end by a step, and there are
+ * tens of those where times are taken. So what was kept of earlier calls (the order of all
+ * elements, or where so many steps lead) is wrong, and to bring it up to date takes a look at all
+ * of next, which holds 64 times as many elements as are walked, or more. */
+#include "numalab/driver.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+enum { A, B, C, S };
+enum { NEXT, START, STEPS, REACHED };
+enum { MAX_ARRAYS = 4, MOVED = 3 };
+enum { PAGE_ELEMENTS = NUMALAB_SMALL_PAGE_BYTES / sizeof(double) };
+
+/* ---- triad ---------------------------------------------------------------------- */
+
+struct sums {
+    size_t n, drawn; /* drawn: changes since the last call */
+    double *value[MAX_ARRAYS];
+};
+
+/* One change of a move. */
+struct write {
+    size_t element, value;
+};
+
+struct cycle {
+    size_t n, drawn;
+    size_t *next;
+    unsigned char *is_changed; /* since the last call, a bit per element */
+    struct write move[MOVED];
+    size_t moved; /* how many of a move's changes are made; MOVED: it is over */
+    size_t start, steps, reached;
+    size_t before, after; /* where a step less and a step more would have led */
+};
+
+/* Of the part that it is made for; the other one is empty. */
+struct numalab_oracle {
+    struct sums sums;
+    struct cycle cycle;
+};
+
+static const struct numalab_array triad_arrays[] = {
+    [A] = {"a", sizeof(double)},
+    [B] = {"b", sizeof(double)},
+    [C] = {"c", sizeof(double)},
+    [S] = {"s", sizeof(double)},
+};
+
+static const struct numalab_array chase_arrays[] = {
+    [NEXT] = {"next", sizeof(size_t)},
+    [START] = {"start", sizeof(size_t)},
+    [STEPS] = {"steps", sizeof(size_t)},
+    [REACHED] = {"reached", sizeof(size_t)},
+};
+
+static size_t triad_count(size_t n, size_t array, size_t rank, size_t ranks)
+{
+    (void)rank;
+    (void)ranks;
+    return array == S ? 1 : n;
+}
+
+/* a is written, and its lines are fetched first; b and c are read. */
+static size_t triad_bytes_allocated(size_t n)
+{
+    return n * sizeof(double);
+}
+
+static size_t triad_bytes_moved(size_t n)
+{
+    return 3 * n * sizeof(double) + triad_bytes_allocated(n);
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    for (size_t i = 0; i < MAX_ARRAYS; i++) free(oracle->sums.value[i]);
+    free(oracle->cycle.next);
+    free(oracle->cycle.is_changed);
+    free(oracle);
+}
+
+static struct numalab_oracle *triad_create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->sums.n = n;
+    for (size_t i = 0; i < MAX_ARRAYS; i++) {
+        oracle->sums.value[i] = calloc(triad_count(n, i, 0, 1), sizeof(double));
+        if (!oracle->sums.value[i]) {
+            destroy(oracle);
+            return NULL;
+        }
+    }
+    return oracle;
+}
+
+static void triad_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    struct sums *sums = &oracle->sums;
+    double *const *value = sums->value;
+    const bool is_initialize = strcmp(phase, "initialize_triad") == 0;
+    if (is_initialize) value[S][0] = initial_s;
+    for (size_t i = 0; i < sums->n; i++) {
+        if (is_initialize) {
+            value[A][i] = initial_a;
+            value[B][i] = initial_b(i);
+            value[C][i] = initial_c(i);
+        } else {
+            value[A][i] = value[B][i] + value[S][0] * value[C][i];
+        }
+    }
+    sums->drawn = 0;
+}
+
+/* Of 40 random bits, 0 to below 2^10. */
+static double input_of(uint64_t random)
+{
+    return (double)(random >> 24) * 0x1p-30;
+}
+
+/* s is the first to change, and is another one each time. */
+static int triad_change(struct numalab_oracle *oracle, uint64_t random_position,
+                        uint64_t random_value, struct numalab_change *change)
+{
+    struct sums *sums = &oracle->sums;
+    double value;
+    if (sums->drawn++ == 0) {
+        *change = (struct numalab_change){.array = S};
+        value = 0.5 * (double)(2 + random_value % 16);
+        if (value == sums->value[S][0]) value += 8.0;
+    } else {
+        *change = (struct numalab_change){.array = random_value % 2 ? B : C,
+                                          .element = (size_t)(random_position % sums->n)};
+        value = input_of(random_value);
+    }
+    sums->value[change->array][change->element] = value;
+    memcpy(change->value, &value, sizeof value);
+    return 0;
+}
+
+static size_t triad_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const void *found_pointer,
+                            struct numalab_mismatch *mismatch)
+{
+    const double *found = found_pointer, *expected = oracle->sums.value[array] + first;
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) /* Negated, so that NaN is wrong. */
+        if (!(found[i] == expected[i]) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i]};
+    return wrong;
+}
+
+/* ---- chase ---------------------------------------------------------------------- */
+
+static size_t chase_count(size_t n, size_t array, size_t rank, size_t ranks)
+{
+    (void)rank;
+    (void)ranks;
+    return array == NEXT ? n : 1;
+}
+
+/* One element at a time: latency sets the pace. */
+static size_t chase_bytes_moved(size_t n)
+{
+    (void)n;
+    return 0;
+}
+
+static struct numalab_oracle *chase_create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->cycle.n = n;
+    oracle->cycle.next = calloc(n, sizeof *oracle->cycle.next);
+    oracle->cycle.is_changed = calloc(n / 8 + 1, 1);
+    if (oracle->cycle.next && oracle->cycle.is_changed) return oracle;
+    destroy(oracle);
+    return NULL;
+}
+
+static void initialize_cycle(struct cycle *cycle)
+{
+    const uint64_t mask = cycle_mask(cycle->n);
+    for (size_t i = 0; i < cycle->n; i++) cycle->next[i] = initial_next(cycle->n, mask, i);
+    cycle->start = initial_start(cycle->n);
+    cycle->steps = initial_steps(cycle->n);
+    cycle->reached = cycle->before = cycle->after = initial_reached(cycle->n);
+    cycle->moved = MOVED;
+}
+
+static void walk(struct cycle *cycle)
+{
+    size_t place = cycle->start, before = initial_reached(cycle->n);
+    for (size_t step = 0; step < cycle->steps; step++) {
+        before = place;
+        place = cycle->next[place];
+    }
+    cycle->before = before;
+    cycle->reached = place;
+    cycle->after = cycle->next[place];
+}
+
+static void chase_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    struct cycle *cycle = &oracle->cycle;
+    if (strcmp(phase, "initialize_chase") == 0)
+        initialize_cycle(cycle);
+    else
+        walk(cycle);
+    memset(cycle->is_changed, 0, cycle->n / 8 + 1);
+    cycle->drawn = 0;
+}
+
+static bool is_changed(const struct cycle *cycle, size_t element)
+{
+    return cycle->is_changed[element / 8] >> element % 8 & 1;
+}
+
+/* Begins to put what comes after x behind y; or does nothing where one of the three has changed
+ * already, or where they are not three. */
+static void begin_move(struct cycle *cycle, size_t x, size_t y)
+{
+    const size_t p = cycle->next[x];
+    if (x == y || x == p || y == p || is_changed(cycle, x) || is_changed(cycle, y) ||
+        is_changed(cycle, p)) {
+        cycle->moved = MOVED;
+        return;
+    }
+    /* Right, too, where y comes just behind p, or x just behind y. */
+    cycle->move[0] = (struct write){x, cycle->next[p]};
+    cycle->move[1] = (struct write){p, cycle->next[y]};
+    cycle->move[2] = (struct write){y, p};
+    cycle->moved = 0;
+}
+
+/* The next change of elements; where a move is not possible, one that changes nothing. */
+static void change_next(struct cycle *cycle, size_t x, size_t y, struct numalab_change *change)
+{
+    if (cycle->moved == MOVED) begin_move(cycle, x, y);
+    size_t element = x, value = cycle->next[x];
+    if (cycle->moved < MOVED) {
+        element = cycle->move[cycle->moved].element;
+        value = cycle->move[cycle->moved].value;
+        cycle->moved++;
+    }
+    cycle->is_changed[element / 8] |= (unsigned char)(1 << element % 8);
+    cycle->next[element] = value;
+    *change = (struct numalab_change){.array = NEXT, .element = element};
+    memcpy(change->value, &value, sizeof value);
+}
+
+/* Where times are taken so nearly the same that it makes no difference to them; else anything up
+ * to twice around. */
+static size_t steps_of(const struct cycle *cycle, uint64_t random)
+{
+    const size_t usual = walk_steps(cycle->n);
+    return usual < WALK_STEPS ? (size_t)(random % (2 * cycle->n + 1))
+                              : usual + (size_t)(random % (WALK_STEPS / 128));
+}
+
+/* start and steps are the first to change; the last move may end among the next changes. */
+static int chase_change(struct numalab_oracle *oracle, uint64_t random_position,
+                        uint64_t random_value, struct numalab_change *change)
+{
+    struct cycle *cycle = &oracle->cycle;
+    const size_t element = (size_t)(random_value % cycle->n);
+    switch (cycle->drawn++) {
+    case 0:
+        cycle->start = element;
+        *change = (struct numalab_change){.array = START};
+        memcpy(change->value, &cycle->start, sizeof cycle->start);
+        return 0;
+    case 1:
+        cycle->steps = steps_of(cycle, random_value);
+        *change = (struct numalab_change){.array = STEPS};
+        memcpy(change->value, &cycle->steps, sizeof cycle->steps);
+        return 0;
+    default:
+        change_next(cycle, (size_t)(random_position % cycle->n), element, change);
+        return 0;
+    }
+}
+
+/* What an array should hold from an element on. */
+static const size_t *expected_from(const struct cycle *cycle, size_t array, size_t first)
+{
+    switch (array) {
+    case NEXT:
+        return cycle->next + first;
+    case START:
+        return &cycle->start;
+    case STEPS:
+        return &cycle->steps;
+    default:
+        return &cycle->reached;
+    }
+}
+
+static size_t chase_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const void *found_pointer,
+                            struct numalab_mismatch *mismatch)
+{
+    const size_t *found = found_pointer, *expected = expected_from(&oracle->cycle, array, first);
+    size_t wrong = 0;
+    if (memcmp(found, expected, count * sizeof *found) == 0) return 0;
+    for (size_t i = 0; i < count; i++)
+        if (found[i] != expected[i] && wrong++ == 0)
+            *mismatch =
+                (struct numalab_mismatch){array, first + i, (double)expected[i], (double)found[i]};
+    return wrong;
+}
+
+/* What leads to another element than the walk. */
+static void chase_remark(const struct numalab_oracle *oracle,
+                         const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                         const void *found_pointer, char remark[NUMALAB_REMARK_BYTES])
+{
+    const struct cycle *cycle = &oracle->cycle;
+    size_t found;
+    (void)first;
+    if (mismatch->array != REACHED || count != 1) return;
+    memcpy(&found, found_pointer, sizeof found);
+    const char *what = found == cycle->before  ? "one step less leads there."
+                       : found == cycle->after ? "one step more leads there."
+                       : found == cycle->start ? "that is where it starts."
+                       : found == cycle->next[cycle->start]
+                           ? "one step leads there."
+                           : "no number of steps near that leads there.";
+    snprintf(remark, NUMALAB_REMARK_BYTES, "Of a walk of %zu steps from index %zu on %s",
+             cycle->steps, cycle->start, what);
+}
+
+static const struct numalab_driver triad_driver = {
+    .lab = "00_know_your_node",
+    .part = "triad",
+    .arrays = triad_arrays,
+    .array_count = sizeof triad_arrays / sizeof triad_arrays[0],
+    .count = triad_count,
+    .initialize_phase = "initialize_triad",
+    .compute_phase = "triad",
+    .elements_per_change = PAGE_ELEMENTS,
+    .bytes_moved = triad_bytes_moved,
+    .bytes_allocated = triad_bytes_allocated,
+    .create = triad_create,
+    .destroy = destroy,
+    .advance = triad_advance,
+    .change = triad_change,
+    .compare = triad_compare,
+};
+
+static const struct numalab_driver chase_driver = {
+    .lab = "00_know_your_node",
+    .part = "chase",
+    .arrays = chase_arrays,
+    .array_count = sizeof chase_arrays / sizeof chase_arrays[0],
+    .count = chase_count,
+    .initialize_phase = "initialize_chase",
+    .compute_phase = "chase",
+    /* 64 and 512 MiB: more than the last-level cache of one thread on most nodes. Four times all
+     * caches of a large node would take each of five processes seconds to fill. */
+    .timed_n = {(size_t)1 << 23, (size_t)1 << 26, (size_t)1 << 26},
+    .elements_per_change = 2 * PAGE_ELEMENTS,
+    .bytes_moved = chase_bytes_moved,
+    .create = chase_create,
+    .destroy = destroy,
+    .advance = chase_advance,
+    .change = chase_change,
+    .compare = chase_compare,
+    .remark = chase_remark,
+};
+
+const struct numalab_driver *const numalab_drivers[] = {&triad_driver, &chase_driver, NULL};

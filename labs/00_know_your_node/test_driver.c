@@ -1,0 +1,279 @@
+/* The oracle of lab 00 finds what is wrong, and nothing else; a cycle stays one. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+#include "numalab/driver.h"
+#include "tests/expect.h"
+
+static int failures;
+
+enum { A, B, C, S };
+enum { NEXT, START, STEPS, REACHED };
+enum { ARRAYS = 4, REPETITIONS = 5 };
+
+/* What the arrays of a worker hold. */
+struct worker {
+    const struct numalab_driver *driver;
+    struct numalab_oracle *oracle;
+    size_t n;
+    unsigned char *array[ARRAYS];
+};
+
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static const struct numalab_driver *driver_of(const char *part)
+{
+    for (size_t i = 0; numalab_drivers[i]; i++)
+        if (strcmp(numalab_drivers[i]->part, part) == 0) return numalab_drivers[i];
+    return NULL;
+}
+
+static void open_worker(struct worker *worker, const char *part, size_t n)
+{
+    *worker = (struct worker){.driver = driver_of(part), .n = n};
+    worker->oracle = worker->driver->create(n);
+    for (size_t k = 0; k < ARRAYS; k++)
+        worker->array[k] = calloc(worker->driver->count(n, k, 0, 1), sizeof(double));
+    worker->driver->advance(worker->oracle, worker->driver->initialize_phase);
+}
+
+static void close_worker(struct worker *worker)
+{
+    worker->driver->destroy(worker->oracle);
+    for (size_t k = 0; k < ARRAYS; k++) free(worker->array[k]);
+}
+
+/* Elements of all arrays that are not as the oracle has them, in chunks. */
+static size_t wrong_elements(const struct worker *worker, size_t chunk,
+                             struct numalab_mismatch *mismatch)
+{
+    size_t wrong = 0;
+    for (size_t k = 0; k < ARRAYS; k++) {
+        const size_t count = worker->driver->count(worker->n, k, 0, 1);
+        for (size_t first = 0; first < count; first += chunk) {
+            struct numalab_mismatch here = {0};
+            const size_t part = count - first < chunk ? count - first : chunk;
+            const size_t found = worker->driver->compare(
+                worker->oracle, k, first, part, worker->array[k] + first * sizeof(double), &here);
+            if (found && !wrong) *mismatch = here;
+            wrong += found;
+        }
+    }
+    return wrong;
+}
+
+/* As many changes as are asked for, made in their order or, as by threads, the other way round. */
+static void change(struct worker *worker, uint64_t *state, size_t count, bool is_backwards)
+{
+    struct numalab_change *list = calloc(count, sizeof *list);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t position = next_random(state), value = next_random(state);
+        EXPECT(worker->driver->change(worker->oracle, position, value, &list[i]) == 0);
+        EXPECT(list[i].element < worker->driver->count(worker->n, list[i].array, 0, 1));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct numalab_change *one = &list[is_backwards ? count - 1 - i : i];
+        memcpy(worker->array[one->array] + one->element * sizeof(double), one->value,
+               sizeof(double));
+    }
+    free(list);
+}
+
+/* ---- triad ---------------------------------------------------------------------- */
+
+static void test_triad(size_t n)
+{
+    struct worker worker;
+    struct numalab_mismatch mismatch = {0};
+    uint64_t state = n;
+    open_worker(&worker, "triad", n);
+    EXPECT(worker.driver->bytes_moved(1000) == 32000);
+    EXPECT(worker.driver->bytes_allocated(1000) == 8000);
+
+    double *a = (double *)worker.array[A], *b = (double *)worker.array[B];
+    double *c = (double *)worker.array[C], *s = (double *)worker.array[S];
+    for (size_t i = 0; i < n; i++) {
+        a[i] = initial_a;
+        b[i] = initial_b(i);
+        c[i] = initial_c(i);
+    }
+    s[0] = initial_s;
+    EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+        const double before = s[0];
+        change(&worker, &state, 8 + n / 512, false);
+        EXPECT(s[0] != before && s[0] > 0.0 && s[0] < 32.0);
+        worker.driver->advance(worker.oracle, "triad");
+        /* By the scalar of the call before: all but where c is 0. */
+        for (size_t i = 0; i < n; i++) a[i] = b[i] + before * c[i];
+        EXPECT(n < 100 || wrong_elements(&worker, n, &mismatch) > n / 2);
+        for (size_t i = 0; i < n; i++) a[i] = b[i] + s[0] * c[i];
+        EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+        for (size_t i = 0; i < n; i++) a[i] = fma(s[0], c[i], b[i]);
+        EXPECT(wrong_elements(&worker, n, &mismatch) == 0);
+    }
+    double *const kept[] = {a, b, c};
+    for (size_t k = A; k <= C; k++) {
+        const double value = kept[k][n - 1];
+        kept[k][n - 1] = value + 0x1p-30;
+        EXPECT(wrong_elements(&worker, 77, &mismatch) == 1);
+        EXPECT(mismatch.array == k && mismatch.element == n - 1);
+        EXPECT(mismatch.expected == value && mismatch.found == value + 0x1p-30);
+        kept[k][n - 1] = NAN;
+        EXPECT(wrong_elements(&worker, n, &mismatch) == 1 && isnan(mismatch.found));
+        kept[k][n - 1] = value;
+    }
+    close_worker(&worker);
+}
+
+/* ---- chase ---------------------------------------------------------------------- */
+
+static size_t *words(const struct worker *worker, size_t array)
+{
+    return (size_t *)worker->array[array];
+}
+
+static size_t walk(const struct worker *worker, size_t steps)
+{
+    size_t place = words(worker, START)[0];
+    for (size_t step = 0; step < steps; step++) place = words(worker, NEXT)[place];
+    return place;
+}
+
+/* Elements of the cycle to which element 0 leads; it is outside of it where it is on its way. */
+static size_t cycle_length(const struct worker *worker)
+{
+    const size_t *next = words(worker, NEXT), first = next[0];
+    size_t place = next[first], length = 1;
+    for (; place != first && length <= worker->n; length++) place = next[place];
+    return length;
+}
+
+static void open_chase(struct worker *worker, size_t n)
+{
+    const uint64_t mask = cycle_mask(n);
+    open_worker(worker, "chase", n);
+    for (size_t i = 0; i < n; i++) words(worker, NEXT)[i] = initial_next(n, mask, i);
+    words(worker, START)[0] = initial_start(n);
+    words(worker, STEPS)[0] = initial_steps(n);
+    words(worker, REACHED)[0] = initial_reached(n);
+}
+
+/* changes: three for each element that moves, of which the last one may lack some until the next
+ * time. */
+static void test_chase(size_t n, size_t changes)
+{
+    struct worker worker;
+    struct numalab_mismatch mismatch = {0};
+    uint64_t state = n;
+    open_chase(&worker, n);
+    EXPECT(cycle_length(&worker) == n);
+    EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+    EXPECT(worker.driver->bytes_moved(n) == 0);
+
+    size_t *before = calloc(n, sizeof *before), moved = 0, whole = 0;
+    for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
+        memcpy(before, words(&worker, NEXT), n * sizeof *before);
+        change(&worker, &state, changes, repetition % 2);
+        for (size_t i = 0; i < n; i++) moved += before[i] != words(&worker, NEXT)[i];
+        const size_t length = cycle_length(&worker);
+        EXPECT(length == n || (n > 2 && length == n - 1));
+        whole += length == n;
+
+        EXPECT(words(&worker, START)[0] < n);
+        words(&worker, REACHED)[0] = n;
+        EXPECT(words(&worker, STEPS)[0] <= 2 * n);
+        worker.driver->advance(worker.oracle, "chase");
+        EXPECT(wrong_elements(&worker, n, &mismatch) == 1);
+        EXPECT(mismatch.array == REACHED);
+        words(&worker, REACHED)[0] = walk(&worker, words(&worker, STEPS)[0]);
+        EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+    }
+    EXPECT(whole > 0);
+    EXPECT(n < 100 || moved > REPETITIONS * (changes - 2) / 2);
+    words(&worker, NEXT)[n - 1]++;
+    EXPECT(wrong_elements(&worker, 4096, &mismatch) == 1);
+    EXPECT(mismatch.array == NEXT && mismatch.element == n - 1);
+    EXPECT(mismatch.found == mismatch.expected + 1.0);
+    free(before);
+    close_worker(&worker);
+}
+
+/* Where so many steps led before the changes is not where they lead now, most of the time: at the
+ * size that is timed, with the changes that it gets. */
+static void test_remembered(void)
+{
+    const size_t n = (size_t)1 << 20, repetitions = 20;
+    struct worker worker;
+    uint64_t state = 3;
+    size_t same = 0;
+    open_chase(&worker, n);
+    EXPECT(worker.driver->elements_per_change == 1024);
+    const size_t steps = walk_steps(n);
+    for (size_t repetition = 0; repetition < repetitions; repetition++) {
+        const size_t start = words(&worker, START)[0], reached = walk(&worker, steps);
+        change(&worker, &state, n / worker.driver->elements_per_change, false);
+        worker.driver->advance(worker.oracle, "chase");
+        words(&worker, START)[0] = start;
+        same += walk(&worker, steps) == reached;
+    }
+    EXPECT(same < repetitions / 2);
+    close_worker(&worker);
+}
+
+/* What a wrong end means, in words. */
+static void test_remarks(void)
+{
+    const size_t n = 100003;
+    struct worker worker;
+    uint64_t state = 4;
+    open_chase(&worker, n);
+    change(&worker, &state, 98, false);
+    worker.driver->advance(worker.oracle, "chase");
+    const size_t steps = words(&worker, STEPS)[0];
+    const struct {
+        size_t found;
+        const char *says;
+    } remarks[] = {
+        {walk(&worker, steps - 1), "one step less"},
+        {walk(&worker, steps + 1), "one step more"},
+        {words(&worker, START)[0], "where it starts"},
+        {walk(&worker, 1), "on one step leads there"},
+        {walk(&worker, steps - 5), "no number of steps near"},
+    };
+    EXPECT(steps > 10);
+    for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
+        char remark[NUMALAB_REMARK_BYTES] = "";
+        struct numalab_mismatch mismatch = {0};
+        EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &remarks[i].found, &mismatch) ==
+               1);
+        worker.driver->remark(worker.oracle, &mismatch, 0, 1, &remarks[i].found, remark);
+        EXPECT(strstr(remark, remarks[i].says) != NULL);
+    }
+    close_worker(&worker);
+}
+
+int main(void)
+{
+    const size_t sizes[] = {1, 2, 3, 4, 7, 64, 1000, 4099, 100003};
+    EXPECT(driver_of("triad") && driver_of("chase"));
+    if (failures) return 1;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        test_triad(sizes[i]);
+        for (size_t changes = 8; changes <= 10; changes++) test_chase(sizes[i], changes);
+        test_chase(sizes[i], 8 + sizes[i] / 16);
+    }
+    test_remembered();
+    test_remarks();
+    return failures > 0;
+}
