@@ -128,6 +128,8 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
     for text in evidence.handed_in:
         if file is not None and text.file == file.name and text.complaint is not None:
             return verdict_on(criterion, "fail", "bad_file", text.complaint)
+    if file is not None and file.kind == "model":
+        return model_rules.bad_part(criterion, evidence)
     return None
 
 

@@ -77,6 +77,25 @@ def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
     return verdict_on(criterion, "fail", "bad_file", why)
 
 
+def bad_part(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """What is wrong with the part of the file that a criterion is about, on any node; None where
+    nothing is, or there is no file."""
+    try:
+        model = _model(criterion, evidence)
+        if model is not None:
+            _PARTS[criterion.rule](model)
+    except BadModel as error:
+        return _bad_file(criterion, error)
+    return None
+
+
+_PARTS: Mapping[str, Callable[[Model], object]] = {
+    "counted": Model.counted,
+    "lightspeed": Model.time_ns,
+    "saturation": Model.share,
+}
+
+
 # ---- bytes -----------------------------------------------------------------------------
 
 

@@ -58,7 +58,7 @@ def read_formula(text: str, language: Language) -> Formula:
         raise BadFormula(f"the formula is longer than {LONGEST_FORMULA} characters")
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text, mode="eval").body
+            tree = ast.parse(" ".join(text.split()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise BadFormula(f"`{text}` is no formula; it can have {language.allowed}") from error
     formula = Formula(text, language, tree)

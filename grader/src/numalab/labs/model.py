@@ -115,6 +115,12 @@ class Model:
                 f"it has none of the rates {', '.join(lightspeed.RATES)}, so it can hold on one "
                 "machine at most",
             )
+        for mix in lightspeed.all_unseen():
+            try:
+                formula.value(lightspeed.values_for(mix, lightspeed.Rates(1, 1, 1), cores=1))
+            except BadFormula as error:
+                loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
+                self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)
         return formula
 
     def _formula(self, key: str, language: Language) -> Formula:
@@ -133,7 +139,9 @@ class Model:
 
 def read_model(text: str) -> Model:
     """Raises BadModel for what is no such file, whatever of it is looked at."""
-    return Model(parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE))
+    table = parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE)
+    table.table(BYTES, tuple(LOOPS))
+    return Model(table)
 
 
 def value_of(formula: Formula, values: Mapping[str, float], key: str) -> float:
