@@ -3,6 +3,7 @@
  *   probe describe
  *   probe update,chase pages=small bytes=67108864 steps=4096 repetitions=5 seed=1
  *   probe copy,triad   pages=small bytes=134217728 first_touch=all repetitions=10
+ *   probe mixes loops=2+1+0,0+0+1 bytes=67108864 repetitions=5          (mixes.h)
  *
  * Kernels of one call share their memory: those of tables (update, chase) one table, in this order,
  * those of streams (copy, triad, load, store) three arrays of so many bytes each. Exit code 0: the
@@ -17,6 +18,7 @@
 #include <time.h>
 
 #include "memory.h"
+#include "mixes.h"
 #include "streams.h"
 #include "tables.h"
 #include "tlb_registers.h"
@@ -268,6 +270,7 @@ static int misuse(const char *program)
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "describe")) return describe();
+    if (argc > 1 && !strcmp(argv[1], "mixes")) return probe_mixes(argc - 2, argv + 2);
     struct request request = {.task = {.steps = 4096, .repetitions = 5, .seed = 1}};
     if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0]);
     for (int i = 2; i < argc; i++)

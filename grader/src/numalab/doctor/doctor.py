@@ -14,7 +14,9 @@ from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
+from numalab.judging.model_rules import RULES_OF_TEXT
 from numalab.labs.declaration import Lab
+from numalab.labs.saturation import LEAST_CORES, cores_of_a_numa_node
 from numalab.words import amount, count
 
 DENIED = "Permission denied"
@@ -179,8 +181,11 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
     for criterion in lab.criteria:
         enough = node["numa_nodes"] >= criterion.needs_numa_nodes
         needs_team = criterion.kind == "evidence" and criterion.rule != "thread_level"
+        needs_team = needs_team and criterion.rule not in RULES_OF_TEXT
         needs_ranks = criterion.kind == "timing" and lab.launch is not None
         if node["cores"] < 2 and (needs_team or needs_ranks):
             enough = False
+        if criterion.rule == "saturation":
+            enough = len(cores_of_a_numa_node(node)) >= LEAST_CORES
         (can if enough else cannot).append(criterion.name)
     return can, cannot

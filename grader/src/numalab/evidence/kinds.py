@@ -1,11 +1,13 @@
 """The kinds of evidence: one row each. A kind that is added is a row here, with its parser and
-its type in record.py, and a row of the monitor's table (common/monitor/runs/runs.c)."""
+its type in record.py, and a row of the monitor's table (common/monitor/runs/runs.c), but for those
+that the probe measures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from numalab.evidence.mixes import thread_rates, unseen_loops
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
@@ -430,6 +432,12 @@ RACE = Kind("race", _race, frozenset({"race_free"}), "instrumented kernel")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
 LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit", is_timed=True)
+LIGHTSPEED = Kind(
+    "lightspeed", unseen_loops, frozenset({"lightspeed"}), "probe", is_timed=True
+)  # fmt: skip
+SATURATION = Kind(
+    "saturation", thread_rates, frozenset({"saturation"}), "probe", is_timed=True
+)  # fmt: skip
 GENERATION = Kind(
     "generation",
     _generation,
@@ -440,7 +448,7 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, AT_WORK, MEMORY, PAGE_TABLES, LOCATE,
-    THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, GENERATION,
+    THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.left_out import LeftOut
+from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.results import Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
 from numalab.evidence.thread_levels import OtherLevel, RankLevel
@@ -348,7 +349,7 @@ class Generation:
 
 AnyRun = (
     Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Binding
-    | Launched | Latency | Generation
+    | Launched | Latency | UnseenLoops | ThreadRates | Generation
 )  # fmt: skip
 
 
@@ -361,7 +362,7 @@ class Build:
     output: str  # the compiler's or linker's, short
 
 
-Whose = Literal["kernel", "instrumented kernel", "kit", "all roles"]
+Whose = Literal["kernel", "instrumented kernel", "kit", "probe", "all roles"]
 Run = TypeVar("Run")
 Read = TypeVar("Read", covariant=True)
 

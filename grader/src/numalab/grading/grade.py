@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numalab.errors import Interrupted
-from numalab.grading import handed_in, mpi_runs
+from numalab.grading import handed_in, mpi_runs, probe_runs
 from numalab.grading.looks import gather_evidence
 from numalab.grading.seeded_node import look_at_seeded_node
 from numalab.grading.session import Session
@@ -24,6 +24,7 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
         turns = session.turns if session.timing_refused is None else NOBODY_ELSE
         with turns.alone(session.progress):
             mpi_runs.time_messages(session)
+            probe_runs.measure_rates(session)
             if with_times:
                 take_times(session)
     except (KeyboardInterrupt, Interrupted) as error:

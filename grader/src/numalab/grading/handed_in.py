@@ -19,13 +19,14 @@ from numalab.judging import needs, thread_goals
 from numalab.labs import placement
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
+from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.prediction import BadPrediction, read_prediction
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
 _MOST_SAID = 600  # characters of a complaint
-_BAD = (placement.BadPlacement, BadPolicy, BadPrediction, BadAnswers)
+_BAD = (placement.BadPlacement, BadPolicy, BadPrediction, BadAnswers, BadModel)
 
 
 class _TooMuch(BadPolicy):
@@ -33,8 +34,8 @@ class _TooMuch(BadPolicy):
 
 
 def _content(file: HandedFile, text: str) -> dict[str, str]:
-    """The variables of a placement file; none of the others, which are only looked at. Raises one
-    of _BAD, of which _TooMuch is for a file of any kind."""
+    """The variables of a placement file; none of the others, which are only looked at. Raises
+    an error of _BAD, of which _TooMuch is for a file of any kind."""
     if file.kind == "placement":
         return placement.read_placement(text, file.variables)
     why = toml.why_not_readable(text)
@@ -44,6 +45,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         parse_policy(text, file.name)
     elif file.kind == "answers":
         read_answers(text)
+    elif file.kind == "model":
+        read_model(text)
     else:
         read_prediction(text)
     return {}

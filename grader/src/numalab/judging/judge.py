@@ -13,6 +13,7 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION, RACE, RANKS
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
+from numalab.judging import model_rules
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
 from numalab.judging.mpi_rules import calls_beyond_level, predicted
@@ -129,6 +130,8 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
     for text in evidence.handed_in:
         if file is not None and text.file == file.name and text.complaint is not None:
             return verdict_on(criterion, "fail", "bad_file", text.complaint)
+    if file is not None and file.kind == "model":
+        return model_rules.bad_part(criterion, evidence)
     return None
 
 
@@ -291,4 +294,5 @@ def of_sound_parts(
 TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
     **dict.fromkeys(TIMING_RULES, judge_timing),
     "predicted": predicted,
+    **model_rules.JUDGES,
 }

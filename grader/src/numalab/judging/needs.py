@@ -13,6 +13,8 @@ from numalab.evidence.record import SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES, doubtful_races
 from numalab.judging.judge import (
     RULES_WITHOUT_KERNEL,
+    TIMING_JUDGES,
+    evidence_for,
     gate,
     is_of_kernel,
     judge,
@@ -146,6 +148,19 @@ def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     rules = LATENCY.rules
     found = [c for c in lab.criteria if c.part == part and c.rule in rules]
     return any(gate(lab, c, evidence) is None for c in found)
+
+
+def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether a further generation of the probe's rates may decide a criterion of a part. What a
+    file says is wrong with it, and what this node can't show, no rate changes."""
+    return any(
+        gate(lab, criterion, evidence) is None
+        and refused_file(lab, criterion, evidence) is None
+        and TIMING_JUDGES[criterion.rule](criterion, evidence_for(lab, criterion, evidence)).cause
+        in ("not_measured", "not_decided", "too_noisy")
+        for criterion in lab.criteria
+        if criterion.part == part and criterion.rule in kind.rules
+    )
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ CAUSES: dict[Cause, Meaning] = {
     ),
     "not_predicted": Meaning("the prediction is too far from what was measured", ("fail",)),
     "too_few_numa_nodes": Meaning("this machine has too few NUMA nodes", ("not_gradable",)),
-    "too_few_cores": Meaning("this node offers one core", ("not_gradable",)),
+    "too_few_cores": Meaning("this node offers too few cores", ("not_gradable",)),
     "huge_page_mode": Meaning("the mode of transparent huge pages hides it", ("not_gradable",)),
     "times_refused": Meaning("no times are taken at this place", ("not_gradable",)),
     "no_launch_here": Meaning("the kit's own launch has no meaning here", ("not_gradable",)),

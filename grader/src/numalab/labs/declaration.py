@@ -31,7 +31,7 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
-FileKind = Literal["placement", "launch", "prediction", "answers"]
+FileKind = Literal["placement", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "launch")
 FILE_KINDS: dict[str, FileKind] = {
@@ -45,6 +45,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "rank_a_numa_node": "launch",
     "prediction": "prediction",
     "topology": "answers",
+    "model": "model",
 }
 
 
@@ -53,7 +54,8 @@ class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, a prediction
-    (.toml) what a message will take, and answers (.toml) what a machine is like."""
+    (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
+    what loops take."""
 
     name: str
     goal: str

@@ -1,0 +1,206 @@
+"""The runs of the kit's probe that a student's model is held against: generations of fresh
+processes, until the judge has decided or time is up.
+
+Nothing in them is the student's, so those of one call serve all its kernels and files."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar, Protocol
+
+from numalab.errors import Interrupted, KitError
+from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.mixes import Mix, thread_rates
+from numalab.evidence.record import SUBMISSION, Json, Kind
+from numalab.files import MIB
+from numalab.grading.session import Session
+from numalab.harness.build import build_kit
+from numalab.harness.monitor import HERE, clean_environment
+from numalab.judging import needs
+from numalab.labs import lightspeed, saturation
+from numalab.words import CountedStep
+
+# Of each process, after one that warms up.
+REPETITIONS = 4
+# The probe goes through a pool of as many arrays in turns (common/probe/mixes.h).
+POOL_ARRAYS = 8
+# Of the pool: as many times the last-level caches, within a share of the memory.
+OVER_CACHES = 4
+LEAST_POOL_BYTES = 512 * MIB
+MEMORY_SHARE = 1 / 8
+_PAGE_BYTES = 4096
+TRIAD = Mix(2, 1, 0)
+
+INTERRUPTED = -2  # as a process ends by SIGINT
+_WHY_NOT = {
+    3: "there is too little memory for its arrays; end what else takes some",
+    -9: "the probe was killed, most likely for lack of memory",
+}
+
+
+class _Failed(KitError):
+    """The probe did not come to its end."""
+
+
+def array_bytes(node: Json) -> int:
+    """Of each array of the pool, whole pages."""
+    memory = int(node["memory_bytes"])
+    limit = node.get("cgroup_memory_max_bytes")
+    most = MEMORY_SHARE * (memory if limit is None else min(memory, int(limit)))
+    wanted = max(LEAST_POOL_BYTES, OVER_CACHES * int(node["last_level_cache_bytes"] or 0))
+    return int(min(wanted, most)) // POOL_ARRAYS // _PAGE_BYTES * _PAGE_BYTES
+
+
+def measure_rates(session: Session) -> None:
+    """All that models of the lab's parts are held against. Raises Interrupted; what was measured
+    until then is in the session. Raises KitError where the probe can't be built."""
+    for part in session.lab.parts:
+        for runs in (_UnseenLoops, _ThreadRates):
+            if needs.needs_rates(runs.kind, session.lab, session.evidence, part):
+                with session.spending("timing"):
+                    _measure(session, part, runs(session))
+
+
+class _Rates(Protocol):
+    """One kind of run. what: it measures, as a step is told."""
+
+    kind: ClassVar[Kind[Any]]
+    what: ClassVar[str]
+
+    def __init__(self, session: Session) -> None: ...
+
+    def facts(self) -> Json:
+        """That its record has beside what all have, before anything is measured."""
+
+    def prepare(self, run: Json) -> None:
+        """What is measured before the generations. Raises Interrupted and _Failed."""
+
+    def generation(self, run: Json) -> Json:
+        """One of them. Raises as prepare."""
+
+
+def _measure(session: Session, part: str | None, rates: _Rates) -> None:
+    """Goes on where an earlier kernel or file of the call stopped."""
+    session.progress("building what measures rates")
+    build_kit(session.kit, [session.kit.probe.name])
+    name = f"{session.lab.name} {rates.kind.name} {session.effort.quick}"
+    earlier = session.controls.get(name)
+    run: Json = {
+        "kind": rates.kind.name, "lab": session.lab.name, "part": part, "team": session.threads,
+        "role": SUBMISSION, "seed": secrets.token_hex(8),
+        "array_bytes": array_bytes(session.node), "arrays": POOL_ARRAYS,
+        "outcome": {"status": "ok", "printed_bytes": 0}, "generations": [], **rates.facts(),
+    }  # fmt: skip
+    if earlier is not None:
+        run = copy.deepcopy(earlier[0])
+    session.data["runs"].append(run)
+    try:
+        if earlier is None:
+            session.progress(rates.what)
+            rates.prepare(run)
+        _take_generations(session, part, rates, run)
+    except _Failed as error:
+        run["outcome"] = {"status": "kit_error", "error": str(error), "printed_bytes": 0}
+    else:
+        session.controls[name] = [copy.deepcopy(run)]
+
+
+def _take_generations(session: Session, part: str | None, rates: _Rates, run: Json) -> None:
+    """Until the judge has decided, or the session's time is over."""
+    effort, began = session.effort, time.monotonic()
+    while needs.needs_rates(rates.kind, session.lab, session.evidence, part):
+        taken, spent_s = len(run["generations"]), time.monotonic() - began
+        budget_s = effort.budget_s * (1 if taken >= effort.least_generations else 3)
+        if taken >= effort.most_generations or spent_s > budget_s:
+            return
+        session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
+        run["generations"].append(rates.generation(run))
+
+
+def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, threads: int) -> Json:
+    """One process. places: as OMP_PLACES has them. Raises Interrupted and _Failed."""
+    environment = clean_environment() | {
+        "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
+        "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
+    }  # fmt: skip
+    command = [
+        str(session.kit.probe), "mixes", f"loops={','.join(mix.as_argument for mix in loops)}",
+        f"bytes={run['array_bytes']}", f"repetitions={REPETITIONS}",
+    ]  # fmt: skip
+    done = HERE.execute(command, environment)
+    said = done.complaint.strip()
+    if done.code == INTERRUPTED:
+        raise Interrupted
+    if done.code != 0:
+        raise _Failed(
+            _WHY_NOT.get(done.code, f"the probe ended with {done.code}")
+            + (f" ({said})" if said else "")
+        )
+    try:
+        record: Json = json.loads(done.output)
+    except json.JSONDecodeError as error:
+        raise _Failed(f"the probe gave no record, but {done.output[:200]!r}") from error
+    if record["threads"] != threads:
+        raise _Failed(f"the probe ran with {record['threads']} threads and not {threads}")
+    return {
+        "threads": threads,
+        "thread_pus": record["thread_pus"],
+        "bytes_on_huge_pages": record["bytes_on_huge_pages"],
+        "loops": record["loops"],
+    }
+
+
+class _UnseenLoops(_Rates):
+    """Loops that rates are worked out of, and loops that are predicted, in one process."""
+
+    kind = LIGHTSPEED
+    what = "timing loops that are to be predicted"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def facts(self) -> Json:
+        return {"unseen": []}
+
+    def prepare(self, run: Json) -> None:
+        run["unseen"] = [asdict(mix) for mix in lightspeed.draw_unseen(run["seed"])]
+
+    def generation(self, run: Json) -> Json:
+        loops = [*lightspeed.MEASURED, *(Mix(**mix) for mix in run["unseen"])]
+        random.SystemRandom().shuffle(loops)
+        return _probed(self.session, run, loops, "cores", self.session.threads)
+
+
+class _ThreadRates(_Rates):
+    """The rate of a triad over threads of one NUMA node."""
+
+    kind = SATURATION
+    what = "timing threads of one NUMA node"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.pus = saturation.cores_of_a_numa_node(session.node)
+        self.places = ",".join(f"{{{pu}}}" for pu in self.pus)
+
+    def facts(self) -> Json:
+        return {"pus": list(self.pus), "curve": [], "drawn": []}
+
+    def prepare(self, run: Json) -> None:
+        run["curve"] = self._rates_of(run, saturation.curve_counts(len(self.pus)))
+        curve = thread_rates(run).curve
+        run["drawn"] = list(saturation.draw_counts(curve, run["seed"]))
+
+    def generation(self, run: Json) -> Json:
+        counts = sorted({1, *run["drawn"], len(self.pus)})
+        return {"processes": self._rates_of(run, counts)}
+
+    def _rates_of(self, run: Json, counts: Sequence[int]) -> list[Json]:
+        """A process for each number of threads, in random order."""
+        shuffled = random.SystemRandom().sample(counts, len(counts))
+        return [_probed(self.session, run, (TRIAD,), self.places, count) for count in shuffled]

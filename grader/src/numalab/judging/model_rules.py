@@ -1,0 +1,415 @@
+"""The rules for a student's model of a node: bytes, a share, a time. Pure functions.
+
+**counted** is arithmetic, of loops in a table (labs/model.py): nothing is measured, and no node
+changes it.
+
+**lightspeed** and **saturation** hold predictions against times. A generation is *won* where the
+prediction is within what is asked for, for all that it is about. It is *lost* where it is not, and
+the kit's own model is, with the same rates in the same generation: so noise that no model could
+foresee fails nobody. By signs and e-values (sequential.py):
+
+| | what was seen | verdict | cause | wrong at most |
+|-|---|---|---|---|
+| 1 | the formula can't be read, or has no value above 0 | fail | bad_file | |
+| 2 | the node can't show it: too few cores, caches as large as the arrays, a curve without a bend \
+| not_gradable | too_few_cores, not_visible_here, no_effect_here | |
+| 3 | shown: more generations won than not | pass | reached | 1/to_pass |
+| 4 | shown: more lost than not | fail | not_predicted | 1/to_fail |
+| 5 | shown: the kit's own model misses it here more often than not | not_gradable | \
+solution_misses_it | 1/to_fail |
+| 6 | else | open | interrupted, too_noisy, not_decided | |
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab import words
+from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.mixes import Mix, ThreadRates, UnseenLoops
+from numalab.evidence.record import Evidence
+from numalab.evidence.results import Outcome
+from numalab.judging.sequential import Decision, decide, interval, looks
+from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.timing_state import thresholds
+from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, verdict_on
+from numalab.labs import lightspeed as light
+from numalab.labs import saturation as sat
+from numalab.labs.declaration import Criterion
+from numalab.labs.formula import Formula
+from numalab.labs.model import (
+    LOOPS,
+    SHARE,
+    TIME,
+    BadModel,
+    Model,
+    mistaken_bytes,
+    read_model,
+    value_of,
+)
+
+Times = Mapping[Mix, float]
+Rates = Mapping[int, float]
+# Of threads, cores, one_gb_s and all_gb_s.
+Predict = Callable[[int, int, float, float], float]
+
+# Judged by what the file says alone: no run shows it.
+RULES_OF_TEXT = frozenset({"counted"})
+# How many times the last-level caches all arrays together take at least: they are gone through in
+# turns, so what comes back was the longest away.
+LEAST_OVER_CACHES = 2.0
+
+
+def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
+    """None: the record has no such file. Raises BadModel."""
+    file = criterion.file
+    assert file is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    return None if text is None else read_model(text.text)
+
+
+def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
+    assert criterion.file is not None
+    said = str(error)
+    why = f"{criterion.file.name}: {said}" + ("" if said.endswith("?") else ".")
+    return verdict_on(criterion, "fail", "bad_file", why)
+
+
+def bad_part(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """What is wrong with the part of the file that a criterion is about, on any node; None where
+    nothing is, or there is no file."""
+    try:
+        model = _model(criterion, evidence)
+        if model is not None:
+            _PARTS[criterion.rule](model)
+    except BadModel as error:
+        return _bad_file(criterion, error)
+    return None
+
+
+_PARTS: Mapping[str, Callable[[Model], object]] = {
+    "counted": Model.counted,
+    "lightspeed": Model.time_ns,
+    "saturation": Model.share,
+}
+
+
+# ---- bytes -----------------------------------------------------------------------------
+
+
+def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By how many of the loops' bytes are wrong."""
+    if evidence.is_virtual:
+        why = "Bytes are counted the same way everywhere; see this node's."
+        return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
+    try:
+        model = _model(criterion, evidence)
+        if model is None:
+            return not_looked_at(criterion, evidence)
+        told = model.counted()
+    except BadModel as error:
+        return _bad_file(criterion, error)
+    wrong = {name: value for name, value in told.items() if value != LOOPS[name].bytes_moved}
+    if not wrong:
+        why = f"The bytes of all {len(LOOPS)} loops are right."
+        return by_value(criterion, 0.0, why, unit="loops")
+    which = "; ".join(
+        f"`{LOOPS[name].code}` does not move {value:g}" for name, value in wrong.items()
+    )
+    why = f"{words.count(len(wrong), 'loop')} of {len(LOOPS)}: {which}.{_advice(wrong)}"
+    return by_value(criterion, float(len(wrong)), why, unit="loops")
+
+
+def _advice(wrong: dict[str, float]) -> str:
+    """What one mistake explains all that is wrong, if one does."""
+    mistakes = mistaken_bytes(next(iter(LOOPS.values())))
+    for sentence in mistakes:
+        if all(mistaken_bytes(LOOPS[name])[sentence] == value for name, value in wrong.items()):
+            return f" {words.first_upper(sentence)}."
+    return ""
+
+
+# ---- predictions over generations ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Held:
+    """A prediction held against generations. offs: of each, by how much it is off; own: the kit's
+    model; claim: that more are within what is asked for than not; model: the same of the kit's."""
+
+    offs: tuple[float, ...]
+    own: tuple[float, ...]
+    claim: Decision
+    model: Decision
+
+    @property
+    def median_off(self) -> float:
+        return statistics.median(self.offs)
+
+
+def held(
+    offs: Sequence[float], own: Sequence[float], at_most: float, evidence: Evidence
+) -> Held | None:
+    """None: there is no generation yet."""
+    if not offs:
+        return None
+    asked = thresholds(evidence)
+    won = [off <= at_most for off in offs]
+    kits = [off <= at_most for off in own]
+    lost = [not win and fits for win, fits in zip(won, kits, strict=True)]
+    return Held(tuple(offs), tuple(own), looks(won, asked, lost)[-1], decide(kits, asked))
+
+
+def _verdict(
+    criterion: Criterion, evidence: Evidence, found: Held, passes: str, fails: str, unit: str
+) -> CriterionVerdict:
+    """passes, fails: what is said then; else the kit's word on why it is open."""
+    assert criterion.at_most is not None
+    finite = [off for off in found.offs if off < float("inf")]
+    asked = thresholds(evidence)
+    known = {
+        "value": found.median_off if found.median_off < float("inf") else None,
+        "unit": unit,
+        "interval": interval(found.offs, asked) if len(finite) == len(found.offs) else None,
+        "confidence": asked.confidence,
+    }
+    if found.claim.reached == "above":
+        return verdict_on(criterion, "pass", "reached", passes, **known)
+    if found.claim.reached == "below":
+        return verdict_on(criterion, "fail", "not_predicted", fails, **known)
+    generations = words.count(len(found.offs), "generation")
+    if found.model.reached == "below":
+        why = (
+            f"The kit's own model misses it here, too: by more than {criterion.at_most:g} in "
+            f"{sum(off > criterion.at_most for off in found.own)} of {generations}."
+        )
+        return verdict_on(criterion, "not_gradable", "solution_misses_it", why, **known)
+    if evidence.interrupted:
+        return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED, **known)
+    within = sum(off <= criterion.at_most for off in found.offs)
+    so_far = f"the prediction holds in {within} of {generations}"
+    if all(off <= criterion.at_most for off in found.own):
+        why = f"Not decided in the time allowed: {so_far}. Grade again."
+        return verdict_on(criterion, "inconclusive", "not_decided", why, **known)
+    fits = sum(off <= criterion.at_most for off in found.own)
+    why = (
+        f"The node is too noisy to tell: {so_far}, and the kit's own in {fits}. Grade again when "
+        "the node is quiet."
+    )
+    return verdict_on(criterion, "inconclusive", "too_noisy", why, **known)
+
+
+def _not_run(criterion: Criterion, outcome: Outcome) -> CriterionVerdict:
+    """Of the kit's own program."""
+    error = str(outcome.detail.get("error", outcome.status))
+    return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
+
+
+# ---- the time of unseen loops ----------------------------------------------------------
+
+
+def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By the worst of the unseen loops in each generation."""
+    assert criterion.at_most is not None
+    try:
+        model = _model(criterion, evidence)
+        if model is None:
+            return not_looked_at(criterion, evidence)
+        formula = model.time_ns()
+        runs = evidence.of(LIGHTSPEED)
+        if not runs:
+            return not_looked_at(criterion, evidence)
+        run = runs[-1]
+        if not run.outcome.ok:
+            return _not_run(criterion, run.outcome)
+        cached = _in_caches(criterion, evidence, run)
+        if cached is not None:
+            return cached
+        seen = [_ratios(formula, run, times) for times in run.times_ns]
+    except BadModel as error:
+        return _bad_file(criterion, error)
+    own = [_own_off(run, times) for times in run.times_ns]
+    found = held([_worst(ratios) for ratios in seen], own, criterion.at_most, evidence)
+    if found is None:
+        return not_looked_at(criterion, evidence)
+    loops = "; ".join(map(mix_in_words, run.unseen))
+    passes = (
+        f"The times of {len(run.unseen)} loops that were not among those measured ({loops}) are "
+        f"predicted within a factor of {found.median_off:.2f}."
+    )
+    return _verdict(criterion, evidence, found, passes, _told_off(run, seen), unit="times off")
+
+
+def _in_caches(
+    criterion: Criterion, evidence: Evidence, run: UnseenLoops
+) -> CriterionVerdict | None:
+    caches = int(evidence.node["last_level_cache_bytes"] or 0)
+    if run.pool_bytes >= LEAST_OVER_CACHES * caches:
+        return None
+    why = (
+        f"The arrays would lie in the caches: {words.amount(run.pool_bytes)}, which is what this "
+        f"node's memory allows, are less than {LEAST_OVER_CACHES:g} times its "
+        f"{words.amount(caches)} of cache."
+    )
+    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+
+
+def _ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
+    """Predicted over measured time of each unseen loop; none where there are no rates. Raises
+    BadModel."""
+    rates = light.rates_of(times)
+    if rates is None:
+        return {}
+    return {
+        mix: value_of(formula, light.values_for(mix, rates, run.team), TIME) / times[mix]
+        for mix in run.unseen
+    }
+
+
+def _worst(ratios: dict[Mix, float]) -> float:
+    return max((light.factor_off(ratio, 1.0) for ratio in ratios.values()), default=float("inf"))
+
+
+def _own_off(run: UnseenLoops, times: Times) -> float:
+    rates = light.rates_of(times)
+    if rates is None:
+        return float("inf")
+    return max(light.factor_off(light.time_ns(mix, rates), times[mix]) for mix in run.unseen)
+
+
+def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
+    """The loop that is missed by most, and the rates with which it is."""
+    ratios = {
+        mix: statistics.median(of[mix] for of in seen if of) for mix in run.unseen if any(seen)
+    }
+    if not ratios:
+        return "No rates could be worked out."
+    mix = max(ratios, key=lambda mix: light.factor_off(ratios[mix], 1.0))
+    known = [rates for times in run.times_ns if (rates := light.rates_of(times)) is not None]
+    read, write, update = (
+        statistics.median(getattr(rates, name) for rates in known) for name in light.RATES
+    )
+    much = "too long" if ratios[mix] > 1 else "too short"
+    return (
+        f"For a loop with {mix_in_words(mix)}, {TIME} is {much} by a factor of "
+        f"{light.factor_off(ratios[mix], 1.0):.2f}; here read_gb_s is {read:.3g}, write_gb_s "
+        f"{write:.3g} and update_gb_s {update:.3g}."
+    )
+
+
+def mix_in_words(mix: Mix) -> str:
+    """As in: 2 arrays read, 1 updated."""
+    told = [(mix.loads, "read"), (mix.stores, "written"), (mix.updates, "updated")]
+    parts = [(number, what) for number, what in told if number]
+    return ", ".join(
+        f"{words.count(number, 'array') if place == 0 else number} {what}"
+        for place, (number, what) in enumerate(parts)
+    )
+
+
+# ---- the share of some threads ---------------------------------------------------------
+
+
+def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By the worst of the drawn numbers of threads in each generation."""
+    assert criterion.at_most is not None
+    try:
+        model = _model(criterion, evidence)
+        if model is None:
+            return not_looked_at(criterion, evidence)
+        formula = model.share()
+        few = too_few_cores(criterion, evidence)
+        if few is not None:
+            return few
+        runs = evidence.of(SATURATION)
+        if not runs:
+            return not_looked_at(criterion, evidence)
+        run = runs[-1]
+        if not run.outcome.ok:
+            return _not_run(criterion, run.outcome)
+        if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
+            return _no_bend(criterion, run)
+        seen = [_shares(run, rates, _of_formula(formula)) for rates in run.rates_gb_s]
+    except BadModel as error:
+        return _bad_file(criterion, error)
+    own = [_off(_shares(run, rates, _of_kit)) for rates in run.rates_gb_s]
+    found = held(list(map(_off, seen)), own, criterion.at_most, evidence)
+    if found is None:
+        return not_looked_at(criterion, evidence)
+    drawn = " and ".join(map(str, run.drawn))
+    passes = (
+        f"The share of {len(run.pus)} cores' rate that {drawn} threads reach is predicted within "
+        f"{found.median_off:.2f}."
+    )
+    return _verdict(criterion, evidence, found, passes, _told_share(run, seen), unit="off")
+
+
+def too_few_cores(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    cores = len(sat.cores_of_a_numa_node(evidence.node))
+    if cores >= sat.LEAST_CORES:
+        return None
+    why = (
+        f"This node offers {words.count(cores, 'core')} of one kind in a NUMA node; with fewer "
+        f"than {sat.LEAST_CORES} the rate over threads has no room to bend."
+    )
+    return verdict_on(criterion, "not_gradable", "too_few_cores", why)
+
+
+def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
+    whole = run.curve[max(run.curve)]
+    told = ", ".join(
+        f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(run.curve.items())
+    )
+    why = (
+        "Here no number of threads tells a rate that saturates from one that grows with each core, "
+        f"or that one core reaches alone; share of all cores' rate by threads: {told}."
+    )
+    return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+
+
+def _of_kit(threads: int, cores: int, one_gb_s: float, all_gb_s: float) -> float:
+    return sat.modelled_share(threads, one_gb_s, all_gb_s)
+
+
+def _of_formula(formula: Formula) -> Predict:
+    def predict(threads: int, cores: int, one_gb_s: float, all_gb_s: float) -> float:
+        values = sat.values_for(threads, cores, one_gb_s, all_gb_s)
+        return value_of(formula, values, SHARE)
+
+    return predict
+
+
+def _shares(run: ThreadRates, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
+    """Predicted and measured share of each drawn number of threads. Raises BadModel."""
+    cores = len(run.pus)
+    one, whole = rates[1], rates[cores]
+    return {
+        threads: (predict(threads, cores, one, whole), rates[threads] / whole)
+        for threads in run.drawn
+    }
+
+
+def _off(shares: dict[int, tuple[float, float]]) -> float:
+    return max(abs(predicted - measured) for predicted, measured in shares.values())
+
+
+def _told_share(run: ThreadRates, seen: Sequence[dict[int, tuple[float, float]]]) -> str:
+    """The number of threads that is missed by most."""
+    medians = {
+        threads: tuple(statistics.median(of[threads][i] for of in seen) for i in (0, 1))
+        for threads in run.drawn
+    }
+    threads = max(medians, key=lambda number: abs(medians[number][0] - medians[number][1]))
+    predicted, measured = medians[threads]
+    return (
+        f"{threads} threads reach {words.percent(measured)} of the rate of all {len(run.pus)} "
+        f"cores, and {SHARE} says {words.percent(predicted)}."
+    )
+
+
+JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
+    "lightspeed": lightspeed,
+    "saturation": saturation,
+}

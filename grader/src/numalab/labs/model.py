@@ -1,0 +1,156 @@
+"""The file in which a student models a node: bytes of six loops, a share, a time. Pure functions.
+
+    share = "..."               # of the rate of all cores of a NUMA node, that `threads` reach
+    time_ns = "..."             # of an iteration of a loop of so many loads, stores and updates
+
+    [bytes]                     # that cross between cores and memory per iteration
+    fill = 16
+
+Each part is judged by a criterion of its own: what one of them lacks is told by that one, and what
+is no such file at all by all three."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalab.labs import lightspeed, saturation
+from numalab.labs.formula import BadFormula, Formula, Language, read_formula
+from numalab.toml_files.tables import Table, parse_table
+
+BYTES, SHARE, TIME = "bytes", "share", "time_ns"
+_EXAMPLE = 'write a line such as share = "threads / cores"'
+
+
+class BadModel(ValueError):
+    """A model that can't be used; the text says why and what to write."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One whose bytes are asked for. loads, stores, updates: arrays that it only reads, only
+    writes, reads and writes; stride: of elements from one iteration to the next."""
+
+    code: str
+    element_bytes: int
+    loads: int
+    stores: int
+    updates: int
+    stride: int = 1
+
+    @property
+    def bytes_moved(self) -> int:
+        """Per iteration between cores and memory, on an x86 processor with ordinary stores, where
+        the arrays fill no cache. A store fetches its line first; and a line crosses whole,
+        whatever of it is used, so strides shorter than a line cost what they skip, too."""
+        arrays = self.loads + 2 * self.stores + 2 * self.updates
+        return self.element_bytes * self.stride * arrays
+
+
+# a, b, c: arrays of double; x, y: of float; s, sum: variables.
+LOOPS: Mapping[str, Loop] = {
+    "fill": Loop("a[i] = s", 8, 0, 1, 0),
+    "copy_float": Loop("x[i] = y[i]", 4, 1, 1, 0),
+    "scale": Loop("a[i] = s * a[i]", 8, 0, 0, 1),
+    "dot": Loop("sum += a[i] * b[i]", 8, 2, 0, 0),
+    "accumulate": Loop("a[i] += b[i] * c[i]", 8, 2, 0, 1),
+    "every_fourth": Loop("sum += a[4 * i]", 8, 1, 0, 0, stride=4),
+}
+
+
+def mistaken_bytes(loop: Loop) -> dict[str, float]:
+    """What a loop's bytes are to who makes a mistake, by what a sentence says of it. Where two come
+    to the same, the first is told."""
+    size, stride = loop.element_bytes, loop.stride
+    arrays = loop.loads + loop.stores + loop.updates
+    moved = loop.loads + 2 * loop.stores + 2 * loop.updates
+    return {
+        "a store to a line that no cache holds fetches the line first": size
+        * stride
+        * (loop.loads + loop.stores + 2 * loop.updates),
+        "an array that is read and written crosses twice": size
+        * stride
+        * (loop.loads + 2 * loop.stores + loop.updates),
+        "a line that was read anyway is not fetched once more for the store": size
+        * stride
+        * (loop.loads + 2 * loop.stores + 3 * loop.updates),
+        "an array that is only read does not go back": size * stride * 2 * arrays,
+        "memory is read by whole cache lines": size * moved,
+        "a float has 4 bytes, a double 8": (12 - size) * stride * moved,
+        "it is bytes that are asked for, of one iteration": moved,
+    }
+
+
+@dataclass(frozen=True)
+class Model:
+    """A file that was read; its parts are looked at when they are judged."""
+
+    table: Table
+
+    def counted(self) -> dict[str, float]:
+        """Bytes of each loop. Raises BadModel where one is missing or no number."""
+        top = self.table
+        if BYTES not in top:
+            top.fail(f"[{BYTES}] is missing; write it with the keys {', '.join(LOOPS)}")
+        table = top.table(BYTES, tuple(LOOPS))
+        table.need(*LOOPS)
+        return {name: table.number(name, least=0) for name in LOOPS}
+
+    def share(self) -> Formula:
+        """Raises BadModel where there is no formula that can be read."""
+        formula = self._formula(SHARE, saturation.LANGUAGE)
+        if "threads" not in formula.names:
+            self.table.wrong(
+                SHARE, "it does not have the name threads, so it is the same for every number"
+            )
+        return formula
+
+    def time_ns(self) -> Formula:
+        """As share."""
+        formula = self._formula(TIME, lightspeed.LANGUAGE)
+        if not formula.names & set(lightspeed.RATES):
+            self.table.wrong(
+                TIME,
+                f"it has none of the rates {', '.join(lightspeed.RATES)}, so it can hold on one "
+                "machine at most",
+            )
+        for mix in lightspeed.all_unseen():
+            try:
+                formula.value(lightspeed.values_for(mix, lightspeed.Rates(1, 1, 1), cores=1))
+            except BadFormula as error:
+                loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
+                self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)
+        return formula
+
+    def _formula(self, key: str, language: Language) -> Formula:
+        if key not in self.table:
+            self.table.fail(f"{key} is missing; write {key} = a formula in quotes")
+        value = self.table.values[key]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = repr(value)
+        if not isinstance(value, str) or not value.strip():
+            self.table.wrong(key, "write a formula in quotes")
+        try:
+            return read_formula(value, language)
+        except BadFormula as error:
+            self.table.fail(f"{key}: {error}", key)
+
+
+def read_model(text: str) -> Model:
+    """Raises BadModel for what is no such file, whatever of it is looked at."""
+    table = parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE)
+    table.table(BYTES, tuple(LOOPS))
+    return Model(table)
+
+
+def value_of(formula: Formula, values: Mapping[str, float], key: str) -> float:
+    """Above 0. Raises BadModel."""
+    try:
+        found = formula.value(values)
+    except BadFormula as error:
+        raise BadModel(f"{key}: {error}") from error
+    if not 0 < found < math.inf:
+        said = ", ".join(f"{name} = {value:.4g}" for name, value in values.items())
+        raise BadModel(f"{key} is {found:.3g} with {said}; it has to be above 0, and finite")
+    return found

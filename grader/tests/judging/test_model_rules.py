@@ -1,0 +1,506 @@
+"""A student's model of a node: bytes, a share of threads, the time of unseen loops. All times and
+rates here are made up, of nodes that behave as told; none was measured."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented
+from support.mpi_labs import criterion, lab_of
+
+from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.mixes import Mix
+from numalab.evidence.read_record import parse, validate
+from numalab.judging.judge import judge
+from numalab.judging.needs import needs_rates
+from numalab.judging.verdict import CriterionVerdict
+from numalab.labs import lightspeed, saturation
+from numalab.labs.declaration import Lab
+from numalab.labs.lightspeed import Rates
+
+Json = dict[str, Any]
+
+LAB = """
+title = "A node"
+minutes = 1
+languages = ["c", "fortran"]
+contract = "x.h"
+functions = ["triad"]
+kit_parts = ["model"]
+""" + "".join((
+    criterion("correct", "correctness", "triad", at_most=0),
+    criterion("counted", "evidence", "model", at_most=0, file="model.toml", goal="model"),
+    criterion("saturation", "timing", "model", at_most=0.1, file="model.toml", goal="model"),
+    criterion("lightspeed", "timing", "model", at_most=1.15, file="model.toml", goal="model"),
+))  # fmt: skip
+
+BYTES = {
+    "fill": 16, "copy_float": 12, "scale": 16, "dot": 16, "accumulate": 32, "every_fourth": 32,
+}  # fmt: skip
+SHARE = "min(1, threads * one_gb_s / all_gb_s)"
+TIME = "8 * loads / read_gb_s + 16 * stores / write_gb_s + 16 * updates / update_gb_s"
+
+# Formulas that look as reasonable, by what they take for granted.
+WRONG_TIMES = {
+    "no write-allocate": TIME.replace("16 * stores", "8 * stores"),
+    "an update crosses once": TIME.replace("16 * updates", "8 * updates"),
+    "an update crosses three times": TIME.replace("16 * updates", "24 * updates"),
+    "floats": TIME.replace("16", "8.0").replace("8 * loads", "4 * loads"),
+    "elements": "loads / read_gb_s + stores / write_gb_s + updates / update_gb_s",
+    "streams": "(loads + 2 * stores + 2 * updates) / read_gb_s",
+    "the slowest array": "max(min(loads, 1) * 8 / read_gb_s, min(stores, 1) * 16 / write_gb_s,"
+    " min(updates, 1) * 16 / update_gb_s)",
+    "rates added": "(8 * loads + 16 * stores + 16 * updates)"
+    " / (read_gb_s + write_gb_s + update_gb_s)",
+    "each core has all of it": f"({TIME}) / cores",
+    "each core has its own controller": f"({TIME}) * cores",
+    "a triad, whatever the loop": "16 / read_gb_s + 16 / write_gb_s",
+}
+WRONG_SHARES = {
+    "in proportion to cores": "threads / cores",
+    "in proportion for ever": "threads * one_gb_s / all_gb_s",
+    "all cores are needed": "one_gb_s / all_gb_s * threads * threads / cores",
+    "any thread is enough": "min(1, threads)",
+    "a constant": "0.6 + 0 * threads",
+}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "00_node", LAB)
+
+
+@pytest.fixture
+def schema(kit: Any) -> Path:
+    path: Path = kit.root / "common/schema/evidence.schema.json"
+    return path
+
+
+def model(
+    share: str = SHARE, time_ns: str = TIME, counted: Mapping[str, float] | None = None
+) -> str:
+    lines = [f"{name} = {value}" for name, value in (BYTES | dict(counted or {})).items()]
+    return "\n".join([f'share = "{share}"', f'time_ns = "{time_ns}"', "[bytes]", *lines])
+
+
+def record(*runs: Json, text: str, cores: int = 16, quick: bool = True, **more: Any) -> Json:
+    node = invented.Machine(packages=1, nodes=1, cores=cores, in_turn=False)
+    return invented.evidence(node) | {
+        "quick": quick,
+        "runs": copy.deepcopy(list(runs)),
+        "handed_in": [{"file": "model.toml", "complaint": None, "variables": {}, "text": text}],
+    } | more  # fmt: skip
+
+
+def verdicts(lab: Lab, data: Json) -> dict[str, CriterionVerdict]:
+    return {found.name: found for found in judge(lab, parse(data)).criteria}
+
+
+def told(found: CriterionVerdict) -> tuple[str, str]:
+    return found.status, found.cause
+
+
+# ---- bytes -----------------------------------------------------------------------------
+
+
+def counted(lab: Lab, **changed: float) -> CriterionVerdict:
+    return verdicts(lab, record(text=model(counted=changed)))["counted"]
+
+
+def test_right_bytes_pass_without_any_run(lab: Lab) -> None:
+    assert told(counted(lab)) == ("pass", "reached")
+    assert counted(lab).value == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"fill": 8, "copy_float": 8}, "fetches the line first"),
+        ({"scale": 8, "accumulate": 24}, "crosses twice"),
+        ({"scale": 24, "accumulate": 40}, "not fetched once more"),
+        ({"dot": 32, "every_fourth": 64}, "does not go back"),
+        ({"every_fourth": 8}, "whole cache lines"),
+        ({"copy_float": 24}, "A float has 4 bytes"),
+        ({"fill": 2, "copy_float": 3, "scale": 2, "dot": 2, "accumulate": 4, "every_fourth": 1},
+         "is bytes that are asked for"),
+    ],
+)  # fmt: skip
+def test_wrong_bytes_are_put_down_to_a_mistake(
+    lab: Lab, changed: dict[str, float], says: str
+) -> None:
+    found = counted(lab, **changed)
+    assert told(found) == ("fail", "missed")
+    assert found.value == len(changed)
+    assert says in found.why
+
+
+def test_wrong_bytes_of_no_known_mistake_are_named_only(lab: Lab) -> None:
+    found = counted(lab, fill=17)
+    assert found.why == "1 loop of 6: `a[i] = s` does not move 17."
+
+
+def test_no_right_number_is_told(lab: Lab) -> None:
+    found = counted(lab, fill=8, accumulate=24)
+    assert "16" not in found.why and "32" not in found.why
+
+
+def test_bytes_are_not_counted_once_more_elsewhere(lab: Lab) -> None:
+    there = record(text=model(), machine={"name": "hydra"})
+    assert told(verdicts(lab, there)["counted"]) == ("not_gradable", "seen_elsewhere")
+
+
+# ---- files that can't be used ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("counted", 'share = "threads / cores"', "[bytes] is missing"),
+        ("counted", model().replace("dot = 16", ""), "no key 'dot'"),
+        ("counted", model().replace("dot = 16", 'dot = "16"'), "write a number"),
+        ("counted", model(counted={"dot": -1}), "must be 0 or more"),
+        ("counted", model(counted={"dot": math.nan}), "write a finite number"),
+        ("saturation", model().replace("share", "# share"), "share is missing"),
+        ("saturation", model(share="1"), "the same for every number"),
+        ("saturation", model(share="thread / cores"), "did you mean threads?"),
+        ("saturation", model(share="min(threads)"), "can't stand in the formula"),
+        ("saturation", model(share="threads / 0"), "the formula divides by 0"),
+        ("saturation", model(share="90 %"), "is no formula"),
+        ("lightspeed", model(time_ns="8 * loads / 20"), "on one machine"),
+        ("lightspeed", model(time_ns="loads / stores / read_gb_s"), "0 stores"),
+        ("lightspeed", model(time_ns="loads ** 2 / read_gb_s"), "can't stand"),
+        ("lightspeed", model(time_ns="(" * 150 + "read_gb_s" + ")" * 150), "longer than"),
+        ("lightspeed", model().replace(f'"{TIME}"', "true"), "write a formula in quotes"),
+    ],
+)  # fmt: skip
+def test_a_part_that_cant_be_used_fails_alone_on_any_node(
+    lab: Lab, name: str, text: str, says: str
+) -> None:
+    found = verdicts(lab, record(text=text, cores=2, timing_refused="A login node."))
+    assert told(found[name]) == ("fail", "bad_file")
+    assert says in found[name].why
+    assert found[name].why.startswith("model.toml: line ")
+    others = {"counted", "saturation", "lightspeed"} - {name}
+    if text.startswith("share") and "[bytes]" in text:
+        assert all(found[other].cause != "bad_file" for other in others)
+
+
+def test_nothing_is_measured_for_what_cant_be_used(lab: Lab) -> None:
+    def wanted(text: str, **more: Any) -> list[bool]:
+        evidence = parse(record(text=text, **more))
+        return [needs_rates(kind, lab, evidence, "model") for kind in (SATURATION, LIGHTSPEED)]
+
+    assert wanted(model()) == [True, True]
+    assert wanted(model(), cores=7) == [False, True]
+    assert wanted(model(share="1")) == [False, True]
+    assert wanted(model(time_ns="1")) == [True, False]
+    assert wanted(model(), timing_refused="A login node.") == [False, False]
+
+
+# ---- lightspeed ------------------------------------------------------------------------
+
+EQUAL = Rates(100.0, 100.0, 100.0)
+# As of two cores of a large machine, which wait for lines and not for the memory.
+FEW_CORES = Rates(28.0, 37.0, 53.0)
+READS_FAST = Rates(150.0, 80.0, 90.0)
+NODES = {"equal": EQUAL, "few_cores": FEW_CORES, "reads_fast": READS_FAST}
+
+
+def loops(
+    rates: Rates,
+    generations: int,
+    noise: Callable[[Mix], float] = lambda mix: 1.0,
+    seed: str = "a",
+    team: int = 4,
+    **more: Any,
+) -> Json:
+    """A run on a node of these rates. noise: by what a loop's time is off."""
+    unseen = lightspeed.draw_unseen(seed)
+    count = 1_000_000
+
+    def process() -> Json:
+        timed = [
+            {"loads": mix.loads, "stores": mix.stores, "updates": mix.updates,
+             "elapsed_s": [1e-9 * count * lightspeed.time_ns(mix, rates) * noise(mix)]}
+            for mix in (*lightspeed.MEASURED, *unseen)
+        ]  # fmt: skip
+        return {
+            "threads": team, "thread_pus": list(range(team)), "bytes_on_huge_pages": 0,
+            "loops": timed,
+        }  # fmt: skip
+
+    return {
+        "kind": "lightspeed", "lab": "00_node", "part": "model", "team": team,
+        "role": "submission", "seed": seed, "array_bytes": 8 * count, "arrays": 64,
+        "outcome": invented.OK,
+        "unseen": [vars(mix) for mix in unseen],
+        "generations": [process() for _ in range(generations)],
+    } | more  # fmt: skip
+
+
+def test_rates_are_those_of_the_node() -> None:
+    for rates in NODES.values():
+        times = {mix: lightspeed.time_ns(mix, rates) for mix in lightspeed.MEASURED}
+        found = lightspeed.rates_of(times)
+        assert found is not None
+        for name in lightspeed.RATES:
+            assert math.isclose(getattr(found, name), getattr(rates, name))
+    times = dict(zip(lightspeed.MEASURED, (1.0, 9.0, 1.0), strict=True))
+    assert lightspeed.rates_of(times) is None
+
+
+def test_no_unseen_loop_has_the_mix_of_a_measured_one() -> None:
+    def mix_of(mix: Mix) -> tuple[float, ...]:
+        counts = (mix.loads, mix.stores, mix.updates)
+        return tuple(count / sum(counts) for count in counts)
+
+    unseen = lightspeed.all_unseen()
+    assert not {mix_of(mix) for mix in unseen} & {mix_of(mix) for mix in lightspeed.MEASURED}
+    for seed in range(50):
+        drawn = lightspeed.draw_unseen(str(seed))
+        assert drawn == lightspeed.draw_unseen(str(seed))
+        assert any(mix.stores == mix.updates == 0 for mix in drawn)
+        assert any(mix.loads == mix.updates == 0 for mix in drawn)
+    assert len({lightspeed.draw_unseen(str(seed)) for seed in range(50)}) == 3
+
+
+@pytest.mark.parametrize("mistake", WRONG_TIMES)
+def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: Lab) -> None:
+    """Whatever a node's rates are, from equal ones to twice apart."""
+    from numalab.labs.model import read_model
+
+    formula = read_model(model(time_ns=WRONG_TIMES[mistake])).time_ns()
+    steps = (1.0, 1.3, 1.6, 2.0)
+    for rates in (Rates(50 * r, 50 * w, 50 * u) for r in steps for w in steps for u in steps):
+        for seed in range(8):
+            offs = [
+                lightspeed.factor_off(
+                    formula.value(lightspeed.values_for(mix, rates, cores=2)),
+                    lightspeed.time_ns(mix, rates),
+                )
+                for mix in lightspeed.draw_unseen(str(seed))
+            ]
+            assert max(offs) >= 1.5 - 1e-9, (mistake, rates, seed, offs)
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_right_and_wrong_formulas_get_their_verdicts(
+    lab: Lab, schema: Path, node: str, quick: bool
+) -> None:
+    run = loops(NODES[node], generations=11)
+
+    def lightspeed_of(text: str) -> CriterionVerdict:
+        data = record(run, text=text, quick=quick)
+        validate(data, schema)
+        return verdicts(lab, data)["lightspeed"]
+
+    right = lightspeed_of(model())
+    assert told(right) == ("pass", "reached")
+    assert right.value is not None and math.isclose(right.value, 1.0)
+    for mistake, formula in WRONG_TIMES.items():
+        found = lightspeed_of(model(time_ns=formula))
+        assert told(found) == ("fail", "not_predicted"), mistake
+        assert found.value is not None and found.value >= 1.5 - 1e-9
+        assert "by a factor of" in found.why
+
+
+def test_gb_for_gib_is_too_near_to_be_told(lab: Lab) -> None:
+    """7 % is what a node's noise is; so the unit is no mistake that a verdict could hang on."""
+    text = model(time_ns=f"({TIME}) / 1.073741824")
+    found = verdicts(lab, record(loops(EQUAL, 11), text=text))["lightspeed"]
+    assert told(found) == ("pass", "reached")
+
+
+def test_the_loop_that_is_missed_by_most_is_named(lab: Lab) -> None:
+    text = model(time_ns=WRONG_TIMES["no write-allocate"])
+    found = verdicts(lab, record(loops(FEW_CORES, 11), text=text))["lightspeed"]
+    assert found.why.startswith(
+        "For a loop with 2 arrays written, time_ns is too short by a factor of 2.00; here read_gb_s"
+        " is 28, write_gb_s 37 and update_gb_s 53."
+    )
+
+
+def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab) -> None:
+    """Stores only take half the time that their share in others tells, as where whole lines that
+    are written are not fetched: then neither formula holds."""
+    seeds = map(str, range(20))
+    seed = next(seed for seed in seeds if lightspeed.draw_unseen(seed)[-1].stores == 0)
+    evades = loops(EQUAL, 11, lambda mix: 0.5 if mix == Mix(0, 2, 0) else 1.0, seed)
+    for text in (model(), model(time_ns=WRONG_TIMES["rates added"])):
+        found = verdicts(lab, record(evades, text=text))["lightspeed"]
+        assert told(found) == ("not_gradable", "solution_misses_it")
+    knows_better = model(time_ns=WRONG_TIMES["no write-allocate"])
+    assert verdicts(lab, record(evades, text=knows_better))["lightspeed"].status == "pass"
+
+    generator = random.Random(1)
+    wild = loops(EQUAL, 4, lambda mix: generator.choice((1.0, 1.4)))
+    found = verdicts(lab, record(wild, text=model()))["lightspeed"]
+    assert told(found) == ("inconclusive", "too_noisy")
+
+
+def test_a_kind_of_array_that_takes_no_time_is_noise(lab: Lab) -> None:
+    slow = loops(EQUAL, 4, lambda mix: 9.0 if mix == lightspeed.READS_TO_UPDATES else 1.0)
+    found = verdicts(lab, record(slow, text=model()))["lightspeed"]
+    assert found.status == "inconclusive" and found.value is None
+
+
+def test_few_generations_leave_it_open_and_more_decide(lab: Lab) -> None:
+    def found(generations: int, formula: str, quick: bool) -> tuple[str, str]:
+        data = record(loops(EQUAL, generations), text=model(time_ns=formula), quick=quick)
+        return told(verdicts(lab, data)["lightspeed"])
+
+    wrong = WRONG_TIMES["floats"]
+    for quick, passes, fails in ((True, 5, 5), (False, 8, 11)):
+        assert found(passes - 1, TIME, quick) == ("inconclusive", "not_decided")
+        assert found(passes, TIME, quick) == ("pass", "reached")
+        assert found(fails - 1, wrong, quick) == ("inconclusive", "not_decided")
+        assert found(fails, wrong, quick) == ("fail", "not_predicted")
+
+
+def test_what_kept_rates_from_being_measured_is_told(lab: Lab, schema: Path) -> None:
+    def found(*runs: Json, **more: Any) -> CriterionVerdict:
+        data = record(*runs, text=model(), **more)
+        validate(data, schema)
+        return verdicts(lab, data)["lightspeed"]
+
+    failed = {"status": "kit_error", "error": "the probe was killed", "printed_bytes": 0}
+    assert told(found(loops(EQUAL, 2, outcome=failed))) == ("error", "kit")
+    assert "the probe was killed" in found(loops(EQUAL, 2, outcome=failed)).why
+    assert told(found()) == ("inconclusive", "not_measured")
+    for run in (loops(EQUAL, 0), loops(EQUAL, 3)):
+        assert told(found(run, interrupted=True)) == ("inconclusive", "interrupted")
+    # What was decided before that stands.
+    assert told(found(loops(EQUAL, 5), interrupted=True)) == ("pass", "reached")
+    small = loops(EQUAL, 11, arrays=8)
+    assert told(found(small)) == ("not_gradable", "not_visible_here")
+    assert "less than 2 times" in found(small).why
+
+
+# ---- saturation ------------------------------------------------------------------------
+
+
+def curve_of(cores: int, knee: float, rounding: float = 0.0) -> Callable[[int], float]:
+    """A made-up rate over threads: in proportion until `knee` threads have all of it. rounding: by
+    what it stays below at the knee, in shares, as curves do."""
+
+    def rate(threads: int) -> float:
+        share = min(1.0, threads / knee)
+        return 100 * (share - rounding * math.exp(-abs(math.log(threads / knee)) * 4))
+
+    assert rate(cores) > 0
+    return rate
+
+
+# Made up: of 8 cores that four saturate, of 16 and of 64 with a rounded knee.
+CURVES = {8: curve_of(8, 4.0), 16: curve_of(16, 6.0, 0.05), 64: curve_of(64, 20.0, 0.05)}
+
+
+def threads_run(
+    cores: int,
+    rate: Callable[[int], float],
+    generations: int,
+    noise: Callable[[], float] = lambda: 1.0,
+    seed: str = "a",
+    drawn: Sequence[int] | None = None,
+) -> Json:
+    count = 1_000_000
+
+    def process(threads: int, factor: float) -> Json:
+        elapsed_s = 1e-9 * 32 * count / rate(threads) * factor
+        return {
+            "threads": threads, "thread_pus": list(range(threads)), "bytes_on_huge_pages": 0,
+            "loops": [{"loads": 2, "stores": 1, "updates": 0, "elapsed_s": [elapsed_s]}],
+        }  # fmt: skip
+
+    counts = saturation.curve_counts(cores)
+    if drawn is None:
+        drawn = saturation.draw_counts({number: rate(number) for number in counts}, seed)
+    asked = sorted({1, *drawn, cores})
+    return {
+        "kind": "saturation", "lab": "00_node", "part": "model", "team": cores,
+        "role": "submission", "seed": seed, "array_bytes": 8 * count, "arrays": 64,
+        "outcome": invented.OK, "pus": list(range(cores)),
+        "curve": [process(number, 1.0) for number in counts],
+        "drawn": list(drawn),
+        "generations": [
+            {"processes": [process(number, noise()) for number in asked]}
+            for _ in range(generations)
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cores", CURVES)
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+def test_right_and_wrong_shares_get_their_verdicts(
+    lab: Lab, schema: Path, cores: int, seed: str
+) -> None:
+    run = threads_run(cores, CURVES[cores], 11, seed=seed)
+    assert len(run["drawn"]) == 2
+
+    def share_of(text: str) -> CriterionVerdict:
+        data = record(run, text=text, cores=cores)
+        validate(data, schema)
+        return verdicts(lab, data)["saturation"]
+
+    assert told(share_of(model())) == ("pass", "reached")
+    for mistake, formula in WRONG_SHARES.items():
+        found = share_of(model(share=formula))
+        assert told(found) == ("fail", "not_predicted"), (mistake, run["drawn"])
+        assert f"of the rate of all {cores} cores, and share says" in found.why
+
+
+def test_curves_without_a_bend_are_not_graded(lab: Lab) -> None:
+    """Made up: each core adds as much up to the last; one core has it all."""
+    for rate in (curve_of(16, 16.0), curve_of(16, 1.0)):
+        run = threads_run(16, rate, 0)
+        assert run["drawn"] == []
+        found = verdicts(lab, record(run, text=model()))["saturation"]
+        assert told(found) == ("not_gradable", "no_effect_here")
+        assert "16: 100 %" in found.why
+
+
+def test_a_curve_that_was_interrupted_says_nothing(lab: Lab) -> None:
+    run = threads_run(16, curve_of(16, 16.0), 0)
+    run["curve"] = []
+    found = verdicts(lab, record(run, text=model(), interrupted=True))["saturation"]
+    assert told(found) == ("inconclusive", "interrupted")
+
+
+def test_fewer_than_eight_cores_alike_in_a_numa_node_are_too_few(lab: Lab) -> None:
+    few = verdicts(lab, record(text=model(), cores=7))["saturation"]
+    assert told(few) == ("not_gradable", "too_few_cores")
+    assert "offers 7 cores" in few.why
+    node = invented.Machine(packages=2, nodes=2, cores=8, in_turn=True).describe()
+    assert saturation.cores_of_a_numa_node(node) == tuple(range(0, 16, 2))
+    siblings = node | {"pu_list": [pu | {"core": pu["pu"] % 8} for pu in node["pu_list"]]}
+    assert saturation.cores_of_a_numa_node(siblings) == (0, 2, 4, 6)
+    unlike = node | {
+        "core_kinds": [{"pus": [0, 2, 4], "name": "small"}, {"pus": [6, 8, 10, 12], "name": "big"}]
+    }
+    assert saturation.cores_of_a_numa_node(unlike) == tuple(range(1, 16, 2))
+
+
+def test_noise_in_the_shares_fails_nobody(lab: Lab) -> None:
+    generator = random.Random(2)
+    noisy = threads_run(16, CURVES[16], 4, lambda: generator.choice((1.0, 1.5)))
+    found = verdicts(lab, record(noisy, text=model()))["saturation"]
+    assert found.status == "inconclusive"
+
+
+def test_numbers_are_drawn_where_models_are_told_apart() -> None:
+    for cores, rate in CURVES.items():
+        curve = {number: rate(number) for number in saturation.curve_counts(cores)}
+        below, at_it = saturation.telling_counts(curve)
+        assert below and at_it
+        for threads in below:
+            assert abs(rate(threads) / rate(cores) - threads / cores) > 0.1
+            assert rate(threads) / rate(cores) < 0.9
+        for threads in at_it:
+            assert threads * rate(1) / rate(cores) - rate(threads) / rate(cores) > 0.1
