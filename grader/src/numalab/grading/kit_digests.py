@@ -31,6 +31,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/picture.py": ("neither", "drawings of machines"),
+    "machines/rates.py": ("neither", "published rates, for modelled times, which nobody grades"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
@@ -88,6 +89,7 @@ _RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
+    "rate",
 )  # fmt: skip
 
 # What the build reads beside the folders.
