@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -114,7 +114,8 @@ class Lab:
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
     whatever the student's is like. launch: how the ranks of the other
     parts are started where they are timed. repetition: what is timed at once, in the lab's
-    words."""
+    words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
+    byte of it; by its name, empty where no time is modelled from pages."""
 
     name: str
     title: str
@@ -131,6 +132,7 @@ class Lab:
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
     hints: tuple[Ladder, ...]
+    bytes_moved: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -188,7 +190,8 @@ CRITERION_KEYS = (
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
-    "kit_parts", "launch", "repetition", "timed_placements", "criterion",
+    "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
+    "criterion",
 )  # fmt: skip
 
 
@@ -239,6 +242,10 @@ def _criterion(table: Table) -> Criterion:
     )
 
 
+def _bytes_moved(table: Table) -> dict[str, float]:
+    return {array: table.number(array, least=0) for array in table.values}
+
+
 def load_lab(folder: Path) -> Lab:
     """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
     top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
@@ -267,6 +274,7 @@ def load_lab(folder: Path) -> Lab:
         timed_placements=placements,
         criteria=criteria,
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
+        bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
     )
     _check_parts(lab, top, tables)
     return lab
