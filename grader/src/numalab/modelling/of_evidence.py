@@ -20,11 +20,11 @@ to use such a page alike. Pure functions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
-from numalab.evidence.record import Evidence, Placement, Rank, Thread
+from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread
 from numalab.evidence.touch import Users, united_users
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy
@@ -47,7 +47,8 @@ SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces sma
 
 @dataclass(frozen=True)
 class Crowded:
-    """An array most of which lives on one NUMA node. share: of its pages."""
+    """An array most of which lives on one NUMA node; empty: all arrays do, with all of their pages.
+    share: of its pages."""
 
     array: str
     numa_node: int
@@ -69,12 +70,31 @@ class Comparison:
     why_not: str = ""
     crowded: Crowded | None = None
 
+    def to_json(self) -> Json:
+        """Never a time: of a model, and labelled so."""
+        return {
+            "modelled": True,
+            "criterion": self.criterion,
+            "machine": self.machine,
+            "whose": self.whose,
+            "over": self.over,
+            "speedup": self.speedup,
+            "why_not": self.why_not or None,
+            "yours": None if self.yours is None else self.yours.to_json(),
+            "theirs": None if self.theirs is None else self.theirs.to_json(),
+        }
+
     @property
     def speedup(self) -> float | None:
         """How many times as fast yours is."""
         if self.yours is None or self.theirs is None:
             return None
         return self.theirs.s_per_gb / self.yours.s_per_gb
+
+
+def not_modelled(criterion: str, machine: str, why: str) -> Comparison:
+    """why: a sentence."""
+    return Comparison(criterion, machine, "", "", None, None, why)
 
 
 def comparisons(
@@ -98,10 +118,8 @@ def comparisons(
             found = _pages(lab, criterion, evidence, machine)
         if refusal is None:
             return tuple(found)
-        first = next(found, None)
-        if first is None:
-            return ()
-        return (Comparison(criterion.name, machine.name, "", "", None, None, refusal),)
+        is_seen = next(found, None) is not None
+        return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
     except KeyError as error:
         raise KitError(
             f"the evidence of {machine.name} names PU {error}, which the machine as it was booted "
@@ -161,15 +179,18 @@ def _shared(pages: Sequence[frozenset[int]]) -> float:
 
 
 def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded | None:
-    """The first array most of which lives on one NUMA node."""
+    """The array of which the most lives on one NUMA node, if it is most of it; the first of several
+    alike."""
+    found = []
     for array, homes in (placement.residency or {}).items():
-        if array not in bytes_moved or not homes:
-            continue
-        node = max(sorted(set(homes)), key=homes.count)
-        share = homes.count(node) / len(homes)
-        if node >= 0 and share > SHARED:
-            return Crowded(array, node, share)
-    return None
+        if array in bytes_moved and homes:
+            node = max(sorted(set(homes)), key=homes.count)
+            found.append(Crowded(array, node, homes.count(node) / len(homes)))
+    crowded = max(found, key=lambda one: one.share, default=None)
+    if crowded is None or crowded.numa_node < 0 or crowded.share <= SHARED:
+        return None
+    are_all = all(one.share == 1 and one.numa_node == crowded.numa_node for one in found)
+    return replace(crowded, array="") if are_all else crowded
 
 
 # ---- placement files -------------------------------------------------------------------

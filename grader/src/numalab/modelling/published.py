@@ -21,6 +21,7 @@ MOST_NODES = 256
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 Home = Literal["own", "all"]
+WORDS: dict[str, Home] = {"own": "own", "all": "all"}
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _share(table: Table) -> Share:
     table.need("pus", "pages_on")
     text = table.text("pages_on")
     pages_on: Home | tuple[int, ...]
-    pages_on = text if text in ("own", "all") else _numbers(table, "pages_on")
+    pages_on = WORDS[text] if text in WORDS else _numbers(table, "pages_on")
     moved = table.number("bytes", default=1.0)
     if not moved > 0:
         table.wrong("bytes", "write a number above 0")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from numalab.evidence.record import Json
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource, known_rate
 from numalab.modelling.traffic import Traffic, node_of_core
@@ -47,6 +48,18 @@ class Modelled:
     @property
     def gb_s(self) -> float:
         return 1 / self.s_per_gb
+
+    def to_json(self) -> Json:
+        return {
+            "s_per_gb": self.s_per_gb,
+            "threads": self.threads,
+            "bottleneck": [[demand.of, *demand.numbers] for demand in self.bottleneck],
+            "without": list(self.without),
+            "demands": [
+                {"of": d.of, "numbers": list(d.numbers), "share": d.share, "s_per_gb": d.s_per_gb}
+                for d in self.demands
+            ],
+        }
 
     def of(self, resource: Resource) -> tuple[Demand, ...]:
         """In the order of their numbers."""
@@ -112,7 +125,8 @@ def _l3s(machine: Machine, traffic: Traffic) -> Found:
     """Only where NUMA nodes have several: else their cores meet at the controller anyway."""
     if machine.groups_per_node < 2:
         return [], []
-    group_of, node_of = [], []
+    group_of: list[int] = []
+    node_of: list[int] = []
     for node in machine.numa_nodes:
         for group in node.core_groups:
             number = 1 + max(group_of, default=-1)
