@@ -35,15 +35,28 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Flow:
+    """What threads of one NUMA node move to and from the memory of another one, or of their own;
+    share: of all bytes."""
+
+    user: int
+    home: int
+    share: float
+    distance: int
+
+
+@dataclass(frozen=True)
 class Modelled:
-    """demands: those whose rate is known; bottleneck: those of them that need longest, alike;
-    without: what has no rate, in words, and so was left out. threads: that move the bytes."""
+    """flows: all, with a rate or without; demands: those whose rate is known; bottleneck: those of
+    them that need longest, alike; without: what has no rate, in words, and so was left out.
+    threads: that move the bytes."""
 
     s_per_gb: float
     bottleneck: tuple[Demand, ...]
     demands: tuple[Demand, ...]
     without: tuple[str, ...]
     threads: int
+    flows: tuple[Flow, ...]
 
     @property
     def gb_s(self) -> float:
@@ -55,6 +68,10 @@ class Modelled:
             "threads": self.threads,
             "bottleneck": [[demand.of, *demand.numbers] for demand in self.bottleneck],
             "without": list(self.without),
+            "flows": [
+                {"user": f.user, "home": f.home, "share": f.share, "distance": f.distance}
+                for f in self.flows
+            ],
             "demands": [
                 {"of": d.of, "numbers": list(d.numbers), "share": d.share, "s_per_gb": d.s_per_gb}
                 for d in self.demands
@@ -94,6 +111,7 @@ def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
         demands=tuple(demands),
         without=tuple(without),
         threads=traffic.threads,
+        flows=_flows(machine, moved),
     )
 
 
@@ -151,22 +169,28 @@ def _controllers(machine: Machine, traffic: Traffic) -> Found:
     return [Demand("controller", (n,), share[n], share[n] / rate) for n in sorted(share)], []
 
 
-def _links(machine: Machine, traffic: Traffic) -> Found:
+def _flows(machine: Machine, traffic: Traffic) -> tuple[Flow, ...]:
     nodes, distances = node_of_core(machine), machine.guest_distances()
     share: dict[tuple[int, int], float] = {}
     for (core, home), moved in traffic.bytes.items():
-        if nodes[core] != home:
-            key = (nodes[core], home)
-            share[key] = share.get(key, 0.0) + moved
+        key = (nodes[core], home)
+        share[key] = share.get(key, 0.0) + moved
+    return tuple(
+        Flow(user, home, share[user, home], distances[user][home]) for user, home in sorted(share)
+    )
+
+
+def _links(machine: Machine, traffic: Traffic) -> Found:
     demands, unknown = [], set()
-    for user, home in sorted(share):
-        distance = distances[user][home]
-        rate = known_rate(machine.rates, "link", distance)
+    for flow in _flows(machine, traffic):
+        if flow.user == flow.home:
+            continue
+        rate = known_rate(machine.rates, "link", flow.distance)
         if rate is None:
-            unknown.add(distance)
+            unknown.add(flow.distance)
         else:
-            part = share[user, home]
-            demands.append(Demand("link", (user, home), part, part / rate, distance))
+            numbers = (flow.user, flow.home)
+            demands.append(Demand("link", numbers, flow.share, flow.share / rate, flow.distance))
     return demands, _without(machine.rates, "link", unknown)
 
 

@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from numalab.modelling.of_evidence import Comparison
-from numalab.reports.modelled_words import Bar, heads, in_one_line, reading, rows, sentences, title
+from numalab.reports.modelled_words import (
+    NOTHING,
+    Bar,
+    heads,
+    in_one_line,
+    reading,
+    rows,
+    sentences,
+    title,
+)
 from numalab.terminal import kept_together
 
 FIGURES = len(" 100.0  100 % *")
@@ -57,8 +66,11 @@ def modelled_picture(comparison: Comparison, columns: int) -> list[Text]:
 
 
 def _bar(bar: Bar, longest: float, columns: int) -> Text:
-    if bar.ms_per_gb is None:
+    if bar == NOTHING:
         return Text(" " * (columns + FIGURES))
+    if bar.ms_per_gb is None:
+        figures = f"   -   {100 * bar.share:4.0f} %"
+        return Text(f"{'no rate':<{columns}}{figures:<{FIGURES}}", style="dim")
     full = round(columns * bar.ms_per_gb / longest)
     text = Text(FULL * full, style="bold" if bar.is_bottleneck else "")
     text.append(EMPTY * (columns - full), style="dim")

@@ -3,7 +3,7 @@ of a model, and says so. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from numalab.machines.rates import Resource
@@ -96,11 +96,14 @@ def sentences(comparison: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class Bar:
-    """ms_per_gb: None where nothing goes through it. share: of all bytes."""
+    """ms_per_gb: None where no rate is known, or nothing goes through it. share: of all bytes."""
 
     ms_per_gb: float | None
     share: float
     is_bottleneck: bool
+
+
+NOTHING = Bar(None, 0.0, False)
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ def _at(model: Modelled, of: Resource, numbers: tuple[int, ...]) -> Demand | Non
 
 def _bar(model: Modelled, demand: Demand | None) -> Bar:
     if demand is None:
-        return Bar(None, 0.0, False)
+        return NOTHING
     return Bar(MS * demand.s_per_gb, demand.share, demand in model.bottleneck)
 
 
@@ -156,23 +159,31 @@ def _busiest(demands: Sequence[Demand]) -> Demand | None:
 
 def _link_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
     both = (yours, theirs)
-    links = {d.numbers: d for model in both for d in model.of("link")}
-    if len(links) <= MOST_LINKS:
+    pairs = sorted({(f.user, f.home) for model in both for f in model.flows if f.user != f.home})
+    if len(pairs) <= MOST_LINKS:
         return [
-            Row(link_name(links[n]), *(_bar(model, _at(model, "link", n)) for model in both))
-            for n in sorted(links)
+            Row(f"link {user} to {home}", *(_flow(model, {(user, home)}) for model in both))
+            for user, home in pairs
         ]
-    distances = sorted({d.distance for d in links.values() if d.distance is not None})
+    by_distance: dict[int, set[tuple[int, int]]] = {}
+    for model in both:
+        for flow in model.flows:
+            if flow.user != flow.home:
+                by_distance.setdefault(flow.distance, set()).add((flow.user, flow.home))
     return [
-        Row(
-            f"busiest link, {distance}",
-            *(
-                _bar(model, _busiest([d for d in model.of("link") if d.distance == distance]))
-                for model in both
-            ),
-        )
-        for distance in distances
+        Row(f"busiest link, {distance}", *(_flow(model, by_distance[distance]) for model in both))
+        for distance in sorted(by_distance)
     ]
+
+
+def _flow(model: Modelled, pairs: Set[tuple[int, int]]) -> Bar:
+    """The busiest of these; without a time where no rate is known."""
+    flows = [flow for flow in model.flows if (flow.user, flow.home) in pairs]
+    busiest = max(flows, key=lambda flow: flow.share, default=None)
+    if busiest is None:
+        return NOTHING
+    demand = _at(model, "link", (busiest.user, busiest.home))
+    return Bar(None, busiest.share, False) if demand is None else _bar(model, demand)
 
 
 def _busiest_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
@@ -186,8 +197,13 @@ def _busiest_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
 
 def reading(comparison: Comparison) -> list[str]:
     """How the picture is read."""
+    if comparison.speedup is None:
+        return []
     has_links = any(
-        model is not None and model.of("link") for model in (comparison.yours, comparison.theirs)
+        flow.user != flow.home
+        for model in (comparison.yours, comparison.theirs)
+        if model is not None
+        for flow in model.flows
     )
     said = "* is the bottleneck: it takes longest."
     if has_links:
