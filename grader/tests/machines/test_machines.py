@@ -25,8 +25,8 @@ from numalab.reports.inline_svg import svg_file
 
 FOLDER = gallery_folder(find_kit("gnu"))
 NAMES = [
-    "hawk", "hydra", "janus", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm", "noctua",
-    "noctua2", "ulysses", "uv1000", "westmere-ep", "westmere-ex",
+    "hawk", "hydra", "janus", "kunpeng", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm",
+    "noctua", "noctua2", "ulysses", "uv1000", "westmere-ep", "westmere-ex",
 ]  # fmt: skip
 
 
@@ -71,6 +71,7 @@ def test_who_is_who_has_every_machine_with_its_source(gallery: dict[str, Machine
         ("hydra", (2, 1, 16, 1)), ("nebula", (2, 4, 8, 1)), ("uv1000", (16, 1, 8, 1)),
         ("laptop", (1, 1, 4, 1)), ("hawk", (2, 4, 16, 1)), ("noctua", (2, 1, 20, 1)),
         ("noctua2", (2, 4, 16, 1)), ("ulysses", (2, 1, 10, 1)),
+        ("kunpeng", (2, 2, 24, 1)),
     ],
 )  # fmt: skip
 def test_shapes(gallery: dict[str, Machine], name: str, shape: tuple[int, ...]) -> None:
