@@ -95,9 +95,7 @@ def test_what_has_no_rate_is_left_out_and_told() -> None:
     found = modelled(nebula, behind_first(nebula, team))
     assert found is not None
     assert found.without == (
-        "cores with memory at distance 16", "cores with memory at distance 22",
-        "cores with memory at distance 28", "L3s", "links over distance 22",
-        "links over distance 28",
+        ("core", 16), ("core", 22), ("core", 28), ("l3", None), ("link", 22), ("link", 28),
     )  # fmt: skip
     assert {d.numbers for d in found.of("link")} == {(1, 0), (2, 0), (3, 0)}
     assert {d.numbers[0] for d in found.of("core")} == set(range(8)), "those of NUMA node 0"

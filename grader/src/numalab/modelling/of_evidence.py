@@ -42,6 +42,8 @@ from numalab.modelling.traffic import (
 )
 from numalab.modelling.whole_machine import fills, on_whole
 
+KERNEL = "your kernel"
+CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
 SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
 
 
@@ -59,7 +61,8 @@ class Crowded:
 class Comparison:
     """One modelled time beside another one. criterion: of time, which it stands beside; machine:
     its name; whose, over: what is compared with what, in words. yours, theirs: None where why_not
-    says, in a sentence, why nothing is modelled. crowded: of yours, where pages were seen."""
+    says, in a sentence, why nothing is modelled. Of yours, where pages were seen: crowded, and
+    is_shared: whether several threads use most pages of an array."""
 
     criterion: str
     machine: str
@@ -69,6 +72,7 @@ class Comparison:
     theirs: Modelled | None
     why_not: str = ""
     crowded: Crowded | None = None
+    is_shared: bool = False
 
     def to_json(self) -> Json:
         """Never a time: of a model, and labelled so."""
@@ -144,10 +148,18 @@ def _pages(
     handout = behind_first(machine, _allowed(placed[0].threads[: placed[0].team]))
     # Threads that rest do so for a reason that would hold with more cores, too.
     is_filled = fills(machine, yours) and fills(machine, handout)
-    yield _compared(
-        criterion, machine, "your kernel", "the handout", yours, handout, is_filled,
-        _crowded(placed[0], lab.bytes_moved),
-    )  # fmt: skip
+    whole = machine.scaled_from or machine
+    both = [modelled(whole, on_whole(machine, t, is_filled)) for t in (yours, handout)]
+    yield Comparison(
+        criterion.name,
+        machine.name,
+        KERNEL,
+        "the handout",
+        both[0],
+        both[1],
+        crowded=_crowded(placed[0], lab.bytes_moved),
+        is_shared=any(_shared(users.get(array, ())) > SHARED for array in lab.bytes_moved),
+    )
 
 
 def of_pages(
@@ -179,7 +191,7 @@ def _shared(pages: Sequence[frozenset[int]]) -> float:
 
 
 def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded | None:
-    """The array of which the most lives on one NUMA node, if it is most of it; the first of several
+    """The array of which the most lives on one NUMA node, if it is much of it; the first of several
     alike."""
     found = []
     for array, homes in (placement.residency or {}).items():
@@ -187,7 +199,7 @@ def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded 
             node = max(sorted(set(homes)), key=homes.count)
             found.append(Crowded(array, node, homes.count(node) / len(homes)))
     crowded = max(found, key=lambda one: one.share, default=None)
-    if crowded is None or crowded.numa_node < 0 or crowded.share <= SHARED:
+    if crowded is None or crowded.numa_node < 0 or crowded.share < CROWDED:
         return None
     are_all = all(one.share == 1 and one.numa_node == crowded.numa_node for one in found)
     return replace(crowded, array="") if are_all else crowded
@@ -272,18 +284,3 @@ def of_launch(machine: Machine, policy: Policy) -> Traffic:
 
 def _allowed(threads: Sequence[Thread]) -> list[tuple[int, ...]]:
     return [thread.allowed_pus for thread in threads]
-
-
-def _compared(
-    criterion: Criterion,
-    machine: Machine,
-    whose: str,
-    over: str,
-    yours: Traffic,
-    theirs: Traffic,
-    is_filled: bool,
-    crowded: Crowded | None = None,
-) -> Comparison:
-    whole = machine.scaled_from or machine
-    both = [modelled(whole, on_whole(machine, t, is_filled)) for t in (yours, theirs)]
-    return Comparison(criterion.name, machine.name, whose, over, both[0], both[1], crowded=crowded)

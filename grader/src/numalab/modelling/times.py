@@ -9,12 +9,13 @@ is another link. common/modelling/README.md says what the model leaves out. Pure
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine
-from numalab.machines.rates import Rate, Resource, known_rate
+from numalab.machines.rates import BY_DISTANCE, Rate, Resource, known_rate
 from numalab.modelling.traffic import Traffic, node_of_core
 
 ALIKE = 0.02  # parts whose times differ by less are a bottleneck together
@@ -34,6 +35,13 @@ class Demand:
     distance: int | None = None
 
 
+class Missing(NamedTuple):
+    """A rate that is not known. distance: None: at none, or of a part that has none."""
+
+    of: Resource
+    distance: int | None = None
+
+
 @dataclass(frozen=True)
 class Flow:
     """What threads of one NUMA node move to and from the memory of another one, or of their own;
@@ -48,13 +56,13 @@ class Flow:
 @dataclass(frozen=True)
 class Modelled:
     """flows: all, with a rate or without; demands: those whose rate is known; bottleneck: those of
-    them that need longest, alike; without: what has no rate, in words, and so was left out.
-    threads: that move the bytes."""
+    them that need longest, alike; without: what has no rate, and so was left out. threads: that
+    move the bytes."""
 
     s_per_gb: float
     bottleneck: tuple[Demand, ...]
     demands: tuple[Demand, ...]
-    without: tuple[str, ...]
+    without: tuple[Missing, ...]
     threads: int
     flows: tuple[Flow, ...]
 
@@ -67,7 +75,7 @@ class Modelled:
             "s_per_gb": self.s_per_gb,
             "threads": self.threads,
             "bottleneck": [[demand.of, *demand.numbers] for demand in self.bottleneck],
-            "without": list(self.without),
+            "without": [missing._asdict() for missing in self.without],
             "flows": [
                 {"user": f.user, "home": f.home, "share": f.share, "distance": f.distance}
                 for f in self.flows
@@ -99,7 +107,7 @@ def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
         return None
     moved = traffic.per_gb()
     demands: list[Demand] = []
-    without: dict[str, None] = {}
+    without: dict[Missing, None] = {}
     for found in (_cores, _l3s, _controllers, _links):
         known, unknown = found(machine, moved)
         demands += known
@@ -115,7 +123,7 @@ def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
     )
 
 
-Found = tuple[list[Demand], list[str]]  # what has a rate, and in words what has none
+Found = tuple[list[Demand], list[Missing]]  # what has a rate, and what has none
 
 
 def _cores(machine: Machine, traffic: Traffic) -> Found:
@@ -194,20 +202,8 @@ def _links(machine: Machine, traffic: Traffic) -> Found:
     return demands, _without(machine.rates, "link", unknown)
 
 
-_PLURAL: Mapping[Resource, str] = {
-    "core": "cores", "l3": "L3s", "controller": "controllers", "link": "links",
-}  # fmt: skip
-
-
-def _without(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[str]:
-    """In words what has no rate. distances: that are in use and have none, of cores and links."""
-    plural = _PLURAL[of]
-    if of in ("l3", "controller"):
-        return [plural]
-    if not distances:
-        return []
-    if not any(rate.of == of for rate in rates):
-        return [plural]
-    if of == "core":
-        return [f"cores with memory at distance {d}" for d in sorted(distances)]
-    return [f"links over distance {d}" for d in sorted(distances)]
+def _without(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[Missing]:
+    """distances: that are in use and have no rate, of cores and links."""
+    if of in BY_DISTANCE and any(rate.of == of for rate in rates):
+        return [Missing(of, distance) for distance in sorted(distances)]
+    return [Missing(of)] if distances or of not in BY_DISTANCE else []

@@ -21,6 +21,7 @@ from numalab.reports.modelled_words import (
 from numalab.terminal import kept_together
 
 FIGURES = len(" 100.0  100 % *")
+LEAST_BESIDE = 66  # columns
 FULL, EMPTY = "#", "."
 
 
@@ -41,28 +42,45 @@ def modelled_pictures(found: Sequence[Comparison], columns: int) -> Iterator[lis
 
 
 def modelled_picture(comparison: Comparison, columns: int) -> list[Text]:
-    """A row for each part of the machine, yours beside what it is compared with."""
+    """A row for each part of the machine, yours beside what it is compared with; below it where
+    there is no room."""
     found = rows(comparison)
-    label_columns = 2 + max(len(row.label) for row in found)
-    bar_columns = max(4, (columns - label_columns) // 2 - FIGURES - 2)
     longest = max(bar.ms_per_gb or 0.0 for row in found for bar in (row.yours, row.theirs))
-    lines = [Text(line, style="bold") for line in textwrap.wrap(sentences(comparison)[0], columns)]
-    for said in sentences(comparison)[1:]:
+    first, *more = sentences(comparison)
+    lines = [Text(line, style="bold") for line in textwrap.wrap(first, columns)]
+    for said in (*more, f"{title(comparison)}:"):
         lines += _wrapped(said, columns, dim=False)
-    lines += _wrapped(f"{title(comparison)}:", columns, dim=False)
-    sides = [f"{head[: bar_columns + FIGURES]:<{bar_columns + FIGURES + 2}}"
-             for head in heads(comparison)]  # fmt: skip
-    lines.append(Text(f"{'':<{label_columns}}{''.join(sides)}".rstrip()))
-    for row in found:
-        line = Text(f"{row.label:<{label_columns}}")
-        for number, bar in enumerate((row.yours, row.theirs)):
-            line.append("" if number == 0 else "  ")
-            line.append_text(_bar(bar, longest, bar_columns))
-        line.rstrip()
-        lines.append(line)
+    labels = [row.label for row in found]
+    sides = [
+        (head, [bars[side] for bars in ((row.yours, row.theirs) for row in found)])
+        for side, head in enumerate(heads(comparison))
+    ]
+    if columns >= LEAST_BESIDE:
+        lines += _drawn(labels, sides, longest, columns)
+    else:
+        for one in sides:
+            lines += _drawn(labels, [one], longest, columns)
     for said in reading(comparison):
         lines += _wrapped(said, columns)
     return lines
+
+
+def _drawn(
+    labels: Sequence[str], sides: Sequence[tuple[str, Sequence[Bar]]], longest: float, columns: int
+) -> Iterator[Text]:
+    """sides: with their heads, next to each other; longest: of all bars, in ms."""
+    label_columns = 2 + max(map(len, labels))
+    side_columns = (columns - label_columns - 2 * (len(sides) - 1)) // len(sides)
+    bar_columns = max(1, side_columns - FIGURES)
+    told = "  ".join(f"{head[:side_columns]:<{side_columns}}" for head, _ in sides)
+    yield Text(f"{'':<{label_columns}}{told}".rstrip())
+    for number, label in enumerate(labels):
+        line = Text(f"{label:<{label_columns}}")
+        for side, (_, bars) in enumerate(sides):
+            line.append("  " if side else "")
+            line.append_text(_bar(bars[number], longest, bar_columns))
+        line.rstrip()
+        yield line
 
 
 def _bar(bar: Bar, longest: float, columns: int) -> Text:

@@ -3,12 +3,12 @@ of a model, and says so. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import Comparison
-from numalab.modelling.times import Demand, Modelled
+from numalab.modelling.of_evidence import KERNEL, Comparison
+from numalab.modelling.times import Demand, Missing, Modelled
 from numalab.words import count, first_upper, listed, percent
 
 NO_TIMES = "Worked out from published rates, not timed; no points depend on it."
@@ -25,7 +25,7 @@ def headline(comparison: Comparison) -> str:
     """One sentence: what it comes to, and where the pages are."""
     if comparison.speedup is None:
         return comparison.why_not
-    whose = "" if comparison.whose == "your kernel" else f"{comparison.whose}, "
+    whose = "" if comparison.whose == KERNEL else f"{comparison.whose}, "
     said = f"On {comparison.machine}, modelled: {whose}{times_words(comparison.speedup)} "
     said += comparison.over
     crowded = comparison.crowded
@@ -87,11 +87,37 @@ def sentences(comparison: Comparison) -> list[str]:
     if yours is None or theirs is None:
         return said
     them = "the handout's" if comparison.over == "the handout" else f"of {comparison.over}"
-    said.append(f"Bottleneck: {bottleneck_words(yours)}; {them}: {bottleneck_words(theirs)}.")
-    without = list(dict.fromkeys((*yours.without, *theirs.without)))
-    if without:
-        said.append(f"No rate is known of {listed(without)}, so they are left out.")
+    ours, other = bottleneck_words(yours), bottleneck_words(theirs)
+    same = f"{them} is the same" if ours == other else f"{them}: {other}"
+    said.append(f"Bottleneck: {ours}; {same}.")
+    missing = sorted({*yours.without, *theirs.without}, key=lambda one: (one.of, one.distance or 0))
+    if missing:
+        said.append(
+            f"No rate is known of {_missing_words(missing)}: they are left out, though they may be "
+            "slower."
+        )
+    if comparison.is_shared:
+        said.append(
+            "Its threads use the same pages in small pieces; what it costs to share cache lines is "
+            "left out."
+        )
     return said
+
+
+_PLURAL: Mapping[Resource, str] = {
+    "core": "cores", "l3": "L3s", "controller": "controllers", "link": "links",
+}  # fmt: skip
+
+
+def _missing_words(missing: Sequence[Missing]) -> str:
+    """As in: cores with memory at distance 16 and 22, and links."""
+    said = []
+    for of in dict.fromkeys(one.of for one in missing):
+        distances = [str(one.distance) for one in missing if one.of == of and one.distance]
+        joint = "with memory at" if of == "core" else "over"
+        more = f" {joint} distance {listed(distances)}" if distances else ""
+        said.append(_PLURAL[of] + more)
+    return ", and ".join(said)
 
 
 @dataclass(frozen=True)
@@ -115,7 +141,7 @@ class Row:
 
 def heads(comparison: Comparison) -> tuple[str, str]:
     """Of the two sides of a picture."""
-    whose = "yours" if comparison.whose == "your kernel" else comparison.whose
+    whose = "yours" if comparison.whose == KERNEL else comparison.whose
     return whose, comparison.over.removeprefix("the ").replace("same team on one", "team on one")
 
 

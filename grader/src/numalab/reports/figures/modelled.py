@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from numalab.errors import NothingToDraw
 from numalab.modelling.of_evidence import Comparison
@@ -38,14 +39,12 @@ def _squares(axes: Axes, model: Modelled, nodes: int, head: str, colour: str, wi
     axes.set_xticks(range(nodes))
     axes.set_yticks(range(nodes))
     axes.grid(visible=False)
-    axes.set_xlabel("memory of node")
-    axes.set_ylabel("threads of node")
+    axes.set_xlabel("memory of\nNUMA node")
+    axes.set_ylabel("threads of\nNUMA node")
     axes.set_title("\n".join(broken(head, width, 13)), loc="left", fontsize=13)
 
 
-def _square(user: int, home: int, colour: str) -> object:
-    from matplotlib.patches import Rectangle
-
+def _square(user: int, home: int, colour: str) -> Rectangle:
     return Rectangle((home - 0.5, user - 0.5), 1, 1, facecolor=colour, edgecolor=GREY)
 
 
@@ -64,7 +63,7 @@ def _bars(axes: Axes, found: Sequence[Row], labels: Sequence[str]) -> None:
     axes.set_xlim(0, 1.35 * longest)
     axes.grid(axis="x")
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("modelled ms per GB moved; *: bottleneck")
+    axes.set_xlabel("modelled ms per GB; *: bottleneck")
 
 
 def _figures(bar: Bar) -> str:
