@@ -4,6 +4,7 @@
  *   probe update,chase pages=small bytes=67108864 steps=4096 repetitions=5 seed=1
  *   probe copy,triad   pages=small bytes=134217728 first_touch=all repetitions=10
  *   probe mixes loops=2+1+0,0+0+1 bytes=67108864 repetitions=5          (mixes.h)
+ *   probe chase lines=all pus=3 memory_node=1 bytes=67108864
  *
  * Kernels of one call share their memory: those of tables (update, chase) one table, in this order,
  * those of streams (copy, triad, load, store) three arrays of so many bytes each. Exit code 0: the
@@ -12,6 +13,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,13 @@
 
 #include "memory.h"
 #include "mixes.h"
+#include "places.h"
 #include "streams.h"
 #include "tables.h"
 #include "tlb_registers.h"
 
 enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
-enum { SMALLEST_TABLE_PAGES = 4 };
+enum { SMALLEST_TABLE_PAGES = 4, MOST_PU = 8191, MOST_NODE = 1023, SMALLEST_LINK_BYTES = 64 };
 
 double probe_now_s(void)
 {
@@ -76,6 +79,19 @@ static void print_times(const struct request *request, const struct probe_times 
     printf("]}\n");
 }
 
+/* Where the memory was to live, and what share of it does. */
+static void print_memory_node(int numa_node, double share)
+{
+    if (numa_node == PROBE_ANY_NODE)
+        printf("\"memory_node\": null, ");
+    else
+        printf("\"memory_node\": %d, ", numa_node);
+    if (isnan(share))
+        printf("\"memory_node_share\": null, ");
+    else
+        printf("\"memory_node_share\": %.6f, ", share);
+}
+
 static int refuse(const char *what, int error)
 {
     if (error == -EBADMSG) return EXIT_WRONG; /* said already */
@@ -90,17 +106,26 @@ static int measure_table(const struct request *request)
     struct probe_first_touch touched = {0};
     struct probe_times times[KERNELS] = {0};
     size_t huge_bytes = 0;
-    int error = probe_memory_map(&table, task->bytes, task->is_huge);
+    double share = NAN;
+    int error = probe_bind_thread(task);
+    if (error) return refuse("the PU", error);
+    error = probe_memory_map(&table, task->bytes, task->is_huge);
+    if (!error) error = probe_prefer_node(&table, task->memory_node);
     if (!error) error = probe_first_touch(&table, task, &touched);
     for (size_t k = 0; k < KERNELS && !error; k++)
         if (request->is_chosen[k]) error = kernels[k].of_table(&table, task, &times[k]);
     if (!error) error = probe_memory_on_huge_pages(&table, &huge_bytes);
+    if (!error) share = probe_share_on_node(&table, 1, task->memory_node);
+    const int pu = sched_getcpu();
     probe_memory_unmap(&table);
     if (error) return refuse("the table", error);
     printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
-           "\"seed\": %llu, \"first_touch_cpu_s\": %.9f, \"page_faults\": %llu, ",
+           "\"seed\": %llu, \"first_touch_cpu_s\": %.9f, \"page_faults\": %llu, "
+           "\"lines\": \"%s\", \"thread_pus\": [%d], ",
            request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
-           (unsigned long long)task->seed, touched.cpu_s, (unsigned long long)touched.page_faults);
+           (unsigned long long)task->seed, touched.cpu_s, (unsigned long long)touched.page_faults,
+           task->has_every_line ? "all" : "one", pu);
+    print_memory_node(task->memory_node, share);
     print_times(request, times);
     return EXIT_SUCCESS;
 }
@@ -124,9 +149,13 @@ static int measure_arrays(const struct request *request)
     static struct probe_team team;
     struct probe_times times[KERNELS] = {0};
     size_t huge_bytes = 0;
-    int error = 0;
-    for (size_t i = 0; i < ARRAYS && !error; i++)
+    double share = NAN;
+    int error = probe_bind_team(task);
+    if (error) return refuse("a PU", error);
+    for (size_t i = 0; i < ARRAYS && !error; i++) {
         error = probe_memory_map(&memory[i], task->bytes, task->is_huge);
+        if (!error) error = probe_prefer_node(&memory[i], task->memory_node);
+    }
     if (!error) {
         const struct probe_arrays arrays = {memory[0].start, memory[1].start, memory[2].start,
                                             task->bytes / sizeof(double)};
@@ -141,6 +170,7 @@ static int measure_arrays(const struct request *request)
         error = probe_memory_on_huge_pages(&memory[i], &bytes);
         huge_bytes += bytes;
     }
+    if (!error) share = probe_share_on_node(memory, ARRAYS, task->memory_node);
     for (size_t i = 0; i < ARRAYS; i++) probe_memory_unmap(&memory[i]);
     if (error) return refuse("the arrays", error);
     printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
@@ -148,6 +178,7 @@ static int measure_arrays(const struct request *request)
            request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
            task->is_touched_by_one ? "one" : "all");
     print_team(&team);
+    print_memory_node(task->memory_node, share);
     print_times(request, times);
     return EXIT_SUCCESS;
 }
@@ -180,6 +211,24 @@ static int read_word(const char *text, const char *first, const char *second, bo
 {
     *is_second = !strcmp(text, second);
     return *is_second || !strcmp(text, first) ? 0 : -EINVAL;
+}
+
+/* Numbers of PUs with commas between them. 0 or -EINVAL. */
+static int read_pus(const char *list, struct probe_task *task)
+{
+    task->pu_count = 0;
+    while (task->pu_count < PROBE_MOST_THREADS) {
+        char number[8] = "";
+        uint64_t pu;
+        const size_t length = strcspn(list, ",");
+        if (length >= sizeof number) return -EINVAL;
+        memcpy(number, list, length);
+        if (read_number(number, 0, MOST_PU, &pu)) return -EINVAL;
+        task->pus[task->pu_count++] = (int)pu;
+        if (!list[length]) return 0;
+        list += length + 1;
+    }
+    return -EINVAL;
 }
 
 /* Names with commas between them, all of tables or all of streams. 0 or -EINVAL. */
@@ -216,7 +265,7 @@ static int read_setting(const char *argument, struct request *request)
         const char *key;
         bool is_known;
         uint64_t least, most;
-        size_t *number; /* NULL: two words, or the seed */
+        size_t *number; /* NULL: not a plain size */
     } settings[] = {
         {"pages", true, 0, 0, NULL},
         {"bytes", true, sizeof(double), SIZE_MAX / 8, &task->bytes},
@@ -224,6 +273,9 @@ static int read_setting(const char *argument, struct request *request)
         {"first_touch", !is_of_table, 0, 0, NULL},
         {"steps", is_of_table, 1, UINT32_MAX, &task->steps},
         {"seed", is_of_table, 0, 0, NULL},
+        {"lines", is_of_table, 0, 0, NULL},
+        {"pus", true, 0, 0, NULL},
+        {"memory_node", true, 0, MOST_NODE, NULL},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (!settings[i].is_known || strlen(settings[i].key) != length ||
@@ -235,22 +287,30 @@ static int read_setting(const char *argument, struct request *request)
             return read_word(value + 1, "all", "one", &task->is_touched_by_one);
         if (!strcmp(settings[i].key, "seed"))
             return read_number(value + 1, 0, UINT64_MAX, &task->seed);
+        if (!strcmp(settings[i].key, "lines"))
+            return read_word(value + 1, "one", "all", &task->has_every_line);
+        if (!strcmp(settings[i].key, "pus")) return read_pus(value + 1, task);
         uint64_t number;
         if (read_number(value + 1, settings[i].least, settings[i].most, &number)) return -EINVAL;
-        *settings[i].number = (size_t)number;
+        if (!settings[i].number)
+            task->memory_node = (int)number;
+        else
+            *settings[i].number = (size_t)number;
         return 0;
     }
     return -EINVAL;
 }
 
 /* A table's bytes are a power of two, since its updates take the highest bits of a number for a
- * place, and its pages are counted in 32 bits; it has to have some. */
+ * place, and its links are counted in 32 bits; it has to have some. One thread uses it. */
 static bool is_size_right(const struct request *request)
 {
     const size_t bytes = request->task.bytes, page_bytes = probe_page_bytes();
     if (!request->is_of_table) return bytes >= sizeof(double);
     return bytes >= SMALLEST_TABLE_PAGES * page_bytes && !(bytes & (bytes - 1)) &&
-           bytes / page_bytes <= UINT32_MAX;
+           bytes / (request->task.has_every_line ? SMALLEST_LINK_BYTES : page_bytes) <=
+               UINT32_MAX &&
+           request->task.pu_count <= 1;
 }
 
 static int misuse(const char *program)
@@ -258,9 +318,11 @@ static int misuse(const char *program)
     fprintf(stderr,
             "usage: %s describe\n"
             "       %s update,chase bytes=BYTES [pages=small|huge] [steps=N] [seed=N]\n"
-            "              [repetitions=N]   (bytes: a power of two, %zu or more)\n"
+            "              [lines=one|all] [repetitions=N]   (bytes: a power of two, %zu or more;\n"
+            "              lines: of each page, in which a chase has links)\n"
             "       %s copy,triad,load,store bytes=BYTES [pages=small|huge]\n"
             "              [first_touch=all|one] [repetitions=N]   (bytes: of each array)\n"
+            "All take pus=N,N,... (thread by thread; a table has one) and memory_node=N.\n"
             "N of repetitions: at most %d. Any of the kernels of a line may be left out.\n",
             program, program, SMALLEST_TABLE_PAGES * probe_page_bytes(), program,
             PROBE_MOST_REPETITIONS);
@@ -271,7 +333,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "describe")) return describe();
     if (argc > 1 && !strcmp(argv[1], "mixes")) return probe_mixes(argc - 2, argv + 2);
-    struct request request = {.task = {.steps = 4096, .repetitions = 5, .seed = 1}};
+    struct request request = {
+        .task = {.steps = 4096, .repetitions = 5, .seed = 1, .memory_node = PROBE_ANY_NODE}};
     if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0]);
     for (int i = 2; i < argc; i++)
         if (read_setting(argv[i], &request)) return misuse(argv[0]);

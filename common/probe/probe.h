@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROBE_MOST_REPETITIONS = 64 };
+enum { PROBE_MOST_REPETITIONS = 64, PROBE_MOST_THREADS = 1024 };
+
+/* Of memory_node: wherever Linux puts pages, which is the NUMA node of the thread that writes them
+ * first. */
+enum { PROBE_ANY_NODE = -1 };
 
 /* A repetition of a table's kernel goes on for so many stretches, each timed by itself, and the
  * shortest counts: shorter than what a scheduler gives a program at once, so that on a busy node
@@ -18,12 +22,15 @@ enum { PROBE_MOST_REPETITIONS = 64 };
 enum { PROBE_STRETCHES = 64 };
 
 /* What is to be measured. Of tables: bytes of the table, and the least steps of a stretch; of
- * streams: bytes of each array. */
+ * streams: bytes of each array. pus: thread number i is bound to the i-th; pu_count 0: the runtime
+ * says how many threads there are, and where. */
 struct probe_task {
     bool is_huge; /* on huge pages; otherwise on none */
     bool is_touched_by_one;
+    bool has_every_line; /* of a chase: a link in each cache line; otherwise one in each page */
     size_t bytes, steps, repetitions;
     uint64_t seed;
+    int memory_node, pu_count, pus[PROBE_MOST_THREADS];
 };
 
 /* Of one kernel. elapsed_s: of each repetition; of tables of its shortest stretch, which makes so

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "places.h"
+
 static const double in_y = 1.0, in_z = 2.0;
 
 void probe_streams_touch(const struct probe_arrays *arrays, bool is_by_one)
@@ -136,27 +138,6 @@ int probe_store(const struct probe_arrays *arrays, size_t repetitions, struct pr
 
 /* ---- the team ----------------------------------------------------------------------- */
 
-/* Adds the whole pages between two addresses, and those of them that live on node. False where the
- * system does not tell. */
-static bool count_pages(const double *from, const double *to, unsigned node, size_t *pages,
-                        size_t *local)
-{
-    enum { AT_ONCE = 512 };
-    const uintptr_t page_bytes = probe_page_bytes();
-    uintptr_t at = ((uintptr_t)from + page_bytes - 1) / page_bytes * page_bytes;
-    const uintptr_t end = (uintptr_t)to / page_bytes * page_bytes;
-    while (at < end) {
-        void *asked[AT_ONCE];
-        int nodes[AT_ONCE];
-        size_t count = 0;
-        for (; at < end && count < AT_ONCE; at += page_bytes) asked[count++] = (void *)at;
-        if (syscall(SYS_move_pages, 0, count, asked, NULL, nodes, 0)) return false;
-        *pages += count;
-        for (size_t i = 0; i < count; i++) *local += nodes[i] == (int)node;
-    }
-    return true;
-}
-
 void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *team)
 {
     const double *const all[] = {arrays->x, arrays->y, arrays->z};
@@ -172,7 +153,7 @@ void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *te
         unsigned pu = 0, node = 0;
         untold += syscall(SYS_getcpu, &pu, &node, NULL) != 0;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            untold += !count_pages(all[i] + first, all[i] + end, node, &pages, &local);
+            untold += !probe_count_pages(all[i] + first, all[i] + end, (int)node, &pages, &local);
         if (thread < PROBE_MOST_THREADS) team->pus[thread] = (int)pu;
         threads = 1;
     }

@@ -10,8 +10,6 @@ struct probe_arrays {
     size_t count;
 };
 
-enum { PROBE_MOST_THREADS = 1024 };
-
 /* Of the team, as it stands after the kernels. */
 struct probe_team {
     int threads, pus[PROBE_MOST_THREADS];

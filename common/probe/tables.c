@@ -121,12 +121,17 @@ int probe_update(const struct probe_memory *table, const struct probe_task *task
 
 /* ---- dependent ---------------------------------------------------------------------- */
 
-static uint64_t *link_of(const struct probe_memory *table, size_t page, uint64_t seed)
+static uint64_t *link_of(const struct probe_memory *table, const struct probe_task *task,
+                         size_t number)
 {
-    uint64_t state = seed ^ page;
-    const size_t page_bytes = probe_page_bytes();
-    const size_t line = random_below(&state, page_bytes / CACHE_LINE_BYTES);
-    return (uint64_t *)(void *)((char *)table->start + page * page_bytes + line * CACHE_LINE_BYTES);
+    size_t offset_bytes = number * CACHE_LINE_BYTES;
+    if (!task->has_every_line) {
+        uint64_t state = task->seed ^ number;
+        const size_t page_bytes = probe_page_bytes();
+        const size_t line = random_below(&state, page_bytes / CACHE_LINE_BYTES);
+        offset_bytes = number * page_bytes + line * CACHE_LINE_BYTES;
+    }
+    return (uint64_t *)(void *)((char *)table->start + offset_bytes);
 }
 
 /* From a link on; returns the one that it comes to. Never inlined, so that no compiler sees that
@@ -140,32 +145,32 @@ __attribute__((noinline)) static const uint64_t *chase(const uint64_t *link, siz
 int probe_chase(const struct probe_memory *table, const struct probe_task *task,
                 struct probe_times *times)
 {
-    const size_t pages = table->bytes / probe_page_bytes();
-    uint32_t *order = random_order(pages, ~task->seed);
+    const size_t link_bytes = task->has_every_line ? CACHE_LINE_BYTES : probe_page_bytes();
+    const size_t links = table->bytes / link_bytes;
+    uint32_t *order = random_order(links, ~task->seed);
     if (!order) return -ENOMEM;
-    for (size_t i = 0; i < pages; i++)
-        *link_of(table, order[i], task->seed) =
-            (uintptr_t)link_of(table, order[(i + 1) % pages], task->seed);
+    for (size_t i = 0; i < links; i++)
+        *link_of(table, task, order[i]) = (uintptr_t)link_of(table, task, order[(i + 1) % links]);
 
     /* Never whole cycles, so that where a stretch ends tells whether all steps were made. */
-    times->steps = task->steps % pages ? task->steps : task->steps + pages / 2;
+    times->steps = task->steps % links ? task->steps : task->steps + links / 2;
     /* One cycle before the timed ones brings caches and TLB to what they will be. */
     size_t place = 0;
-    const uint64_t *link = chase(link_of(table, order[0], task->seed), pages);
-    bool is_right = link == link_of(table, order[0], task->seed);
+    const uint64_t *link = chase(link_of(table, task, order[0]), links);
+    bool is_right = link == link_of(table, task, order[0]);
     for (size_t i = 0; is_right && i < task->repetitions; i++) {
         double least_s = INFINITY;
         for (size_t stretch = 0; is_right && stretch < PROBE_STRETCHES; stretch++) {
             const double start_s = probe_now_s();
             link = chase(link, times->steps);
             least_s = fmin(least_s, probe_now_s() - start_s);
-            place = (place + times->steps) % pages;
-            is_right = link == link_of(table, order[place], task->seed);
+            place = (place + times->steps) % links;
+            is_right = link == link_of(table, task, order[place]);
         }
         times->elapsed_s[i] = least_s;
     }
     free(order);
     if (is_right) return 0;
-    fprintf(stderr, "the chase is wrong: it left its cycle through %zu pages\n", pages);
+    fprintf(stderr, "the chase is wrong: it left its cycle through %zu links\n", links);
     return -EBADMSG;
 }

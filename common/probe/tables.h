@@ -23,11 +23,11 @@ int probe_first_touch(const struct probe_memory *table, const struct probe_task 
 int probe_update(const struct probe_memory *table, const struct probe_task *task,
                  struct probe_times *times);
 
-/* Dependent: in each small page one 8-byte element, at the start of a random cache line, holds the
- * address of the next, in one random cycle through all pages; each address has to be loaded before
- * the next is known. A stretch has steps, or half a cycle more where these would be whole cycles,
- * so that where it ends tells whether all were made. 0, -EBADMSG where one ended elsewhere, which
- * is told on standard error, or -ENOMEM. */
+/* Dependent: 8-byte elements hold the address of the next, in one random cycle through all; each
+ * address has to be loaded before the next is known. In each small page one, at the start of a
+ * random cache line; or one in each cache line, if the task has every line. A stretch has steps, or
+ * half a cycle more where these would be whole cycles, so that where it ends tells whether all were
+ * made. 0, -EBADMSG where one ended elsewhere, which is told on standard error, or -ENOMEM. */
 int probe_chase(const struct probe_memory *table, const struct probe_task *task,
                 struct probe_times *times);
 

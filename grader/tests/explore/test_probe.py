@@ -16,10 +16,11 @@ import pytest
 from numalab.errors import KitError
 from numalab.explore.explore import read_build, run_program
 from numalab.harness.build import build_explorations
+from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 
 MIB = 2**20
-SOURCES = ("main.c", "memory.c", "streams.c", "tables.c", "tlb_registers.c")
+SOURCES = ("main.c", "memory.c", "places.c", "streams.c", "tables.c", "tlb_registers.c")
 
 pytestmark = pytest.mark.builds
 
@@ -86,6 +87,49 @@ def test_streams_count_their_bytes(kit: Kit) -> None:
     assert told == {"copy": (6, 2), "triad": (8, 2), "load": (2, 0), "store": (4, 2)}
 
 
+def test_threads_and_memory_are_where_they_were_asked_for(kit: Kit) -> None:
+    node = describe_node(kit)
+    pus = [entry["pu"] for entry in node["pu_list"]][::-1]
+    memory_node = node["numa_node_list"][0]["numa_node"]
+    asked = f"pus={','.join(map(str, pus))}"
+    of_streams = probed(kit, "load", f"bytes={MIB}", asked, f"memory_node={memory_node}")
+    of_table = probed(
+        kit, "chase", "lines=all", f"bytes={MIB}", f"pus={pus[0]}", f"memory_node={memory_node}"
+    )
+    assert (of_streams["thread_pus"], of_table["thread_pus"]) == (pus, pus[:1])
+    for found in (of_streams, of_table):
+        assert found["memory_node"] == memory_node
+        assert found["memory_node_share"] in (None, 1.0)
+    assert probed(kit, "load", f"bytes={MIB}")["memory_node"] is None
+
+
+def test_a_chase_through_all_lines_has_a_link_in_each(kit: Kit) -> None:
+    """A step that would make whole cycles makes half a cycle more, so the number of links shows."""
+    found = probed(kit, "chase", "lines=all", "bytes=65536", "steps=2048", "repetitions=1")
+    assert found["lines"] == "all"
+    assert found["times"][0]["steps"] == 2048 + 1024 // 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("chase", "bytes=65536", "pus=0,1"), 2, "usage: "),
+        (("load", "bytes=65536", "pus=0,"), 2, "usage: "),
+        (("load", "bytes=65536", "lines=all"), 2, "usage: "),
+        (("load", "bytes=65536", "pus=8191"), 4, "a PU: Invalid argument"),
+        (("chase", "bytes=65536", "pus=8191"), 4, "the PU: Invalid argument"),
+        (("chase", "bytes=65536", "memory_node=1023"), 4, "the table: Invalid argument"),
+    ],
+)
+def test_places_that_can_t_be_had_are_refused(
+    kit: Kit, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    build_explorations(kit, [kit.probe.name])
+    done = subprocess.run([kit.probe, *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(says)
+
+
 def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
     """Copy and store, which compilers like to turn into memcpy and memset."""
     build_explorations(kit, [kit.probe.name])
@@ -111,8 +155,8 @@ def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
         ("tables.c", "elements[random >> shift] += 1", "elements[random >> shift] = 1",
          ("update", "bytes=65536"), "the table is wrong: its sum is"),
         ("tables.c", "for (; steps > 0; steps--) link", "for (; steps > 1; steps--) link",
-         ("chase", "bytes=65536"), "the chase is wrong: it left its cycle through 16 pages"),
-        ("tables.c", "order[(i + 1) % pages]", "order[i ^ 1]",
+         ("chase", "bytes=65536"), "the chase is wrong: it left its cycle through 16 links"),
+        ("tables.c", "order[(i + 1) % links]", "order[i ^ 1]",
          ("chase", "bytes=65536"), "the chase is wrong"),
         ("streams.c", "x[i] = y[i] + s * z[i]", "x[i] = y[i] + z[i]",
          ("triad", "bytes=65536"), "triad is wrong: element 0 is 3, not"),

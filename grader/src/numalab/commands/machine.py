@@ -21,6 +21,7 @@ from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.picture import description, distance_table, heading, summary, terminal
+from numalab.machines.rates import known_rate, rate_name, unknown_rates
 from numalab.machines.seeded import PREFIX
 from numalab.palette import keep_matplotlib_in
 from numalab.terminal import make_console, stripped
@@ -111,6 +112,28 @@ def _figures(title: str, figures: Sequence[Figure]) -> list[object]:
     return parts
 
 
+def _rates(one: Machine, with_values: bool) -> list[object]:
+    """Those that modelled times are made of, and what has none."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    has_l3s = one.groups_per_node > 1
+    unknown = unknown_rates(one.rates, one.spanned_distances, has_l3s)
+    parts: list[object] = [Text("Rates, for modelled times", style="bold")]
+    for rate in one.rates:
+        text = Text(rate_name(rate))
+        if with_values:
+            text.append(f": {rate.gb_s:g} GB/s", "bold")
+        text.append(f" ({rate.source}{f': {rate.how}' if with_values else ''})", style="dim")
+        parts.append(Padding(text, (0, 0, 0, 2)))
+    if unknown:
+        parts.append(Padding(Text(f"unknown: {listed(unknown)}"), (0, 0, 0, 2)))
+    if known_rate(one.rates, "controller") is None:
+        why = "No time is modelled on it, since no controller's rate is known."
+        parts.append(Padding(Text(why), (0, 0, 0, 2)))
+    return parts
+
+
 def _memory(one: Machine) -> str:
     sizes = [node.memory_mb for node in one.numa_nodes]
     if None in sizes and len(set(sizes)) == 1:
@@ -144,6 +167,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     else:
         parts += [Text(line, no_wrap=True) for line in distance_table(one)]
     parts += _figures("Caches", one.caches)
+    parts += _rates(one, with_published)
     published = (("Bandwidths", one.bandwidths), ("Latencies", one.latencies))
     for title, figures in published if with_published else ():
         parts += _figures(title, figures)
@@ -155,6 +179,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
                 listed_ones.add_row("-", Text(sentence))
             parts.append(Padding(listed_ones, (0, 0, 0, 2)))
     kinds = [title.lower() for title, figures in published if figures]
+    kinds += ["rates"] if one.rates else []
     if kinds and not with_published:
         parts.append(Text(f"Published {listed(kinds)}, for afterwards: --published"))
     with stripped(console):
@@ -181,7 +206,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
     "--published",
     "with_published",
     is_flag=True,
-    help="Show its published bandwidths and latencies too, which labs let you predict.",
+    help="Show its published bandwidths, latencies and rates too, which labs let you predict.",
 )
 @click.option(
     "--answers",

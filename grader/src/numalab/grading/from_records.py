@@ -14,6 +14,7 @@ from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
+from numalab.grading.modelled import modelled_beside
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
@@ -210,6 +211,7 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
         published=published_latencies(kit) if lab.mpi else (),
         interrupted=stored.is_interrupted,
         explanation=read_explanation(stored.path),
+        modelled=modelled_beside(kit, lab, verdict, [(HERE, here), *stored.there.items()]),
     )
 
 

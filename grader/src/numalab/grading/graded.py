@@ -11,6 +11,7 @@ from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.labs.hints import Levels
 from numalab.machines.machine import Figure
+from numalab.modelling.of_evidence import Comparison
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class GradedKernel:
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
     at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
     here_only: no virtual node was asked; not_read: files beside the kernel that look like one;
-    explanation: what the student says of it, may be empty."""
+    explanation: what the student says of it, may be empty; modelled: times that stand beside those
+    that this node can't show."""
 
     lab: Lab
     verdict: Verdict
@@ -37,6 +39,7 @@ class GradedKernel:
     here_only: bool = False
     not_read: Sequence[str] = ()
     explanation: str = ""
+    modelled: Sequence[Comparison] = ()
 
     @property
     def here(self) -> Evidence:
@@ -49,6 +52,7 @@ class GradedKernel:
             **({"earlier_times": earlier} if earlier else {}),
             "earnable_points": self.verdict.earnable_points,
             **({"explanation": self.explanation} if self.explanation else {}),
+            **({"modelled": [one.to_json() for one in self.modelled]} if self.modelled else {}),
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

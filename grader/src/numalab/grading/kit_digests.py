@@ -31,9 +31,11 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/picture.py": ("neither", "drawings of machines"),
+    "machines/rates.py": ("neither", "published rates, for modelled times, which nobody grades"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
+    "modelling": ("neither", "modelled times, which nobody grades"),
     "harness": ("evidence", "builds kernels and runs the monitor"),
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
@@ -41,6 +43,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/from_records.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
+    "grading/modelled.py": ("neither", "modelled times, which nobody grades"),
     "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),
     "judging": ("verdict", "rules, thresholds and the words of verdicts"),
     "judging/audit.py": ("neither", "the command that proves the labs"),
@@ -81,13 +84,14 @@ NOT_COUNTED = (
 )  # fmt: skip
 
 # Of lab.toml: what nothing is run or built by. All other keys count for evidence.
-_WORDS_OF_LAB = ("title", "minutes", "repetition")
+_WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
+    "rate",
 )  # fmt: skip
 
 # What the build reads beside the folders.

@@ -19,6 +19,7 @@ from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.modelled import modelled_beside
 from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import (
@@ -224,10 +225,11 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
     """What there is to show of them."""
     session, lab = sessions.here, sessions.here.lab
     evidence = session.evidence
+    seen = [(where, there.evidence) for where, there in sessions.seen]
     return GradedKernel(
         lab,
         sessions.verdict,
-        [(where, there.evidence) for where, there in sessions.seen],
+        seen,
         timing_accounts(lab, sessions.verdict, evidence),
         unchanged=is_pristine(kit, lab, session.language, session.folder, with_placements=True),
         published=published_latencies(kit) if lab.mpi else (),
@@ -237,6 +239,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         here_only=session.data["elsewhere"] is None,
         not_read=kernels_beside(session.folder, session.language),
         explanation=session.explanation,
+        modelled=modelled_beside(kit, lab, sessions.verdict, seen),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -119,7 +119,8 @@ class Lab:
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
     whatever the student's is like. launch: how the ranks of the other
     parts are started where they are timed. repetition: what is timed at once, in the lab's
-    words."""
+    words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
+    byte of it; by its name, empty where no time is modelled from pages."""
 
     name: str
     title: str
@@ -136,6 +137,7 @@ class Lab:
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
     hints: tuple[Ladder, ...]
+    bytes_moved: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -193,7 +195,8 @@ CRITERION_KEYS = (
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
-    "kit_parts", "launch", "repetition", "timed_placements", "criterion",
+    "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
+    "criterion",
 )  # fmt: skip
 
 
@@ -244,6 +247,10 @@ def _criterion(table: Table) -> Criterion:
     )
 
 
+def _bytes_moved(table: Table) -> dict[str, float]:
+    return {array: table.number(array, least=0) for array in table.values}
+
+
 def load_lab(folder: Path) -> Lab:
     """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
     top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
@@ -272,6 +279,7 @@ def load_lab(folder: Path) -> Lab:
         timed_placements=placements,
         criteria=criteria,
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
+        bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
     )
     _check_parts(lab, top, tables)
     return lab

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from numalab.errors import UserError
+from numalab.machines.rates import Rate
 
 LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives none
 
@@ -72,7 +73,7 @@ class Machine:
     """A machine, or with scaled_from one that has fewer cores than the described one.
 
     numa_nodes: index and number agree. distances: ACPI's SLIT, row by row, as `numactl -H`
-    prints it; None where the source gives none. caches, bandwidths, latencies: of the real
+    prints it; None where the source gives none. caches, bandwidths, latencies, rates: of the real
     machine, never of a scaled or virtual one. processor: whose topology by CPUID is on record
     (machines/announced.py), the machine's or one of its kind; None: none is. text: the file's.
     seed: what it was made from (machines/seeded.py), else None; virtual nodes show such a machine
@@ -90,6 +91,7 @@ class Machine:
     latencies: tuple[Figure, ...]
     processor: str | None
     text: str = field(repr=False)
+    rates: tuple[Rate, ...] = ()
     scaled_from: Machine | None = field(default=None, repr=False)
     seed: int | None = None
 
@@ -156,6 +158,11 @@ class Machine:
         if self.seed is None:
             return (each_mib,) * len(self.numa_nodes)
         return tuple(node.memory_mb or each_mib for node in self.numa_nodes)
+
+    @property
+    def spanned_distances(self) -> frozenset[int]:
+        """All that there are, a NUMA node's to itself too."""
+        return frozenset(distance for row in self.guest_distances() for distance in row)
 
     def scaled(self, cores_per_node: int) -> Machine:
         """The machine with at most so many cores per NUMA node, its PUs renumbered by rank.

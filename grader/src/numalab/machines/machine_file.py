@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.machines.announced import RECORDED
 from numalab.machines.machine import LOCAL_DISTANCE, Core, Figure, Machine, Matrix, NumaNode
+from numalab.machines.rates import read_rates
 from numalab.machines.seeded import PREFIX, is_seeded
 from numalab.pu_lists import parse_pus
 from numalab.toml_files.tables import Table, parse_table, read_table
@@ -28,6 +30,7 @@ SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
 TOP_KEYS = (
     "name", "title", "source", "processor", "notes", "distances", "numa_node", *FIGURE_TABLES,
+    "rate",
 )  # fmt: skip
 
 
@@ -256,16 +259,18 @@ def _machine(top: Table, path: Path) -> Machine:
     _check_cores(top, with_cores)
     _check_packages(top, with_cores, nodes)
     _check_pus(top, with_cores)
-    return Machine(
+    distances = _distances(top, len(nodes)) if "distances" in top else None
+    machine = Machine(
         name=name,
         title=title,
         source=source,
         notes=top.texts("notes", ()),
         numa_nodes=nodes,
-        distances=_distances(top, len(nodes)) if "distances" in top else None,
+        distances=distances,
         caches=_figures(top, "cache"),
         bandwidths=_figures(top, "bandwidth"),
         latencies=_figures(top, "latency"),
         processor=top.choice("processor", tuple(RECORDED)) if "processor" in top else None,
         text=top.file.text,
     )
+    return replace(machine, rates=read_rates(top, machine.spanned_distances))

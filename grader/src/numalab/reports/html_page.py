@@ -20,7 +20,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES
-from numalab.reports import memory_table, report_figures, verdict_words
+from numalab.reports import memory_table, modelled_words, report_figures, verdict_words
 from numalab.reports.comparison import (
     TouchView,
     located_views,
@@ -238,6 +238,20 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
         )
 
 
+def _modelled(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
+    """For each machine, one of what is compared there, and what else is in words."""
+    for machine in dict.fromkeys(one.machine for one in graded.modelled):
+        here = [one for one in graded.modelled if one.machine == machine]
+        drawn = next((one for one in here if one.speedup is not None), here[0])
+        others = dict.fromkeys(modelled_words.in_one_line(one) for one in here if one is not drawn)
+        yield picture(
+            f"Modelled on {machine}",
+            partial(report_figures.modelled, drawn),
+            modelled_words.in_one_line(drawn),
+            (*others, *modelled_words.reading(drawn)),
+        )
+
+
 def _on(where: str) -> str:
     return "" if where == "here" else f" on {where}"
 
@@ -315,7 +329,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         compiler=build.output,
         earlier=verdict_words.earlier_words(graded),
         printed=verdict_words.printed_words(evidence),
-        pictures=list(_pictures(graded, picture)),
+        pictures=[*_pictures(graded, picture), *_modelled(graded, picture)],
         timings=list(_timings(graded, picture)),
         latencies=latencies,
         latency_text=latency_text,

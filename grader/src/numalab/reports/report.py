@@ -21,6 +21,7 @@ from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports.comparison import touch_views, work_views
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.memory_table import memory_table
+from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.rate_words import rate_lines, rate_tables
 from numalab.reports.thread_map import legend, placement_pictures
 from numalab.reports.touch_map import symbol, touch_map_picture
@@ -139,6 +140,10 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
             for line in picture:
                 console.print(Padding(line, (0, 0, 0, 2)))
         _show_placements(console, lab, verdict, seen)
+        for picture in modelled_pictures(kernel.modelled, console.width - 2):
+            console.print()
+            for line in picture:
+                console.print(Padding(line, (0, 0, 0, 2)))
         lines = latency_lines(evidence, is_predicted(lab, verdict), kernel.published)
         for number, row in enumerate(lines):
             if number == 0:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
+from numalab.modelling.of_evidence import Comparison
 from numalab.reports.comparison import SeatView, TouchView, WorkView, place_words
 from numalab.reports.touch_map import OWNERS, rows_by_array
 
@@ -56,6 +57,12 @@ def work(sight: WorkView, yours: Evidence) -> Figure:
     if sight.solution is not None:
         seen.append((OWNERS[1], yours.as_control()))
     return work_figure(seen, parts=[sight.part], width_in=WIDE_IN if seen[1:] else NARROW_IN)
+
+
+def modelled(comparison: Comparison) -> Figure:
+    from numalab.reports.figures import modelled_figure
+
+    return modelled_figure(comparison, width_in=NARROW_IN)
 
 
 def seats(sight: SeatView, is_ranks: bool) -> Figure:

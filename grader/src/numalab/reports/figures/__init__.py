@@ -3,6 +3,7 @@ out, nothing is shown or written here. Importing this imports matplotlib."""
 
 from numalab.reports.figures.latency import latency_figure
 from numalab.reports.figures.memory import memory_figure
+from numalab.reports.figures.modelled import modelled_figure
 from numalab.reports.figures.rates import rates_figure
 from numalab.reports.figures.threads import Sitting, sittings, thread_figure
 from numalab.reports.figures.timing import timing_figure
@@ -14,6 +15,7 @@ __all__ = [
     "Sitting",
     "latency_figure",
     "memory_figure",
+    "modelled_figure",
     "rates_figure",
     "sittings",
     "thread_figure",

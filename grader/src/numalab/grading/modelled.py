@@ -1,0 +1,73 @@
+"""Modelled times beside the times that this node can't show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalab.errors import KitError, UserError
+from numalab.evidence.record import Evidence, Seen
+from numalab.judging.places import HERE
+from numalab.judging.verdict import Verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.launch import Policy, parse_policy
+from numalab.machines.gallery import find_machine, machine_names
+from numalab.machines.machine import Machine
+from numalab.modelling.of_evidence import Comparison, comparisons, not_modelled
+
+
+def modelled_beside(kit: Kit, lab: Lab, verdict: Verdict, seen: Seen) -> tuple[Comparison, ...]:
+    """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
+    the gallery that the kernel was looked at on."""
+    return tuple(
+        comparison
+        for criterion in _without_times(lab, verdict, dict(seen)[HERE])
+        for where, evidence in seen
+        if where in machine_names(kit)
+        for comparison in _on(kit, lab, criterion, where, evidence)
+    )
+
+
+def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:
+    refused = {c.name for c in verdict.criteria if c.where == HERE and c.status == "not_gradable"}
+    for criterion in lab.criteria:
+        is_timed = criterion.kind == "timing" and criterion.name in refused
+        if is_timed and criterion.needs_numa_nodes > here.numa_nodes:
+            yield criterion
+
+
+def _on(
+    kit: Kit, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
+) -> tuple[Comparison, ...]:
+    """What keeps a time from being modelled is told in its place: a grading does not end by it."""
+    try:
+        machine = _as_booted(find_machine(kit, name), evidence)
+        return comparisons(lab, criterion, evidence, machine, _slow(kit, lab, criterion))
+    except (UserError, KitError) as error:
+        return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
+
+
+def _as_booted(machine: Machine, evidence: Evidence) -> Machine:
+    """With as many cores as its virtual node had. Raises KitError where it is another machine."""
+    cores = int(evidence.node["cores"])
+    small = machine.scaled(max(1, cores // len(machine.nodes_with_cores)))
+    told = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
+    described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
+    if told != described:
+        raise KitError(
+            "its PUs are not those of the machine's file any more; grade again to boot the present "
+            "one"
+        )
+    return small
+
+
+def _slow(kit: Kit, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
+    """The launch that a criterion's times would be compared with. Raises UserError and KitError."""
+    if criterion.slow is None:
+        return {}
+    path = kit.lab_folder(lab.name) / criterion.slow
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+    return {criterion.slow: parse_policy(text, criterion.slow)}

@@ -1,0 +1,109 @@
+"""How fast a machine's parts move data, as published: what modelled times are made of.
+
+common/machines/README.md says what each rate is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numalab.toml_files.tables import Table
+
+LOCAL = 10  # the SLIT's distance of a NUMA node to itself
+
+Resource = Literal["core", "l3", "controller", "link"]
+RESOURCES: tuple[Resource, ...] = ("core", "l3", "controller", "link")
+BY_DISTANCE: tuple[Resource, ...] = ("core", "link")  # the others are no pair
+RATE_KEYS = ("of", "distance", "gb_s", "source", "how")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Of one core, one L3 with all its cores, one NUMA node's memory, or one link: threads of one
+    NUMA node that use memory of another one. gb_s: 10^9 bytes per second, each byte that crosses,
+    lines that stores fetch before they write to them included. distance: between core or threads
+    and memory, as in the SLIT; None: any that has no rate of its own. how: it came about."""
+
+    of: Resource
+    gb_s: float
+    source: str
+    how: str
+    distance: int | None = None
+
+
+def known_rate(rates: Sequence[Rate], of: Resource, distance: int | None = None) -> float | None:
+    """In GB/s; None where it is unknown. distance: of a core or link."""
+    fitting = {rate.distance: rate.gb_s for rate in rates if rate.of == of}
+    if distance in fitting:
+        return fitting[distance]
+    return fitting.get(None)
+
+
+def read_rates(top: Table, distances: Collection[int]) -> tuple[Rate, ...]:
+    """All [[rate]] of a machine's file. distances: that the machine has, its own (10) among them.
+    Raises the file's error."""
+    rates: list[Rate] = []
+    for table in top.tables("rate", RATE_KEYS):
+        table.need("of", "gb_s", "source", "how")
+        of = table.choice("of", RESOURCES)
+        gb_s = table.number("gb_s")
+        if not gb_s > 0:
+            table.wrong("gb_s", "write a number above 0")
+        distance = None
+        if "distance" in table:
+            if of not in BY_DISTANCE:
+                table.fail(
+                    f"'distance' belongs to core and link; {_named(of)} serves all", "distance"
+                )
+            distance = table.whole("distance", LOCAL)
+            has = sorted(set(distances) - ({LOCAL} if of == "link" else set()))
+            if distance not in has:
+                known = ", ".join(map(str, has)) or "none"
+                table.wrong("distance", f"the distances that {_named(of)} spans here: {known}")
+        if any((rate.of, rate.distance) == (of, distance) for rate in rates):
+            where = "" if distance is None else f" at distance {distance}"
+            table.fail(f"the rate of {_named(of)}{where} is given twice; keep one", "of")
+        rates.append(Rate(of, gb_s, table.text("source"), table.text("how"), distance))
+    return tuple(rates)
+
+
+def _named(of: Resource) -> str:
+    return {"core": "a core", "l3": "an L3", "controller": "a controller", "link": "a link"}[of]
+
+
+def rate_name(rate: Rate) -> str:
+    """As in: a core, its own memory."""
+    name = _named(rate.of)
+    if rate.of not in BY_DISTANCE:
+        return f"{name}, all its cores" if rate.of == "l3" else name
+    if rate.distance == LOCAL:
+        return f"{name}, its own memory"
+    return (
+        f"{name}, other distances"
+        if rate.distance is None
+        else (f"{name}, distance {rate.distance}")
+    )
+
+
+def unknown_rates(rates: Sequence[Rate], distances: Collection[int], l3s: bool) -> tuple[str, ...]:
+    """Names of what has no rate. l3s: whether NUMA nodes have several, else their cores' common
+    limit is the controller's."""
+    missing = []
+    for of in RESOURCES:
+        if of == "l3" and not l3s:
+            continue
+        if of not in BY_DISTANCE:
+            if known_rate(rates, of) is None:
+                missing.append(f"{_named(of)}")
+            continue
+        spans = sorted(set(distances) - ({LOCAL} if of == "link" else set()))
+        without = [distance for distance in spans if known_rate(rates, of, distance) is None]
+        if not without:
+            continue
+        if len(without) == len(spans):
+            missing.append(_named(of))
+        else:
+            missing.append(f"{_named(of)} at distance {', '.join(map(str, without))}")
+    return tuple(missing)

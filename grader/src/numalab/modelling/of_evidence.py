@@ -1,0 +1,286 @@
+"""Modelled times of a kernel or a launch, from what was seen of it on a virtual node.
+
+What is modelled is what a criterion of time would compare, on the machine whose virtual node it was
+seen on, with all of its cores. Three kinds of lab have something to model:
+
+- first touch: which thread uses which page, and where it lives, from tracings and placement,
+  weighed with the bytes that the loop moves of each array (lab.toml's `bytes_moved`); over the
+  handout's pattern, where one thread has written all pages and the loop is dealt out in equal
+  blocks;
+- placement files: the kit's loop, whose threads write their own pages and move equally much, on the
+  PUs that the threads were seen on; over the same team on one NUMA node;
+- launch files: ranks whose threads do likewise, on the PUs that they were seen on; over the kit's
+  slow launches, laid over the machine. A halo is a few rows, and left out.
+
+An array most of whose pages several threads were seen to use is dealt out in pieces smaller than a
+page, or anew in each call: tracings show some users of a page, not all, and all threads are taken
+to use such a page alike. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from numalab.errors import KitError
+from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
+from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread
+from numalab.evidence.touch import Users, united_users
+from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.launch import Policy
+from numalab.labs.launch import plan as launch_plan
+from numalab.machines.machine import Machine
+from numalab.machines.topology import topology_of_machine
+from numalab.modelling.times import Modelled, modelled, why_not
+from numalab.modelling.traffic import (
+    Traffic,
+    behind_first,
+    cores_of,
+    of_own_pages,
+    on_one_node,
+    summed,
+)
+from numalab.modelling.whole_machine import fills, on_whole
+
+KERNEL = "your kernel"
+CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
+SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """An array most of which lives on one NUMA node; empty: all arrays do, with all of their pages.
+    share: of its pages."""
+
+    array: str
+    numa_node: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One modelled time beside another one. criterion: of time, which it stands beside; machine:
+    its name; whose, over: what is compared with what, in words. yours, theirs: None where why_not
+    says, in a sentence, why nothing is modelled. Of yours, where pages were seen: crowded, and
+    is_shared: whether several threads use most pages of an array."""
+
+    criterion: str
+    machine: str
+    whose: str
+    over: str
+    yours: Modelled | None
+    theirs: Modelled | None
+    why_not: str = ""
+    crowded: Crowded | None = None
+    is_shared: bool = False
+
+    def to_json(self) -> Json:
+        """Never a time: of a model, and labelled so."""
+        return {
+            "modelled": True,
+            "criterion": self.criterion,
+            "machine": self.machine,
+            "whose": self.whose,
+            "over": self.over,
+            "speedup": self.speedup,
+            "why_not": self.why_not or None,
+            "yours": None if self.yours is None else self.yours.to_json(),
+            "theirs": None if self.theirs is None else self.theirs.to_json(),
+        }
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast yours is."""
+        if self.yours is None or self.theirs is None:
+            return None
+        return self.theirs.s_per_gb / self.yours.s_per_gb
+
+
+def not_modelled(criterion: str, machine: str, why: str) -> Comparison:
+    """why: a sentence."""
+    return Comparison(criterion, machine, "", "", None, None, why)
+
+
+def comparisons(
+    lab: Lab,
+    criterion: Criterion,
+    evidence: Evidence,
+    machine: Machine,
+    slow: Mapping[str, Policy],
+) -> tuple[Comparison, ...]:
+    """What can be modelled beside a criterion of time. machine: the one that the evidence was taken
+    on, as large as its virtual node was; slow: the lab's slow launches, by file. Empty where
+    nothing fitting was seen. Raises KitError where records don't fit one another or the machine."""
+    evidence = evidence.of_parts(criterion.part)
+    refusal = why_not(machine)
+    try:
+        if criterion.slow is not None:
+            found = _launches(criterion, evidence, machine, slow[criterion.slow])
+        elif lab.timed_placements is not None:
+            found = _placements(criterion, evidence, machine)
+        else:
+            found = _pages(lab, criterion, evidence, machine)
+        if refusal is None:
+            return tuple(found)
+        is_seen = next(found, None) is not None
+        return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
+    except KeyError as error:
+        raise KitError(
+            f"the evidence of {machine.name} names PU {error}, which the machine as it was booted "
+            "has not; grade again"
+        ) from error
+
+
+# ---- pages ---------------------------------------------------------------------------
+
+
+def _pages(
+    lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
+) -> Iterator[Comparison]:
+    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    placed = [p for p in evidence.of(PLACEMENT) if p.residency is not None and p.outcome.ok]
+    if not traces or not placed or not lab.bytes_moved:
+        return
+    users = united_users(traces)
+    yours = of_pages(machine, placed[0], users, lab.bytes_moved)
+    if not yours.total > 0:
+        return
+    handout = behind_first(machine, _allowed(placed[0].threads[: placed[0].team]))
+    # Threads that rest do so for a reason that would hold with more cores, too.
+    is_filled = fills(machine, yours) and fills(machine, handout)
+    whole = machine.scaled_from or machine
+    both = [modelled(whole, on_whole(machine, t, is_filled)) for t in (yours, handout)]
+    yield Comparison(
+        criterion.name,
+        machine.name,
+        KERNEL,
+        "the handout",
+        both[0],
+        both[1],
+        crowded=_crowded(placed[0], lab.bytes_moved),
+        is_shared=any(_shared(users.get(array, ())) > SHARED for array in lab.bytes_moved),
+    )
+
+
+def of_pages(
+    machine: Machine, placement: Placement, users: Users, bytes_moved: Mapping[str, float]
+) -> Traffic:
+    """users: of the pages that the placement has the homes of; bytes_moved: for each byte of an
+    array. Pages that nobody uses, or that are on no NUMA node, move nothing."""
+    cores = {t.number: cores_of(machine, t.allowed_pus) for t in placement.threads}
+    team = [thread.number for thread in placement.threads[: placement.team]]
+    parts = []
+    for array, homes in (placement.residency or {}).items():
+        sample = placement.samples[array]
+        # Arrays are equally long; of each as many pages stand for all as were looked at.
+        weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
+        is_shared = _shared(users[array]) > SHARED
+        for home, of_page in zip(homes, users[array], strict=True):
+            using = [t for t in (team if is_shared and of_page else of_page) if t in cores]
+            if home < 0:
+                continue
+            for thread in using:
+                for core, share in cores[thread].items():
+                    parts.append(((core, home), weight * share / len(using)))
+    return summed(parts, len(team))
+
+
+def _shared(pages: Sequence[frozenset[int]]) -> float:
+    """Of pages the share that several threads use."""
+    return sum(len(of_page) > 1 for of_page in pages) / len(pages) if pages else 0.0
+
+
+def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded | None:
+    """The array of which the most lives on one NUMA node, if it is much of it; the first of several
+    alike."""
+    found = []
+    for array, homes in (placement.residency or {}).items():
+        if array in bytes_moved and homes:
+            node = max(sorted(set(homes)), key=homes.count)
+            found.append(Crowded(array, node, homes.count(node) / len(homes)))
+    crowded = max(found, key=lambda one: one.share, default=None)
+    if crowded is None or crowded.numa_node < 0 or crowded.share < CROWDED:
+        return None
+    are_all = all(one.share == 1 and one.numa_node == crowded.numa_node for one in found)
+    return replace(crowded, array="") if are_all else crowded
+
+
+# ---- placement files -------------------------------------------------------------------
+
+
+def _placements(criterion: Criterion, evidence: Evidence, machine: Machine) -> Iterator[Comparison]:
+    for run in evidence.of(BINDING):
+        if not run.outcome.ok or len(run.threads) < run.team:
+            continue
+        threads = run.threads[: run.team]
+        yours = of_own_pages(machine, _allowed(threads))
+        whole = machine.scaled_from or machine
+        is_filled = fills(machine, yours) and run.team >= machine.cores
+        large = on_whole(machine, yours, is_filled)
+        one = on_one_node(whole, large.threads)
+        yield Comparison(
+            criterion.name,
+            machine.name,
+            f"{run.file} ({run.runtime})",
+            "the same team on one NUMA node",
+            modelled(whole, large),
+            modelled(whole, one),
+        )
+
+
+# ---- launch files ----------------------------------------------------------------------
+
+
+def _launches(
+    criterion: Criterion, evidence: Evidence, machine: Machine, slow: Policy
+) -> Iterator[Comparison]:
+    assert criterion.slow is not None
+    whole = machine.scaled_from or machine
+    for run in evidence.of(RANKS):
+        if run.refused is not None or not run.outcome.ok or not run.ranks:
+            continue
+        if criterion.file is not None and run.file != criterion.file.name:
+            continue
+        yours = of_own_pages(machine, _of_ranks(run.ranks, run.team))
+        is_filled = fills(machine, yours)
+        theirs = of_launch(whole, slow)
+        yield Comparison(
+            criterion.name,
+            machine.name,
+            run.file,
+            criterion.slow,
+            modelled(whole, on_whole(machine, yours, is_filled)),
+            modelled(whole, theirs),
+        )
+
+
+def _of_ranks(ranks: Sequence[Rank], team: int) -> list[tuple[int, ...]]:
+    """PUs of the first threads of each rank, which make its team."""
+    return [thread.allowed_pus for rank in ranks for thread in rank.threads[:team]]
+
+
+def of_launch(machine: Machine, policy: Policy) -> Traffic:
+    """Of a policy laid over a machine: ranks share the rows equally, and their threads those of
+    their rank. Raises BadPolicy where the policy can't be meant there."""
+    topology = topology_of_machine(machine)
+    plan = launch_plan(policy, topology)
+    threads: list[tuple[int, ...]] = []
+    for pus in plan.ranks:
+        if plan.places is None:
+            threads += [pus] * plan.threads
+            continue
+        places: dict[int, list[int]] = {}
+        for pu in pus:
+            key = topology.core[pu] if plan.places == "cores" else pu
+            places.setdefault(key, []).append(pu)
+        dealt = [tuple(place) for place in places.values()]
+        # As OMP_PROC_BIND=spread deals them: evenly over the rank's places, in their order.
+        threads += [dealt[t * len(dealt) // plan.threads] for t in range(plan.threads)]
+    return of_own_pages(machine, threads)
+
+
+# ---- all three -------------------------------------------------------------------------
+
+
+def _allowed(threads: Sequence[Thread]) -> list[tuple[int, ...]]:
+    return [thread.allowed_pus for thread in threads]
