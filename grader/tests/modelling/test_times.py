@@ -15,10 +15,9 @@ from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import (
     Traffic,
     behind_first,
-    cores_of,
-    node_of_core,
     of_own_pages,
     on_one_node,
+    seats,
 )
 from numalab.modelling.whole_machine import fills, on_whole
 
@@ -115,22 +114,30 @@ def test_without_a_controllers_rate_nothing_is_modelled() -> None:
 # ---- traffic ---------------------------------------------------------------------------
 
 
-def test_a_thread_that_nothing_binds_is_everywhere_and_so_are_its_pages() -> None:
+def test_a_thread_that_nothing_binds_is_on_one_core_and_its_pages_anywhere() -> None:
     hydra = machine("hydra")
     anywhere = tuple(range(hydra.pus))
-    traffic = of_own_pages(hydra, [anywhere])
-    assert traffic.total == pytest.approx(1)
-    nodes = node_of_core(hydra)
-    own = sum(moved for (core, home), moved in traffic.bytes.items() if nodes[core] == home)
-    assert own == pytest.approx(0.5)
+    traffic = of_own_pages(hydra, [anywhere] * 3)
+    # Dealt out over NUMA nodes first, as a scheduler balances.
+    assert traffic.bytes == {
+        (core, home): pytest.approx(0.5) for core in (0, 16, 1) for home in (0, 1)
+    }
+    assert len(of_own_pages(hydra, [anywhere] * 32).cores) == 32
+
+
+def test_bound_threads_keep_their_cores_and_others_go_elsewhere() -> None:
+    hydra = machine("hydra")
+    anywhere = tuple(range(hydra.pus))
+    assert seats(hydra, [anywhere, (0,), (0, 2), (1, 3)]) == (17, 0, 1, 16)
 
 
 def test_siblings_are_one_core() -> None:
     westmere = machine("westmere-ex")
     core = westmere.numa_nodes[2].cores[3]
-    assert cores_of(westmere, core.pus) == {23: 1.0}
-    with pytest.raises(KeyError):
-        cores_of(westmere, [westmere.pus])
+    assert seats(westmere, [core.pus]) == (23,)
+    for pus in ((westmere.pus,), ()):
+        with pytest.raises(KeyError):
+            seats(westmere, [pus])
 
 
 def test_a_team_on_one_numa_node_fills_it_core_by_core() -> None:

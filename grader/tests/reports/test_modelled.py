@@ -177,7 +177,8 @@ def test_placement_files_are_modelled_each(kit: Kit, labs: dict[str, Lab]) -> No
     found = modelled_beside(kit, lab, judge(lab, places[0][1]), places)
     assert {one.criterion for one in found} == {"bandwidth"}
     text = " ".join(" ".join(line.split()) for line in lines_of(list(found)))
-    assert "omp_spread.env (libgomp), " in text and "omp_close.env (libgomp), " in text
+    assert text.startswith("On hydra, modelled: omp_spread.env (libgomp), ")
+    assert "over the same team on one NUMA node: omp_close.env (libgomp) 4 threads " in text
 
 
 def test_reports_pages_and_json_label_it(

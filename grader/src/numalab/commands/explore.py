@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import numalab
+from numalab.commands import explore_model
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import (
     check_json_target,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
-@click.argument("name", metavar="LAB", shell_complete=complete_lab)
+@click.argument("name", metavar="LAB|model", shell_complete=complete_lab)
 @click.option("--quick", is_flag=True, help="Smaller and fewer runs: a minute or two.")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="How often everything is run.")
 @click.option(
@@ -73,6 +74,9 @@ def explore_command(
     Each round runs every configuration once, in random order, each as a process of its
     own. Ctrl-C ends it and shows what there is by then.
 
+    `model` in the place of a lab measures what a core, a controller and a link of this node
+    carry, predicts other placements from that, and runs these; it needs two NUMA nodes.
+
     02 takes longer the more PUs a node has. Where it has one NUMA node, local pages are
     looked at on a virtual machine, and drawn beside the plot (..._local_pages).
 
@@ -83,7 +87,12 @@ def explore_command(
       ./numalab explore 04 --quick                latency and the TLB
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
+      ./numalab explore model                     modelled beside measured bandwidths
     """
+    if name == explore_model.NAME:
+        if n is not None or plot_path is not None:
+            raise UserError("explore model has no --n and no --plot; leave them out")
+        return explore_model.explore_model(kit, quick, rounds, json_path, force)
     from numalab.explore import explore_plot, explore_report
     from numalab.learning.exploring import measure
 

@@ -35,9 +35,9 @@ from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
     Traffic,
     behind_first,
-    cores_of,
     of_own_pages,
     on_one_node,
+    seats,
     summed,
 )
 from numalab.modelling.whole_machine import fills, on_whole
@@ -117,7 +117,7 @@ def comparisons(
         if criterion.slow is not None:
             found = _launches(criterion, evidence, machine, slow[criterion.slow])
         elif lab.timed_placements is not None:
-            found = _placements(criterion, evidence, machine)
+            found = _placements(lab, criterion, evidence, machine)
         else:
             found = _pages(lab, criterion, evidence, machine)
         if refusal is None:
@@ -167,7 +167,9 @@ def of_pages(
 ) -> Traffic:
     """users: of the pages that the placement has the homes of; bytes_moved: for each byte of an
     array. Pages that nobody uses, or that are on no NUMA node, move nothing."""
-    cores = {t.number: cores_of(machine, t.allowed_pus) for t in placement.threads}
+    numbers = [thread.number for thread in placement.threads]
+    seated = seats(machine, _allowed(placement.threads))
+    cores = dict(zip(numbers, seated, strict=True))
     team = [thread.number for thread in placement.threads[: placement.team]]
     parts = []
     for array, homes in (placement.residency or {}).items():
@@ -180,8 +182,7 @@ def of_pages(
             if home < 0:
                 continue
             for thread in using:
-                for core, share in cores[thread].items():
-                    parts.append(((core, home), weight * share / len(using)))
+                parts.append(((cores[thread], home), weight / len(using)))
     return summed(parts, len(team))
 
 
@@ -208,8 +209,13 @@ def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded 
 # ---- placement files -------------------------------------------------------------------
 
 
-def _placements(criterion: Criterion, evidence: Evidence, machine: Machine) -> Iterator[Comparison]:
-    for run in evidence.of(BINDING):
+def _placements(
+    lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
+) -> Iterator[Comparison]:
+    """The file that is timed comes first."""
+    timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
+    first = "" if timed is None else timed.name
+    for run in sorted(evidence.of(BINDING), key=lambda run: run.file != first):
         if not run.outcome.ok or len(run.threads) < run.team:
             continue
         threads = run.threads[: run.team]

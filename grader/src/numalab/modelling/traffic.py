@@ -42,19 +42,36 @@ def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> Traf
     return Traffic(total, threads)
 
 
-def cores_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
-    """The share of its time that a thread spends on each core, which may run on these PUs: equally
-    long on each PU. Raises KeyError for one that the machine has not, and for none."""
-    table = machine.pu_table
-    shares: dict[int, float] = {}
+def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ...]:
+    """The core of each thread, by the PUs that it may run on. One that may run on several cores is
+    on one at a time: it sits where the fewest others do, first on its NUMA nodes and then on their
+    cores, as a scheduler balances them. Raises KeyError for a PU that the machine has not, and for
+    a thread without any."""
+    table, nodes = machine.pu_table, node_of_core(machine)
+    choices = []
+    for pus in threads:
+        unknown = next((pu for pu in pus if not 0 <= pu < len(table)), None)
+        if unknown is not None or not pus:
+            raise KeyError("no PU" if unknown is None else unknown)
+        choices.append(sorted({table[pu].core for pu in pus}))
+    on_core, on_node = [0] * machine.cores, [0] * len(machine.numa_nodes)
+    seat = [-1] * len(threads)
+    for thread in sorted(range(len(threads)), key=lambda t: len(choices[t])):
+        core = min(choices[thread], key=lambda c: (on_core[c], on_node[nodes[c]], c))
+        seat[thread] = core
+        on_core[core] += 1
+        on_node[nodes[core]] += 1
+    return tuple(seat)
+
+
+def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
+    """The shares of a thread's own pages by NUMA node: it was anywhere it may be when it wrote
+    them."""
+    count: dict[int, float] = {}
     for pu in pus:
-        if not 0 <= pu < len(table):
-            raise KeyError(pu)
-        core = table[pu].core
-        shares[core] = shares.get(core, 0.0) + 1 / len(pus)
-    if not shares:
-        raise KeyError("no PU")
-    return shares
+        node = machine.pu_table[pu].numa_node
+        count[node] = count.get(node, 0.0) + 1 / len(pus)
+    return count
 
 
 def node_of_core(machine: Machine) -> tuple[int, ...]:
@@ -64,35 +81,22 @@ def node_of_core(machine: Machine) -> tuple[int, ...]:
 
 def of_own_pages(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
     """Each thread moves as much as the others, to and from pages that it wrote first. threads: the
-    PUs on which each may run. One that may run on several NUMA nodes wrote its pages on all of
-    them, and uses them from all of them: neither depends on the other."""
-    nodes = node_of_core(machine)
-    parts = []
-    for pus in threads:
-        shares = cores_of(machine, pus)
-        homes: dict[int, float] = {}
-        for core, share in shares.items():
-            homes[nodes[core]] = homes.get(nodes[core], 0.0) + share
-        parts += [
-            ((core, home), share * at_home)
-            for core, share in shares.items()
-            for home, at_home in homes.items()
-        ]
+    PUs on which each may run. One that may run on several NUMA nodes has its pages on all of
+    them, wherever it is now."""
+    parts = [
+        ((core, home), share)
+        for core, pus in zip(seats(machine, threads), threads, strict=True)
+        for home, share in homes_of(machine, pus).items()
+    ]
     return summed(parts, len(threads))
 
 
 def behind_first(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
     """Each thread moves as much as the others, and all pages live where the first of them is: as
     where it alone has written them."""
-    nodes = node_of_core(machine)
-    homes = cores_of(machine, threads[0])
-    parts = [
-        ((core, nodes[first]), share * at_home)
-        for pus in threads
-        for core, share in cores_of(machine, pus).items()
-        for first, at_home in homes.items()
-    ]
-    return summed(parts, len(threads))
+    seated = seats(machine, threads)
+    home = node_of_core(machine)[seated[0]]
+    return summed((((core, home), 1.0) for core in seated), len(threads))
 
 
 def on_one_node(machine: Machine, threads: int) -> Traffic:

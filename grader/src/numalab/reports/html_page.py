@@ -241,14 +241,14 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
 def _modelled(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
     """For each machine, one of what is compared there, and what else is in words."""
     for machine in dict.fromkeys(one.machine for one in graded.modelled):
-        here = [one for one in graded.modelled if one.machine == machine]
-        drawn = next((one for one in here if one.speedup is not None), here[0])
-        others = dict.fromkeys(modelled_words.in_one_line(one) for one in here if one is not drawn)
+        drawn, others = modelled_words.drawn_and_others(
+            [one for one in graded.modelled if one.machine == machine]
+        )
         yield picture(
             f"Modelled on {machine}",
             partial(report_figures.modelled, drawn),
             modelled_words.in_one_line(drawn),
-            (*others, *modelled_words.reading(drawn)),
+            (*modelled_words.other_sentences(others), *modelled_words.reading(drawn)),
         )
 
 

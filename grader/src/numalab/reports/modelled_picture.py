@@ -11,8 +11,9 @@ from numalab.modelling.of_evidence import Comparison
 from numalab.reports.modelled_words import (
     NOTHING,
     Bar,
+    drawn_and_others,
     heads,
-    in_one_line,
+    others,
     reading,
     rows,
     sentences,
@@ -27,18 +28,29 @@ FULL, EMPTY = "#", "."
 
 def modelled_pictures(found: Sequence[Comparison], columns: int) -> Iterator[list[Text]]:
     """A picture for each machine, of the first that is compared there, with what else is compared
-    in a line each."""
-    machines = dict.fromkeys(one.machine for one in found)
-    for machine in machines:
-        here = [one for one in found if one.machine == machine]
-        drawn = next((one for one in here if one.speedup is not None), None)
-        lines: list[Text] = []
-        if drawn is not None:
-            lines += modelled_picture(drawn, columns)
-        told = dict.fromkeys(in_one_line(one) for one in here if one is not drawn)
-        for said in told:
-            lines += _wrapped(said, columns)
+    in a line each; where nothing is modelled, the reason."""
+    for machine in dict.fromkeys(one.machine for one in found):
+        drawn, more = drawn_and_others([one for one in found if one.machine == machine])
+        if drawn.speedup is None:
+            yield _wrapped(drawn.why_not, columns, dim=False)
+            continue
+        lines = modelled_picture(drawn, columns)
+        for one in others(more):
+            lines += _wrapped(f"Modelled on {machine}, over {one.over}:", columns, dim=False)
+            lines += _table(one.lines, columns)
         yield lines
+
+
+def _table(rows: Sequence[Sequence[str]], columns: int) -> Iterator[Text]:
+    """The last column takes what is left, and goes on below itself."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    before = 2 + sum(widths) + 2 * len(widths)
+    for row in rows:
+        head = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
+        told = textwrap.wrap(row[-1], max(12, columns - before)) or [""]
+        yield Text(f"  {head}  {told[0]}")
+        for line in told[1:]:
+            yield Text(" " * before + line)
 
 
 def modelled_picture(comparison: Comparison, columns: int) -> list[Text]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numalab.machines.rates import Resource
 from numalab.modelling.of_evidence import KERNEL, Comparison
 from numalab.modelling.times import Demand, Missing, Modelled
-from numalab.words import count, first_upper, listed, percent
+from numalab.words import count, listed, percent
 
 NO_TIMES = "Worked out from published rates, not timed; no points depend on it."
 MOST_LINKS = 4  # that have a row of their own; of more the busiest over each distance
@@ -57,7 +57,7 @@ def _named(kind: Resource, model: Modelled) -> str:
     if kind == "core":
         return f"core {parts[0].numbers[0]}" if len(parts) == 1 else _each(parts, others, "core")
     if kind == "l3":
-        return f"the L3 {parts[0].numbers[1]}" if len(parts) == 1 else _each(parts, others, "L3")
+        return f"L3 {parts[0].numbers[1]}" if len(parts) == 1 else _each(parts, others, "L3")
     if kind == "controller":
         if len(parts) == 1:
             return f"controller {parts[0].numbers[0]}"
@@ -86,7 +86,7 @@ def sentences(comparison: Comparison) -> list[str]:
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return said
-    them = "the handout's" if comparison.over == "the handout" else f"of {comparison.over}"
+    them = "the handout's" if comparison.over == "the handout" else "the other's"
     ours, other = bottleneck_words(yours), bottleneck_words(theirs)
     same = f"{them} is the same" if ours == other else f"{them}: {other}"
     said.append(f"Bottleneck: {ours}; {same}.")
@@ -239,4 +239,40 @@ def reading(comparison: Comparison) -> list[str]:
 
 def in_one_line(comparison: Comparison) -> str:
     """Without a picture: what it comes to and why."""
-    return " ".join(first_upper(said) for said in sentences(comparison))
+    return " ".join(sentences(comparison))
+
+
+@dataclass(frozen=True)
+class Others:
+    """What else is compared on a machine. over: with what; lines: whose, threads, how many times
+    as fast, bottleneck."""
+
+    over: str
+    lines: tuple[tuple[str, str, str, str], ...]
+
+
+def others(found: Sequence[Comparison]) -> list[Others]:
+    """Those that are modelled, by what they are compared with."""
+    by_over: dict[str, list[tuple[str, str, str, str]]] = {}
+    for one in found:
+        if one.yours is None or one.speedup is None:
+            continue
+        threads = count(one.yours.threads, "thread")
+        line = (one.whose, threads, times_words(one.speedup), bottleneck_words(one.yours))
+        by_over.setdefault(one.over, []).append(line)
+    return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
+
+
+def drawn_and_others(found: Sequence[Comparison]) -> tuple[Comparison, list[Comparison]]:
+    """Of what is compared on a machine, what is drawn, and what is only told. found: not empty."""
+    drawn = next((one for one in found if one.speedup is not None), found[0])
+    return drawn, [one for one in found if one is not drawn and one.speedup is not None]
+
+
+def other_sentences(found: Sequence[Comparison]) -> list[str]:
+    """For pages: what else is compared on a machine."""
+    return [
+        f"Modelled, {whose} ({threads}): {times} {one.over}; bottleneck: {limit}."
+        for one in others(found)
+        for whose, threads, times, limit in one.lines
+    ]

@@ -1,0 +1,55 @@
+"""./numalab explore model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import numalab
+from numalab.commands.shared import check_json_target, progress_line
+from numalab.errors import Interrupted, UserError
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.files import write_json
+from numalab.grading.login_node import on_login_node, refusal
+from numalab.harness.build import build_explorations
+from numalab.harness.monitor import describe_node
+from numalab.kit import Kit
+from numalab.terminal import make_console, stripped
+
+NAME = "model"
+
+
+def explore_model(
+    kit: Kit, quick: bool, rounds: int | None, json_path: Path | None, force: bool
+) -> int:
+    """Modelled bandwidths beside measured ones, on a node with several NUMA nodes. Raises UserError
+    and KitError."""
+    from numalab.explore import model, model_report
+    from numalab.explore.explore import available_bytes
+
+    check_json_target(json_path)
+    if on_login_node() and not force:
+        raise UserError(refusal(f"explore {NAME}"))
+    with kit.lock(), progress_line(NAME) as progress:
+        try:
+            progress("building")
+            build_explorations(kit, [kit.probe.name])
+            node = describe_node(kit)
+            meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
+            free = available_bytes(meminfo, node["cgroup_memory_max_bytes"])
+            plan = model.model_plan(node, free)
+            asked = rounds or (model.QUICK_ROUNDS if quick else model.ROUNDS)
+            found = model.measure(kit, plan, node, asked, progress)
+        except (KeyboardInterrupt, Interrupted):
+            click.echo("numalab: interrupted before anything was measured", err=True)
+            return EXIT_INTERRUPTED
+    console = make_console()
+    with stripped(console):
+        model_report.show(found, console)
+    if json_path is not None:
+        write_json(json_path, {"kit_version": numalab.__version__, **found.to_json()})
+    if found.interrupted:
+        click.echo("numalab: interrupted; what was measured so far is above", err=True)
+        return EXIT_INTERRUPTED
+    return EXIT_PASSED

@@ -1,0 +1,173 @@
+"""Modelled beside measured: what is run on a node, and what is made of samples. All samples are
+made up, of nodes that we don't have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+from support import invented
+from support.commands import numalab_command
+
+from numalab.errors import UserError
+from numalab.evidence.record import Json
+from numalab.explore.model import Explored, Plan, check_pages, model_plan
+from numalab.explore.model_report import show, verdict_words
+from numalab.explore.samples import Sample
+from numalab.kit import Kit
+
+FREE = 64 * 2**30
+
+
+def node(machine: invented.Machine, distances: object = None) -> Json:
+    return machine.describe() | {
+        "numa_node_list": [{"numa_node": n, "memory_bytes": 2**34} for n in range(machine.nodes)],
+        "distances": distances,
+    }
+
+
+TWO = node(invented.TWO_NODES, [[10, 21], [21, 10]])
+
+
+def settings(plan: Plan, number: int) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in plan.configurations[number].arguments[1:])
+
+
+def measured(plan: Plan, truth: Callable[[dict[str, str]], float], rounds: int = 6) -> Explored:
+    """truth: GB/s of a configuration."""
+    samples = []
+    for number in range(len(plan.configurations)):
+        time_s = 1 / truth(settings(plan, number))
+        times = [{"kernel": "triad", "bytes_moved": 10**9, "elapsed_s": [time_s]}]
+        samples += [Sample(number, r, number, 0.0, {"times": times}) for r in range(rounds)]
+    return Explored(plan, tuple(samples), TWO, False)
+
+
+def as_modelled(setting: dict[str, str]) -> float:
+    """A node whose slowest part sets the pace: cores of 10 (5 far away), controllers of 30, links
+    of 12. Even PUs are NUMA node 0's."""
+    pus = [int(pu) for pu in setting["pus"].split(",")]
+    home = setting.get("memory_node")
+    far = [pu for pu in pus if home is not None and pu % 2 != int(home)]
+    times = [1 / (5 if far else 10)]  # each moves 1
+    times += [len(far) / 12]
+    behind = [sum(pu % 2 == n for pu in pus) if home is None else len(pus) for n in (0, 1)]
+    return len(pus) / max(*times, max(behind) / 30)
+
+
+def test_rates_are_measured_apart_from_what_is_predicted() -> None:
+    plan = model_plan(TWO, FREE)
+    assert [(one.of, one.distance) for one in plan.rated] == [
+        ("core", 10), ("controller", None), ("core", 21), ("link", 21),
+    ]  # fmt: skip
+    rated = {plan.configurations[one.configuration].arguments for one in plan.rated}
+    predicted = {plan.configurations[one.configuration].arguments for one in plan.predicted}
+    assert not rated & predicted
+    assert len(rated) + len(predicted) == len(plan.configurations)
+    assert settings(plan, 0) == {
+        "pages": "small", "bytes": str(plan.array_bytes), "repetitions": "5",
+        "first_touch": "all", "pus": "0", "memory_node": "0",
+    }  # fmt: skip
+    assert settings(plan, 3)["pus"] == "0,2,4,6" and settings(plan, 3)["memory_node"] == "1"
+
+
+def test_arrays_are_larger_than_caches() -> None:
+    large = model_plan(TWO | {"last_level_cache_bytes": 480 * 2**20}, FREE)
+    assert 3 * large.array_bytes >= 4 * 479 * 2**20
+    with pytest.raises(UserError, match="ask for a larger job"):
+        model_plan(TWO | {"last_level_cache_bytes": 480 * 2**20}, 2**30)
+
+
+def test_each_distance_is_measured_once() -> None:
+    """On nebula's distances, with two cores on each NUMA node of the invented machine."""
+    rows = [[10 if i == j else 16 if i // 4 == j // 4 else 28 for j in range(8)] for i in range(8)]
+    plan = model_plan(node(invented.EIGHT_NODES, rows), FREE)
+    assert [(one.of, one.distance) for one in plan.rated] == [
+        ("core", 10), ("controller", None), ("core", 16), ("link", 16), ("core", 28), ("link", 28),
+    ]  # fmt: skip
+    assert plan.machine.spanned_distances == {10, 16, 28}
+
+
+def test_a_node_that_gives_no_distances_has_two() -> None:
+    plan = model_plan(node(invented.TWO_NODES), FREE)
+    assert {one.distance for one in plan.rated if one.of == "core"} == {10, 20}
+
+
+def test_numa_nodes_with_gaps_keep_their_numbers() -> None:
+    """A job that has NUMA nodes 0 and 2 of three."""
+    part = json.loads(json.dumps(TWO))
+    for entry in part["pu_list"]:
+        entry["numa_node"] *= 2
+    part["numa_node_list"] = [{"numa_node": n} for n in range(3)]
+    part["distances"] = [[10, 12, 14], [12, 10, 16], [14, 16, 10]]
+    plan = model_plan(part, FREE)
+    assert [one.distance for one in plan.rated if one.of == "link"] == [14]
+    homes = {settings(plan, n).get("memory_node") for n in range(len(plan.configurations))}
+    assert homes == {"0", "2", None}
+
+
+def test_a_node_that_is_as_the_model_says_is_predicted() -> None:
+    found = measured(model_plan(TWO, FREE), as_modelled).compared()
+    assert len(found) == 5
+    for one in found:
+        assert one.measured_over_modelled.median == pytest.approx(1), one.what
+        assert verdict_words(one) == "within 15 %"
+    assert [one.bottleneck for one in found] == [
+        ("controller",), ("link",), ("core",), ("core",), ("core",),
+    ]  # fmt: skip
+
+
+def test_a_node_whose_controllers_saturate_earlier_is_told() -> None:
+    """Half a NUMA node's cores don't get what each gets alone."""
+
+    def early(setting: dict[str, str]) -> float:
+        rate = as_modelled(setting)
+        return rate / 2 if setting["pus"] == "0,2" and rate == 20 else rate
+
+    found = {one.what: one for one in measured(model_plan(TWO, FREE), early).compared()}
+    half = found.pop("half the cores of a NUMA node, own pages")
+    assert verdict_words(half) == "slower than modelled"
+    assert {verdict_words(one) for one in found.values()} == {"within 15 %"}
+
+
+def test_rounds_that_are_not_whole_don_t_count(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = model_plan(TWO, FREE)
+    whole = measured(plan, as_modelled, rounds=2)
+    cut = Explored(plan, whole.samples[:-1], TWO, True)
+    assert cut.rounds == 1
+    assert Explored(plan, whole.samples[:3], TWO, True).compared() == []
+    show(Explored(plan, whole.samples[:3], TWO, True), Console(width=80))
+    assert "nothing to compare" in capsys.readouterr().out
+
+
+def test_report_fits_and_says_what_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    found = measured(model_plan(TWO, FREE), as_modelled)
+    show(found, Console(width=80))
+    printed = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in printed.splitlines())
+    text = " ".join(printed.split())
+    assert "a link, distance 21" in text and "12.0 [12.0..12.0]" in text
+    assert "bottleneck: link" in text and "within 15 %" in text
+    told = found.to_json()
+    assert told["compared"][1]["bottleneck"] == ["link"]
+    assert len(told["samples"]) == 6 * len(found.plan.configurations)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [({"memory_node": 1, "memory_node_share": 0.5}, "50% of the pages live on NUMA node 1"),
+     ({"memory_node": None, "local_share": 0.2}, "20% of the pages live where they are used")],
+)  # fmt: skip
+def test_pages_elsewhere_are_refused(record: Json, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        check_pages(record)
+    check_pages({key: 1.0 if key.endswith("share") else value for key, value in record.items()})
+
+
+def test_one_numa_node_has_nothing_to_compare(kit: Kit) -> None:
+    with pytest.raises(UserError, match="one NUMA node with cores"):
+        model_plan(node(invented.ONE_NODE), FREE)
+    done = numalab_command(kit, "explore", "model", "--n", "5")
+    assert done.code == 2 and "has no --n" in done.err
