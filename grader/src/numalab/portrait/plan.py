@@ -17,7 +17,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 LOAD, STORE = "load", "store"  # of the probe, beside copy and triad
 STREAMS = (COPY, TRIAD, LOAD, STORE)
 PAIR_STREAMS = (LOAD, TRIAD)
-SPREAD = "spread"
+SPREAD, ALONE = "spread", "alone"
 SMALL, HUGE = "small", "huge"
 
 # Larger than caches, so much; but a table's chain is laid out anew in each process, which takes
@@ -37,7 +37,7 @@ Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
 class Asked:
     """One process in each round. threads_on, memory_on: NUMA nodes, as Linux numbers them;
     threads_on of streams over threads: -1, since they may be on several, as memory_on then is.
-    kind: of the core, as the processor calls it, where there are several; placement: of streams."""
+    kind: of the core, as the processor calls it, where there are several; placement: of streams, alone is one thread."""
 
     part: Part
     threads_on: int
@@ -238,7 +238,7 @@ def _chased(
 
 def _streamed(
     part: Part, pus: tuple[int, ...], size_bytes: int, memory_on: int, kernels: Sequence[str]
-) -> tuple[Configuration, dict[str, int | str]]:
+) -> Configuration:
     key: dict[str, int | str] = {"threads": len(pus), "bytes": size_bytes}
     arguments: tuple[str, ...] = (
         ",".join(kernels), "pages=small", f"bytes={size_bytes}", "first_touch=all",
@@ -247,7 +247,7 @@ def _streamed(
     if part == "pair_bandwidth":
         key["memory_node"] = memory_on
         arguments = (*arguments, f"memory_node={memory_on}")
-    return Configuration(key, arguments), key
+    return Configuration(key, arguments)
 
 
 def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[Asked]:
@@ -273,14 +273,20 @@ def _pairs(
         for memory_on in memory_nodes(node):
             table = (largest, pages, "all")
             yield _chased("pair_latency", pu, (threads_on, memory_on), table, names.get(pu))
-            made, _ = _streamed("pair_bandwidth", tuple(pus), pair_bytes, memory_on, PAIR_STREAMS)
+            made = _streamed("pair_bandwidth", tuple(pus), pair_bytes, memory_on, PAIR_STREAMS)
             yield Asked(
                 "pair_bandwidth", threads_on, memory_on, tuple(pus), pair_bytes, SMALL, made
             )  # fmt: skip
 
 
+def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
+    """A PU of each kind of core, and its name; none where cores are alike."""
+    names = kind_names(node)
+    return [(pu, names[pu]) for pu in one_of_each_kind(node, topology)] if names else []
+
+
 def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]:
-    """Spread only where it is another choice of PUs than compact."""
+    """Spread only where there are several NUMA nodes to run on; a core of each kind alone."""
     compact, spread = compact_pus(topology), spread_pus(topology)
     cores = len(core_pus(topology))
     for threads in thread_counts(topology):
@@ -289,10 +295,12 @@ def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]
             pus = tuple(order[:threads])
             if placement == SPREAD and len(thread_nodes(topology)) == 1:
                 continue
-            made, _ = _streamed("streams", pus, size_bytes, -1, STREAMS)
-            yield Asked(
-                "streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement
-            )  # fmt: skip
+            made = _streamed("streams", pus, size_bytes, -1, STREAMS)
+            yield Asked("streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement)
+    for pu, kind in _kinds_alone(node, topology):
+        size_bytes = array_bytes(node, 1, cores, room_bytes)
+        made = _streamed("streams", (pu,), size_bytes, -1, STREAMS)
+        yield Asked("streams", -1, -1, (pu,), size_bytes, SMALL, made, kind, ALONE)
 
 
 def _tlb(node: Json, topology: Topology, largest: int, kinds: Sequence[str]) -> Iterator[Asked]:

@@ -78,9 +78,10 @@ class Pair:
 @dataclass(frozen=True)
 class StreamRate:
     """gb_s: with the lines that stores fetch before they write; stream_share: what part of it
-    STREAM counts."""
+    STREAM counts. placement: compact, spread, or alone: one thread on a core of the kind."""
 
     placement: str
+    kind: str | None
     threads: int
     pus: tuple[int, ...]
     array_bytes: int

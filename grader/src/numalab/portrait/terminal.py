@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from numalab.explore.samples import COMPACT
 from numalab.explore.text_plot import Axis, Series, text_plot
 from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
-from numalab.portrait.plan import PAIR_STREAMS, SPREAD, STREAMS, memory_nodes
+from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS, memory_nodes
 from numalab.portrait.record import Curve, Measured, Pair, Portrait, StreamRate
 from numalab.portrait.sentences import (
     GB_S_NOTE,
@@ -56,8 +57,10 @@ def show(portrait: Portrait, console: Console) -> None:
     say(cache_lines(portrait))
     _show_pairs(portrait, console, title, say)
     title("Bandwidth over threads [GB/s], each on memory of its own NUMA node")
-    for table in _stream_tables(portrait):
+    for words, table in _stream_tables(portrait):
+        say([words])
         console.print(table)
+    say([*_alone(portrait)])
     say([*_stream_notes(portrait)], "dim")
     title("TLB: latency of a link in each page [ns]")
     console.print(_tlb_table(portrait))
@@ -70,10 +73,11 @@ def _note(values: Sequence[Measured]) -> str:
     return interval_note([len(one.processes) for one in values]) if values else "Nothing measured."
 
 
-def new_table() -> Table:
+def new_table(between: int = 2) -> Table:
+    """between: blanks between columns."""
     from rich.table import Table
 
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    return Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
 
 
 # ---- latency ---------------------------------------------------------------------------
@@ -176,27 +180,39 @@ def _matrix_tables(portrait: Portrait, value: Callable[[Pair], Measured | None])
 # ---- streams ---------------------------------------------------------------------------
 
 
-def _stream_tables(portrait: Portrait) -> Iterator[Table]:
-    words = {COMPACT: "threads, compact", SPREAD: "threads, spread"}
-    for placement, heading in words.items():
+def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
+    """With a line above each."""
+    how = {
+        COMPACT: "n threads, compact: they fill a NUMA node before the next.",
+        SPREAD: "n threads, spread: in turn on all NUMA nodes.",
+    }
+    for placement, words in how.items():
         rates = [one for one in portrait.streams if one.placement == placement]
         if not rates:
             continue
-        table = new_table()
-        table.add_column(heading.replace(", ", ",\n"), justify="right", no_wrap=True)
+        table = new_table(between=1)
+        table.add_column("n", justify="right", no_wrap=True)
         for kernel in STREAMS:
             table.add_column(kernel, no_wrap=True)
         for threads in sorted({one.threads for one in rates}):
             by_kernel = {one.kernel: one.gb_s for one in rates if one.threads == threads}
             cells = (value_words(by_kernel.get(kernel)) for kernel in STREAMS)
             table.add_row(str(threads), *cells)
-        yield table
+        yield words, table
+
+
+def _alone(portrait: Portrait) -> Iterator[str]:
+    """One thread on a core of each kind."""
+    rates = [one for one in portrait.streams if one.placement == ALONE]
+    for kind in dict.fromkeys(one.kind for one in rates):
+        found = [f"{one.kernel} {value_words(one.gb_s)}" for one in rates if one.kind == kind]
+        yield f"One thread on {kind}: {', '.join(found)}."
 
 
 def stream_counts(rates: Sequence[StreamRate]) -> str:
     """What STREAM would count of each kernel."""
-    shares = {one.kernel: one.stream_share for one in rates}
-    return listed([f"{share:.3g} of it for {kernel}" for kernel, share in shares.items()])
+    shares = {one.kernel: Fraction(one.stream_share).limit_denominator(9) for one in rates}
+    return listed([f"{share} of it for {kernel}" for kernel, share in shares.items()])
 
 
 def _stream_notes(portrait: Portrait) -> Iterator[str]:

@@ -123,7 +123,7 @@ def _streams(taken: _Taken) -> Iterator[StreamRate]:
             (times,) = [t for t in samples[0].record["times"] if t["kernel"] == kernel]
             share = 1 - times["bytes_allocated"] / times["bytes_moved"]
             yield StreamRate(
-                asked.placement, len(asked.pus), asked.pus, asked.size_bytes, kernel,
+                asked.placement, asked.kind, len(asked.pus), asked.pus, asked.size_bytes, kernel,
                 share, _rates(samples, kernel),
             )  # fmt: skip
 

@@ -125,7 +125,7 @@ def _streams(portrait: Portrait) -> Part:
         "turn on all NUMA nodes. Each thread uses pages that it wrote first."
     )
     rows = [
-        [f"{rate.threads}, {rate.placement}, {rate.kernel}", value_words(rate.gb_s),
+        [f"{rate.threads}, {rate.kind or rate.placement}, {rate.kernel}", value_words(rate.gb_s),
          f"{rate.stream_share * rate.gb_s.median:.1f}", bytes_words(rate.array_bytes)]
         for rate in rates
     ]  # fmt: skip

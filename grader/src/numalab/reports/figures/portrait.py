@@ -68,10 +68,11 @@ def _marked(axes: Axes, marks: Sequence[tuple[int, str, str]]) -> None:
     shown = [mark for mark in sorted(marks) if left < mark[0] < right]
     for row, (size, words, colour) in enumerate(shown):
         axes.axvline(size, color=colour, linewidth=1.2, linestyle=":")
+        is_far = size > left * (right / left) ** 0.3  # else the words would cross the axis
         axes.annotate(
             words, (size, 1.0), xycoords=("data", "axes fraction"),
-            xytext=(-4, -4 - 15 * (row % 2)), textcoords="offset points", ha="right", va="top",
-            fontsize=12, color=colour,
+            xytext=(-4 if is_far else 4, -4 - 15 * (row % 2)), textcoords="offset points",
+            ha="right" if is_far else "left", va="top", fontsize=12, color=colour,
         )  # fmt: skip
 
 
@@ -99,19 +100,15 @@ def tlb_curves(portrait: Portrait) -> Figure:
     for number, curve in enumerate(portrait.tlb):
         _draw_points(axes, curve.points, number, f"{page_words(portrait, curve.pages)} pages")
     _sized(axes, sorted({p.table_bytes for curve in portrait.tlb for p in curve.points}))
-    reaches = [
-        (number, reach)
-        for number, curve in enumerate(portrait.tlb)
+    marks = [
+        (reach.reach_bytes, f"TLB {reach.level}, {page_words(portrait, curve.pages)}", colour)
+        for curve, (colour, _) in zip(portrait.tlb, STYLES, strict=False)
         for reach in tlb_reaches(
             portrait.about,
             int(portrait.about["page_bytes" if curve.pages == SMALL else "huge_page_bytes"]),
         )
     ]
-    _marked(axes, [
-        (reach.reach_bytes, f"TLB {reach.level}, {page_words(portrait, portrait.tlb[number].pages)}",
-         STYLES[number][0])
-        for number, reach in reaches
-    ])  # fmt: skip
+    _marked(axes, marks)
     figure.legend(loc="outside lower center", ncols=2)
     return figure
 
