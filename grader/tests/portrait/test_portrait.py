@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,7 +261,9 @@ def test_a_terminal_of_80_columns_shows_all_of_it(name: str) -> None:
         assert "one row and one column" in flat
         assert "spread threads would sit where compact ones do" in flat
     if name == "memory only":
-        assert "memory only" in text and "NUMA node 0,\n" not in text
+        matrices = text[text.index("latency [ns]") : text.index("Latency: a table")]
+        rows = [line.split()[0] for line in matrices.splitlines() if re.match(r"\d +\d", line)]
+        assert "NUMA node 1: 16.0 GiB, memory only." in text and rows == ["0"] * 3
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -336,13 +340,22 @@ def _stop() -> str:
     raise Interrupted
 
 
-def test_a_kept_portrait_is_shown_and_drawn_again(tmp_path: Path) -> None:
+def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text("#!/bin/sh\n")
+    sinfo.chmod(0o755)
+    done = numalab_command(kit, "portrait", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.code == 2
+    assert "srun --exclusive -N1 ./numalab portrait" in done.said
+
+
+def test_a_kept_portrait_is_shown_and_drawn_again(kit: Kit, tmp_path: Path) -> None:
     file, page = tmp_path / "node.json", tmp_path / "node.html"
     file.write_text(json.dumps(portrait(hydra()).to_json()))
-    done = numalab_command("portrait", "--from", str(file), "--html", str(page))
-    assert done.returncode == 0, done.stderr
-    assert "Portrait of hydra" in done.stdout and page.read_text().startswith("<!DOCTYPE html>")
-    done = numalab_command("portrait", "--from", str(file), "--rounds", "2")
-    assert done.returncode == 2 and "leave out --rounds" in done.stderr
-    done = numalab_command("portrait", "--from", str(page))
-    assert done.returncode == 2 and "is no portrait" in done.stderr
+    done = numalab_command(kit, "portrait", "--from", str(file), "--html", str(page))
+    assert done.code == 0, done.said
+    assert "Portrait of hydra" in done.out and page.read_text().startswith("<!DOCTYPE html>")
+    done = numalab_command(kit, "portrait", "--from", str(file), "--rounds", "2")
+    assert done.code == 2 and "leave out --rounds" in done.said
+    done = numalab_command(kit, "portrait", "--from", str(page))
+    assert done.code == 2 and "is no portrait" in done.said

@@ -37,7 +37,8 @@ Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
 class Asked:
     """One process in each round. threads_on, memory_on: NUMA nodes, as Linux numbers them;
     threads_on of streams over threads: -1, since they may be on several, as memory_on then is.
-    kind: of the core, as the processor calls it, where there are several; placement: of streams, alone is one thread."""
+    kind: of the core, as the processor calls it, where there are several; placement: of streams;
+    alone is one thread on a core of a kind."""
 
     part: Part
     threads_on: int
