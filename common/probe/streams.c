@@ -24,6 +24,19 @@ void probe_streams_touch(const struct probe_arrays *arrays, bool is_by_one)
     }
 }
 
+/* Elements from first to before end: the share that schedule(static) gives the calling thread. */
+struct part {
+    size_t first, end;
+};
+
+static struct part part_of_thread(size_t count)
+{
+    const size_t team_size = (size_t)omp_get_num_threads();
+    const size_t thread = (size_t)omp_get_thread_num(), rest = count % team_size;
+    const size_t first = count / team_size * thread + (thread < rest ? thread : rest);
+    return (struct part){first, first + count / team_size + (thread < rest)};
+}
+
 /* ---- kernels ------------------------------------------------------------------------ */
 
 /* s differs from one repetition to the next, so that none is the one before it. */
@@ -45,14 +58,33 @@ static double triad(size_t n, double *restrict x, const double *restrict y,
     return 0;
 }
 
-/* simd: else each addition would wait for the one before it, and that would be timed. */
+/* Additions to one sum wait for one another, and a vector of sums still makes a core wait that
+ * loads more than one vector in the time of an addition: so there are several, SUMS in all. */
+enum { LANES = 4, VECTORS = 8, SUMS = LANES * VECTORS };
+typedef double lanes
+    __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+static double load_part(const double *from, const double *end)
+{
+    lanes sums[VECTORS] = {{0}};
+    for (; end - from >= SUMS; from += SUMS)
+        for (int i = 0; i < VECTORS; i++) sums[i] += ((const lanes *)(const void *)from)[i];
+    double sum = 0;
+    for (; from < end; from++) sum += *from;
+    for (int i = 0; i < SUMS; i++) sum += sums[i / LANES][i % LANES];
+    return sum;
+}
+
 static double load(size_t n, double *restrict x, const double *restrict y, const double *restrict z,
                    double s)
 {
     (void)x, (void)z, (void)s;
     double sum = 0;
-#pragma omp parallel for simd schedule(static) reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) sum += y[i];
+#pragma omp parallel reduction(+ : sum)
+    {
+        const struct part part = part_of_thread(n);
+        sum = load_part(y + part.first, y + part.end);
+    }
     return sum;
 }
 
@@ -145,15 +177,13 @@ void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *te
     int threads = 0, untold = 0;
 #pragma omp parallel reduction(+ : pages, local, threads, untold)
     {
-        /* The share that schedule(static) gives a thread. */
-        const size_t count = arrays->count, team_size = (size_t)omp_get_num_threads();
-        const size_t thread = (size_t)omp_get_thread_num(), rest = count % team_size;
-        const size_t first = count / team_size * thread + (thread < rest ? thread : rest);
-        const size_t end = first + count / team_size + (thread < rest);
+        const struct part part = part_of_thread(arrays->count);
+        const int thread = omp_get_thread_num();
         unsigned pu = 0, node = 0;
         untold += syscall(SYS_getcpu, &pu, &node, NULL) != 0;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            untold += !probe_count_pages(all[i] + first, all[i] + end, (int)node, &pages, &local);
+            untold += !probe_count_pages(all[i] + part.first, all[i] + part.end, (int)node, &pages,
+                                         &local);
         if (thread < PROBE_MOST_THREADS) team->pus[thread] = (int)pu;
         threads = 1;
     }

@@ -256,8 +256,8 @@ def is_over(of_loop: Sequence[tuple[float, float]]) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])  # type: ignore[union-attr]
     parser.add_argument("--out", type=Path, default=Path("build/bench/likwid.jsonl"))
-    parser.add_argument("--mib", type=int, default=64, help="of each array (64)")
-    parser.add_argument("--passes", type=int, default=60, help="of each process, up to 64 (60)")
+    parser.add_argument("--mib", type=int, default=128, help="of each array (128)")
+    parser.add_argument("--passes", type=int, default=40, help="of each process, up to 64 (40)")
     parser.add_argument("--domain", default="M0", help="likwid's, of NUMA node 0 (M0)")
     parser.add_argument("--preset", default="gnu")
     try:

@@ -23,6 +23,7 @@ COMMANDS = {
     "measure": "ctest:measure",
     "notebook": "notebook:notebook",
     "notes": "notes:notes",
+    "portrait": "portrait:portrait",
     "progress": "progress:progress",
     "report": "report:report",
     "setup": "setup:setup",

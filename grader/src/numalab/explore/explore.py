@@ -145,15 +145,18 @@ def rounds_of_samples(
     order: Sequence[Sequence[int]],
     progress: Callable[[str], None],
     place: Place = HERE,
+    done: int = 0,
 ) -> Iterator[Sample]:
-    """Measures, sample by sample."""
+    """Measures, sample by sample. done: of the rounds, how many were measured before."""
     step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
     surroundings = clean_environment()
     started = time.monotonic()
     for number, this_round in enumerate(order):
+        if number < done:
+            continue
         left = ""
-        if number:
-            left_s = (time.monotonic() - started) / number * (len(order) - number)
+        if number > done:
+            left_s = (time.monotonic() - started) / (number - done) * (len(order) - number)
             left = f", about {left_s:.0f} s left"
         progress(CountedStep(step, f"round {number + 1} of {len(order)}{left}"))
         for place_in_round, index in enumerate(this_round):

@@ -67,6 +67,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "course": ("neither", "who is graded when, and what grades follow"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
+    "portrait": ("neither", "measures nodes, and grades nobody"),
     "learning": ("neither", "what learners see of their gradings"),
     "teaching": ("neither", "what instructors get for a lesson"),
     "reports": ("neither", "pages, tables and pictures of what was judged"),

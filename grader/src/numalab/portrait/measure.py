@@ -1,0 +1,96 @@
+"""Measures a node's portrait: rounds of fresh processes of the probe, each configuration once in a
+round, as explorations do."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from numalab import __version__
+from numalab.errors import Interrupted, KitError
+from numalab.evidence.record import Json
+from numalab.explore.explore import (
+    available_bytes,
+    orders,
+    read_build,
+    rounds_of_samples,
+    run_program,
+)
+from numalab.explore.samples import Sample
+from numalab.files import read_text
+from numalab.harness.build import build_explorations
+from numalab.harness.monitor import clean_environment, describe_node
+from numalab.kit import Kit
+from numalab.portrait.plan import Plan, portrait_plan
+from numalab.portrait.record import Portrait
+from numalab.portrait.values import Occasion, portrait_of
+
+WANTED_S = 60.0
+LEAST_ROUNDS, MOST_ROUNDS = 3, 15  # 6 allow a 95 % interval of a median
+
+
+def is_virtual_machine(cpuinfo: str) -> bool | None:
+    """From /proc/cpuinfo's text: x86's flag of hypervisors; None for other processors."""
+    for line in cpuinfo.splitlines():
+        if line.startswith("flags"):
+            return "hypervisor" in line.split()
+    return None
+
+
+def rounds_in(first_s: float, wanted_s: float = WANTED_S) -> int:
+    """How many rounds of the length of the first fit, the first among them."""
+    return min(max(round(wanted_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
+
+
+def _samples(
+    kit: Kit, plan: Plan, rounds: int | None, taken: list[Sample], progress: Callable[[str], None]
+) -> None:
+    """Adds to taken, sample by sample. rounds: None: as many as fit a minute, by the first."""
+    seed = random.SystemRandom().randrange(2**32)
+    order = orders(len(plan.asked), rounds or MOST_ROUNDS, seed)
+    began_s = time.monotonic()
+    chosen = plan.configurations
+    taken.extend(rounds_of_samples(kit.probe, chosen, order[:1], progress))
+    wanted = rounds or rounds_in(time.monotonic() - began_s)
+    for sample in rounds_of_samples(kit.probe, chosen, order[:wanted], progress, done=1):
+        taken.append(sample)
+
+
+def measure(kit: Kit, rounds: int | None, progress: Callable[[str], None]) -> Portrait:
+    """The caller holds the build folder's lock. After Ctrl-C: what there is by then, marked so.
+    Raises UserError where memory is short, KitError, and Interrupted where not even one sample was
+    taken."""
+    progress("building")
+    build_explorations(kit, [kit.probe.name])
+    node = describe_node(kit)
+    meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
+    plan = portrait_plan(node, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    about = _about(kit)
+    taken: list[Sample] = []
+    interrupted = False
+    try:
+        _samples(kit, plan, rounds, taken, progress)
+    except (Interrupted, KeyboardInterrupt):
+        interrupted = True
+    if not taken:
+        raise Interrupted
+    virtual = is_virtual_machine(read_text(Path("/proc/cpuinfo")) or "")
+    return portrait_of(
+        plan, taken,
+        Occasion(made_at, __version__, node, about, read_build(kit), virtual, interrupted),
+    )  # fmt: skip
+
+
+def _about(kit: Kit) -> Json:
+    """What the probe says of pages and TLBs."""
+    said = run_program(kit.probe, ["describe"], clean_environment())
+    try:
+        about: Json = json.loads(said)
+    except json.JSONDecodeError as error:
+        raise KitError(f"the probe describes nothing, but said: {said[:200]!r}") from error
+    return about

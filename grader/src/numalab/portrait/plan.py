@@ -1,0 +1,333 @@
+"""What a portrait runs on a node: which threads, which memory, how large. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
+
+from numalab.errors import UserError
+from numalab.evidence.core_kinds import core_kinds
+from numalab.evidence.record import Json
+from numalab.explore.samples import CHASE, COMPACT, COPY, TRIAD, Configuration
+from numalab.machines.topology import Topology, topology_of_node
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+LOAD, STORE = "load", "store"  # of the probe, beside copy and triad
+STREAMS = (COPY, TRIAD, LOAD, STORE)
+PAIR_STREAMS = (LOAD, TRIAD)
+SPREAD, ALONE = "spread", "alone"
+SMALL, HUGE = "small", "huge"
+
+# Larger than caches, so much; but a table's chain is laid out anew in each process, which takes
+# longer than following it, and three arrays are written by as many threads as use them.
+TIMES_CACHES = 4
+SMALLEST_TABLE, LARGEST_TABLE = 16 * KIB, 512 * MIB
+LEAST_LARGEST_TABLE = 64 * MIB
+SMALLEST_TLB_TABLE, LARGEST_TLB_TABLE = 64 * KIB, 256 * MIB
+LEAST_ARRAY, ARRAY_PER_CORE = 64 * MIB, 64 * MIB
+TABLE_SHARE, ARRAY_SHARE = 8, 16  # of free memory, or of a NUMA node's: one part in so many
+STEPS, TABLE_REPETITIONS, STREAM_REPETITIONS = 4096, 3, 4
+
+Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One process in each round. threads_on, memory_on: NUMA nodes, as Linux numbers them;
+    threads_on of streams over threads: -1, since they may be on several, as memory_on then is.
+    kind: of the core, as the processor calls it, where there are several; placement: of streams;
+    alone is one thread on a core of a kind."""
+
+    part: Part
+    threads_on: int
+    memory_on: int
+    pus: tuple[int, ...]
+    size_bytes: int
+    pages: str
+    configuration: Configuration
+    kind: str | None = None
+    placement: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """curve_pages: of the latency curve and the matrix."""
+
+    asked: tuple[Asked, ...]
+    curve_pages: str
+    table_bytes: int
+    array_bytes: int
+    pair_array_bytes: int
+
+    @property
+    def configurations(self) -> list[Configuration]:
+        return [one.configuration for one in self.asked]
+
+
+# ---- what there is ---------------------------------------------------------------------
+
+
+def memory_nodes(node: Json) -> list[int]:
+    """All NUMA nodes, also those without PUs."""
+    return [entry["numa_node"] for entry in node["numa_node_list"]]
+
+
+def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
+    """The first PU of each core, in hwloc's order; of one NUMA node or of all."""
+    seen: set[int] = set()
+    found = []
+    for pu in topology.pus:
+        if numa_node in (None, pu.numa_node) and pu.core not in seen:
+            seen.add(pu.core)
+            found.append(pu.number)
+    return found
+
+
+def thread_nodes(topology: Topology) -> list[int]:
+    """NUMA nodes with PUs that may be used, in hwloc's order."""
+    return list(dict.fromkeys(pu.numa_node for pu in topology.pus))
+
+
+def kind_names(node: Json) -> Mapping[int, str]:
+    """By PU, the name of its core's kind, where there are several kinds."""
+    kinds = core_kinds(node) or ()
+    if len(kinds) < 2:
+        return {}
+    return {
+        pu: kind.name or f"kind {number}"
+        for number, kind in enumerate(kinds, start=1) for pu in kind.pus
+    }  # fmt: skip
+
+
+def strongest(node: Json, pus: Sequence[int]) -> int:
+    """The first PU of those on the strongest cores; kinds come the weakest first."""
+    rank = {
+        pu: number for number, kind in enumerate(core_kinds(node) or ()) for pu in kind.pus
+    }  # fmt: skip
+    return max(pus, key=lambda pu: (rank.get(pu, 0), -pus.index(pu)))
+
+
+def one_of_each_kind(node: Json, topology: Topology) -> list[int]:
+    """A PU on a core of each kind, the strongest first; one PU where cores are alike."""
+    cores = core_pus(topology)
+    names = kind_names(node)
+    kinds = core_kinds(node) or ()
+    if not names:
+        return [strongest(node, cores)]
+    found = [[pu for pu in cores if pu in kind.pus] for kind in reversed(kinds)]
+    return [pus[0] for pus in found if pus]
+
+
+def farthest(node: Json, numa_node: int) -> int | None:
+    """The NUMA node that is farthest by the firmware's distances, or another one where it gives
+    none; None where there is no other."""
+    numbers = memory_nodes(node)
+    others = [number for number in numbers if number != numa_node]
+    if not others:
+        return None
+    rows = node.get("distances")
+    if not rows:
+        return others[-1]
+    row = rows[numbers.index(numa_node)]
+    return max(others, key=lambda number: row[numbers.index(number)])
+
+
+def compact_pus(topology: Topology) -> list[int]:
+    """Core by core, NUMA node by NUMA node; then the cores' other PUs in the same order."""
+    first = core_pus(topology)
+    return [*first, *(pu.number for pu in topology.pus if pu.number not in set(first))]
+
+
+def spread_pus(topology: Topology) -> list[int]:
+    """A core of each NUMA node in turn, packages alternating; then the cores' other PUs, so too."""
+    package = {pu.numa_node: pu.package for pu in topology.pus}
+    places: dict[int, int] = {}
+    for numa_node in thread_nodes(topology):
+        of_package = [one for one in places if package[one] == package[numa_node]]
+        places[numa_node] = len(of_package)
+    turns = sorted(places, key=lambda numa_node: (places[numa_node], package[numa_node]))
+    first = set(core_pus(topology))
+    order = []
+    for is_first in (True, False):
+        lists = [
+            [pu.number for pu in topology.pus
+             if pu.numa_node == numa_node and (pu.number in first) == is_first]
+            for numa_node in turns
+        ]  # fmt: skip
+        order += [pu for turn in zip_longest(*lists) for pu in turn if pu is not None]
+    return order
+
+
+def thread_counts(topology: Topology) -> list[int]:
+    """1, 2, 4, ..., the cores of a NUMA node, all cores, all PUs."""
+    pus, cores = len(topology.pus), len(core_pus(topology))
+    wanted = {2**power for power in range(pus.bit_length())}
+    of_node = len(core_pus(topology, thread_nodes(topology)[0]))
+    return sorted(number for number in {*wanted, of_node, cores, pus} if number <= pus)
+
+
+# ---- how large ------------------------------------------------------------------------
+
+
+def last_cache(node: Json) -> Json | None:
+    """The last level of caches: level, count, bytes_each."""
+    return node["caches"][-1] if node["caches"] else None
+
+
+def _power_of_two_from(size_bytes: int) -> int:
+    return 1 << max(0, size_bytes - 1).bit_length()
+
+
+def _power_of_two_to(size_bytes: int) -> int:
+    return 1 << (max(1, size_bytes).bit_length() - 1)
+
+
+def largest_table(node: Json, available_bytes: int) -> int:
+    """Of a chain through every cache line. Raises UserError where memory is short."""
+    cache = last_cache(node)
+    wanted = _power_of_two_from(TIMES_CACHES * cache["bytes_each"]) if cache else 0
+    wanted = min(max(wanted, LEAST_LARGEST_TABLE), LARGEST_TABLE)
+    fitting = min(wanted, _power_of_two_to(available_bytes // TABLE_SHARE))
+    if fitting < LEAST_LARGEST_TABLE:
+        raise UserError(
+            f"a portrait takes {LEAST_LARGEST_TABLE // MIB} MiB for its largest table, and at most "
+            f"1/{TABLE_SHARE} of what is free: {available_bytes // MIB} MiB are. End what else "
+            "takes memory, or ask for more in the job."
+        )
+    return fitting
+
+
+def array_bytes(node: Json, threads: int, cores: int, room_bytes: int) -> int:
+    """Of each of three: four times the caches that so many threads may share, where cores are
+    enough to get through them in time. cores: that set how much time there is."""
+    cache = last_cache(node)
+    reached = cache["bytes_each"] * min(cache["count"], threads) if cache else 0
+    most = max(2 * LEAST_ARRAY, ARRAY_PER_CORE * cores)
+    size = min(max(TIMES_CACHES * reached, LEAST_ARRAY), most)
+    return max(min(size, room_bytes // ARRAY_SHARE), MIB) // MIB * MIB
+
+
+def sizes_to(smallest: int, largest: int) -> list[int]:
+    sizes = [smallest]
+    while sizes[-1] < largest:
+        sizes.append(2 * sizes[-1])
+    return sizes
+
+
+# ---- the parts -------------------------------------------------------------------------
+
+
+def _chased(
+    part: Part, pu: int, places: tuple[int, int], table: tuple[int, str, str], kind: str | None
+) -> Asked:
+    """places: the thread's NUMA node and the memory's; table: bytes, pages, and in which lines of a
+    page a link is."""
+    size_bytes, pages, lines = table
+    threads_on, memory_on = places
+    key: dict[str, int | str] = {
+        "bytes": size_bytes, "pages": pages, "lines": lines, "memory_node": memory_on
+    }  # fmt: skip
+    arguments = (
+        CHASE, f"pages={pages}", f"bytes={size_bytes}", f"lines={lines}", f"pus={pu}",
+        f"memory_node={memory_on}", f"steps={STEPS}", f"repetitions={TABLE_REPETITIONS}",
+    )  # fmt: skip
+    made = Configuration(key, arguments, is_seeded=True)
+    return Asked(part, threads_on, memory_on, (pu,), size_bytes, pages, made, kind)
+
+
+def _streamed(
+    part: Part, pus: tuple[int, ...], size_bytes: int, memory_on: int, kernels: Sequence[str]
+) -> Configuration:
+    key: dict[str, int | str] = {"threads": len(pus), "bytes": size_bytes}
+    arguments: tuple[str, ...] = (
+        ",".join(kernels), "pages=small", f"bytes={size_bytes}", "first_touch=all",
+        f"pus={','.join(map(str, pus))}", f"repetitions={STREAM_REPETITIONS}",
+    )  # fmt: skip
+    if part == "pair_bandwidth":
+        key["memory_node"] = memory_on
+        arguments = (*arguments, f"memory_node={memory_on}")
+    return Configuration(key, arguments)
+
+
+def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[Asked]:
+    """Near, from a core of each kind, and far from the strongest."""
+    names = kind_names(node)
+    for number, pu in enumerate(one_of_each_kind(node, topology)):
+        near = topology.numa_node[pu]
+        far = farthest(node, near) if number == 0 else None
+        for memory_on in (near, *([] if far is None else [far])):
+            for size in sizes_to(SMALLEST_TABLE, largest):
+                table = (size, pages, "all")
+                yield _chased("curve", pu, (near, memory_on), table, names.get(pu))
+
+
+def _pairs(
+    node: Json, topology: Topology, largest: int, pages: str, pair_bytes: int
+) -> Iterator[Asked]:
+    """Every NUMA node with PUs, and all memory that there is."""
+    names = kind_names(node)
+    for threads_on in thread_nodes(topology):
+        pus = core_pus(topology, threads_on)
+        pu = strongest(node, pus)
+        for memory_on in memory_nodes(node):
+            table = (largest, pages, "all")
+            yield _chased("pair_latency", pu, (threads_on, memory_on), table, names.get(pu))
+            made = _streamed("pair_bandwidth", tuple(pus), pair_bytes, memory_on, PAIR_STREAMS)
+            yield Asked(
+                "pair_bandwidth", threads_on, memory_on, tuple(pus), pair_bytes, SMALL, made
+            )  # fmt: skip
+
+
+def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
+    """A PU of each kind of core, and its name; none where cores are alike."""
+    names = kind_names(node)
+    return [(pu, names[pu]) for pu in one_of_each_kind(node, topology)] if names else []
+
+
+def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]:
+    """Spread only where there are several NUMA nodes to run on; a core of each kind alone."""
+    compact, spread = compact_pus(topology), spread_pus(topology)
+    cores = len(core_pus(topology))
+    for threads in thread_counts(topology):
+        size_bytes = array_bytes(node, threads, cores, room_bytes)
+        for placement, order in ((COMPACT, compact), (SPREAD, spread)):
+            pus = tuple(order[:threads])
+            if placement == SPREAD and len(thread_nodes(topology)) == 1:
+                continue
+            made = _streamed("streams", pus, size_bytes, -1, STREAMS)
+            yield Asked("streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement)
+    for pu, kind in _kinds_alone(node, topology):
+        size_bytes = array_bytes(node, 1, cores, room_bytes)
+        made = _streamed("streams", (pu,), size_bytes, -1, STREAMS)
+        yield Asked("streams", -1, -1, (pu,), size_bytes, SMALL, made, kind, ALONE)
+
+
+def _tlb(node: Json, topology: Topology, largest: int, kinds: Sequence[str]) -> Iterator[Asked]:
+    pu = one_of_each_kind(node, topology)[0]
+    near = topology.numa_node[pu]
+    for size in sizes_to(SMALLEST_TLB_TABLE, min(largest, LARGEST_TLB_TABLE)):
+        for pages in kinds:
+            yield _chased(
+                "tlb", pu, (near, near), (size, pages, "one"), kind_names(node).get(pu)
+            )  # fmt: skip
+
+
+def portrait_plan(node: Json, available_bytes: int) -> Plan:
+    """node: what describe_node says; available_bytes: free memory. Raises UserError."""
+    topology = topology_of_node(node)
+    has_huge = node["huge_page_mode"] not in (None, "never")
+    pages = HUGE if has_huge else SMALL
+    largest = largest_table(node, available_bytes)
+    of_node = max(len(core_pus(topology, one)) for one in thread_nodes(topology))
+    smallest_memory = min(entry["memory_bytes"] for entry in node["numa_node_list"])
+    pair_bytes = array_bytes(node, of_node, of_node, min(available_bytes, smallest_memory))
+    asked = [
+        *_curves(node, topology, largest, pages),
+        *_pairs(node, topology, largest, pages, pair_bytes),
+        *_streams(node, topology, available_bytes),
+        *_tlb(node, topology, largest, [SMALL, HUGE] if has_huge else [SMALL]),
+    ]
+    streams = [one.size_bytes for one in asked if one.part == "streams"]
+    return Plan(tuple(asked), pages, largest, max(streams), pair_bytes)

@@ -1,0 +1,219 @@
+"""A node's portrait as values, and as the file node.json.
+
+node.json has a version (`schema`); each measured value is a list with one number of each process,
+and its interval beside it, which is computed from them. README.md beside this file lists the keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from numalab.errors import KitError, UserError, reason_of
+from numalab.evidence.record import Json
+from numalab.explore.intervals import Interval, median_interval
+
+SCHEMA = 1
+KIND = "numalab portrait"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """processes: one value of each, one or more."""
+
+    processes: tuple[float, ...]
+
+    @property
+    def interval(self) -> Interval:
+        return median_interval(self.processes)
+
+    @property
+    def median(self) -> float:
+        return self.interval.median
+
+    def to_json(self) -> Json:
+        return {"processes": list(self.processes), **asdict(self.interval)}
+
+
+def read_measured(data: Json) -> Measured:
+    values = tuple(float(value) for value in data["processes"])
+    if not values:
+        raise ValueError("a value without processes")
+    return Measured(values)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Latency of a load that the load before it named, in a table of so many bytes."""
+
+    table_bytes: int
+    ns: Measured
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Latency over the size of a table with a link in every cache line. threads_on, memory_on:
+    NUMA nodes; kind: of the core, where there are several kinds."""
+
+    pu: int
+    threads_on: int
+    memory_on: int
+    kind: str | None
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Threads on one NUMA node, memory on another or the same. gb_s: by kernel, 10^9 bytes per
+    second with write-allocate, one thread per core."""
+
+    threads_on: int
+    memory_on: int
+    latency_ns: Measured | None
+    gb_s: Mapping[str, Measured]
+
+
+@dataclass(frozen=True)
+class StreamRate:
+    """gb_s: with the lines that stores fetch before they write; stream_share: what part of it
+    STREAM counts. placement: compact, spread, or alone: one thread on a core of the kind."""
+
+    placement: str
+    kind: str | None
+    threads: int
+    pus: tuple[int, ...]
+    array_bytes: int
+    kernel: str
+    stream_share: float
+    gb_s: Measured
+
+
+@dataclass(frozen=True)
+class TlbCurve:
+    """Latency over the size of a table with a link in one line of each small page. pages: small or
+    huge, that the table lies on."""
+
+    pages: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """node: what describe_node says; about: pages, and cpuid's words on TLBs; build: compiler and
+    runtime of the probe; curve_pages: of curves and matrix; not_measured: sentences on what could
+    not be had; is_virtual_machine: None where the processor does not tell."""
+
+    made_at: str
+    kit_version: str
+    node: Json
+    about: Json
+    build: Json
+    is_virtual_machine: bool | None
+    rounds: int
+    interrupted: bool
+    curve_pages: str
+    table_bytes: int
+    pair_array_bytes: int
+    curves: tuple[Curve, ...]
+    pairs: tuple[Pair, ...]
+    streams: tuple[StreamRate, ...]
+    tlb: tuple[TlbCurve, ...]
+    not_measured: tuple[str, ...]
+
+    def pair(self, threads_on: int, memory_on: int) -> Pair | None:
+        for pair in self.pairs:
+            if (pair.threads_on, pair.memory_on) == (threads_on, memory_on):
+                return pair
+        return None
+
+    def to_json(self) -> Json:
+        plain = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("curves", "pairs", "streams", "tlb", "not_measured")
+        }
+        return {
+            "schema": SCHEMA,
+            "kind": KIND,
+            **plain,
+            "curves": [_with(curve, points=_points(curve.points)) for curve in self.curves],
+            "pairs": [
+                _with(
+                    pair,
+                    latency_ns=pair.latency_ns and pair.latency_ns.to_json(),
+                    gb_s={kernel: rate.to_json() for kernel, rate in pair.gb_s.items()},
+                )
+                for pair in self.pairs
+            ],
+            "streams": [
+                _with(rate, pus=list(rate.pus), gb_s=rate.gb_s.to_json()) for rate in self.streams
+            ],
+            "tlb": [_with(curve, points=_points(curve.points)) for curve in self.tlb],
+            "not_measured": list(self.not_measured),
+        }
+
+
+def _with(one: Curve | Pair | StreamRate | TlbCurve, **instead: object) -> Json:
+    return {name: instead.get(name, getattr(one, name)) for name in one.__dataclass_fields__}
+
+
+def _points(points: tuple[Point, ...]) -> list[Json]:
+    return [{"table_bytes": point.table_bytes, "ns": point.ns.to_json()} for point in points]
+
+
+def _read_points(data: list[Json]) -> tuple[Point, ...]:
+    return tuple(Point(int(one["table_bytes"]), read_measured(one["ns"])) for one in data)
+
+
+def read_portrait(data: Json) -> Portrait:
+    """From what to_json made of it. Raises KitError."""
+    try:
+        if data["kind"] != KIND or data["schema"] != SCHEMA:
+            raise KitError(
+                f"this is {data['kind']}, version {data['schema']}, not a {KIND}, version {SCHEMA}"
+            )
+        made = Portrait(
+            **{
+                name: data[name]
+                for name in Portrait.__dataclass_fields__
+                if name not in ("curves", "pairs", "streams", "tlb", "not_measured")
+            },
+            curves=(), pairs=(), streams=(), tlb=(), not_measured=tuple(data["not_measured"]),
+        )  # fmt: skip
+        return replace(
+            made,
+            curves=tuple(
+                Curve(**{**one, "points": _read_points(one["points"])}) for one in data["curves"]
+            ),
+            pairs=tuple(
+                Pair(**{
+                    **one,
+                    "latency_ns": one["latency_ns"] and read_measured(one["latency_ns"]),
+                    "gb_s": {name: read_measured(rate) for name, rate in one["gb_s"].items()},
+                })
+                for one in data["pairs"]
+            ),
+            streams=tuple(
+                StreamRate(**{
+                    **one, "pus": tuple(one["pus"]), "gb_s": read_measured(one["gb_s"])
+                })
+                for one in data["streams"]
+            ),
+            tlb=tuple(
+                TlbCurve(**{**one, "points": _read_points(one["points"])}) for one in data["tlb"]
+            ),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise KitError(f"not what ./numalab portrait --json writes: {error!r}") from error
+
+
+def load_portrait(path: Path) -> Portrait:
+    """Raises UserError where there is no such portrait."""
+    try:
+        return read_portrait(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {reason_of(error)}") from error
+    except (ValueError, RecursionError, KitError) as error:
+        raise UserError(f"{path} is no portrait: {error}") from error

@@ -1,0 +1,245 @@
+"""A portrait in a terminal: tables and pictures of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from numalab.explore.samples import COMPACT
+from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
+from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS, memory_nodes
+from numalab.portrait.record import Curve, Measured, Pair, Portrait, StreamRate
+from numalab.portrait.sentences import (
+    GB_S_NOTE,
+    cache_lines,
+    curve_name,
+    load_line,
+    memory_line,
+    page_words,
+    probe_line,
+    tlb_lines,
+    topology_lines,
+    value_words,
+    widest_words,
+)
+from numalab.words import listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+BLOCK = 8  # columns of a matrix within 80 characters
+MARKS = "lrx"  # of curves: local, remote, and of another kind of core
+
+
+def show(portrait: Portrait, console: Console) -> None:
+    from rich.text import Text
+
+    def title(words: str) -> None:
+        console.print()
+        console.print(Text(words, "bold"))
+
+    def say(lines: Sequence[str], style: str = "") -> None:
+        for line in lines:
+            console.print(Text(line, style))
+
+    console.print(Text(f"Portrait of {portrait.node['name']}", "bold"))
+    say([*topology_lines(portrait), probe_line(portrait), *load_line(portrait.node)])
+    title(f"Latency over the size of a table [ns], on {page_words(portrait, portrait.curve_pages)} "
+          "pages")  # fmt: skip
+    for names, block in _blocks_of_curves(portrait.curves):
+        console.print(_curve_table(block, names))
+    say([_note([point.ns for curve in portrait.curves for point in curve.points])], "dim")
+    console.print()
+    say(_picture(portrait))
+    say(cache_lines(portrait))
+    _show_pairs(portrait, console, title, say)
+    title("Bandwidth over threads [GB/s], each on memory of its own NUMA node")
+    for words, table in _stream_tables(portrait):
+        say([words])
+        console.print(table)
+    say([*_alone(portrait)])
+    say([*_stream_notes(portrait)], "dim")
+    title("TLB: latency of a link in each page [ns]")
+    console.print(_tlb_table(portrait))
+    say(tlb_lines(portrait))
+    title("What this portrait does not show")
+    say([f"- {sentence}" for sentence in portrait.not_measured] or ["- nothing was left out"])
+
+
+def _note(values: Sequence[Measured]) -> str:
+    return interval_note([len(one.processes) for one in values]) if values else "Nothing measured."
+
+
+def new_table(between: int = 2) -> Table:
+    """between: blanks between columns."""
+    from rich.table import Table
+
+    return Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
+
+
+# ---- latency ---------------------------------------------------------------------------
+
+
+def _blocks_of_curves(
+    curves: Sequence[Curve],
+) -> Iterator[tuple[list[str], Sequence[Curve]]]:
+    """At most three beside each other."""
+    for start in range(0, len(curves), len(MARKS)):
+        block = curves[start : start + len(MARKS)]
+        yield [curve_name(curve) for curve in block], block
+
+
+def _curve_table(curves: Sequence[Curve], names: Sequence[str]) -> Table:
+    table = new_table()
+    table.add_column("table", justify="right", no_wrap=True)
+    for name in names:
+        table.add_column(name.replace(", ", ",\n"), no_wrap=True)
+    by_size = [{point.table_bytes: point.ns for point in curve.points} for curve in curves]
+    for size in sorted({size for one in by_size for size in one}):
+        table.add_row(bytes_words(size), *(value_words(one.get(size)) for one in by_size))
+    return table
+
+
+def _picture(portrait: Portrait) -> list[str]:
+    """The first three curves, with hwloc's caches below."""
+    curves = portrait.curves[: len(MARKS)]
+    sizes = sorted({point.table_bytes for curve in curves for point in curve.points})
+    place = {size: number for number, size in enumerate(sizes)}
+    series = [
+        Series(
+            mark, curve_name(curve),
+            {place[point.table_bytes]: point.ns.median for point in curve.points},
+        )
+        for mark, curve in zip(MARKS, curves, strict=False)
+    ]  # fmt: skip
+    marks = {}
+    for cache in portrait.node["caches"]:
+        inside = [size for size in sizes if size <= cache["bytes_each"]]
+        if inside and cache["bytes_each"] < sizes[-1]:
+            marks[place[inside[-1]]] = cache["level"]
+    drawn = text_plot(series, [short_bytes(size) for size in sizes], marks, Axis("ns"))
+    return [*drawn, *(["^: the largest table that fits into hwloc's cache"] if marks else []), ""]
+
+
+# ---- pairs -----------------------------------------------------------------------------
+
+
+def _show_pairs(
+    portrait: Portrait,
+    console: Console,
+    title: Callable[[str], None],
+    say: Callable[[Sequence[str], str], None],
+) -> None:
+    from rich.text import Text
+
+    title("NUMA nodes: threads (rows) and memory (columns)")
+    values: list[Measured] = []
+    for words, value in matrices():
+        console.print()
+        console.print(Text(words))
+        for table in _matrix_tables(portrait, value):
+            console.print(table)
+        values += [one for pair in portrait.pairs if (one := value(pair))]
+    say([memory_line(portrait), widest_words(values)], "dim")
+
+
+def matrices() -> Iterator[tuple[str, Callable[[Pair], Measured | None]]]:
+    """Titles, and what of a pair is shown."""
+    yield "latency [ns]", lambda pair: pair.latency_ns
+    for kernel in PAIR_STREAMS:
+
+        def rate(pair: Pair, kernel: str = kernel) -> Measured | None:
+            return pair.gb_s.get(kernel)
+
+        yield f"{kernel} [GB/s]", rate
+
+
+def _matrix_tables(portrait: Portrait, value: Callable[[Pair], Measured | None]) -> Iterator[Table]:
+    columns = memory_nodes(portrait.node)
+    with_pus = {one["numa_node"] for one in portrait.node["pu_list"]}
+    rows = [number for number in columns if number in with_pus]
+    for start in range(0, len(columns), BLOCK):
+        block = columns[start : start + BLOCK]
+        table = new_table()
+        table.add_column("", justify="right")
+        for number in block:
+            table.add_column(str(number), justify="right", no_wrap=True)
+        for row in rows:
+            cells = []
+            for number in block:
+                pair = portrait.pair(row, number)
+                measured = value(pair) if pair else None
+                cells.append(three_digits(measured.median) if measured else "-")
+            table.add_row(str(row), *cells)
+        yield table
+
+
+# ---- streams ---------------------------------------------------------------------------
+
+
+def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
+    """With a line above each."""
+    how = {
+        COMPACT: "n threads, compact: they fill a NUMA node before the next.",
+        SPREAD: "n threads, spread: in turn on all NUMA nodes.",
+    }
+    for placement, words in how.items():
+        rates = [one for one in portrait.streams if one.placement == placement]
+        if not rates:
+            continue
+        table = new_table(between=1)
+        table.add_column("n", justify="right", no_wrap=True)
+        for kernel in STREAMS:
+            table.add_column(kernel, no_wrap=True)
+        for threads in sorted({one.threads for one in rates}):
+            by_kernel = {one.kernel: one.gb_s for one in rates if one.threads == threads}
+            cells = (value_words(by_kernel.get(kernel)) for kernel in STREAMS)
+            table.add_row(str(threads), *cells)
+        yield words, table
+
+
+def _alone(portrait: Portrait) -> Iterator[str]:
+    """One thread on a core of each kind."""
+    rates = [one for one in portrait.streams if one.placement == ALONE]
+    for kind in dict.fromkeys(one.kind for one in rates):
+        found = [f"{one.kernel} {value_words(one.gb_s)}" for one in rates if one.kind == kind]
+        yield f"One thread on {kind}: {', '.join(found)}."
+
+
+def stream_counts(rates: Sequence[StreamRate]) -> str:
+    """What STREAM would count of each kernel."""
+    shares = {one.kernel: Fraction(one.stream_share).limit_denominator(9) for one in rates}
+    return listed([f"{share} of it for {kernel}" for kernel, share in shares.items()])
+
+
+def _stream_notes(portrait: Portrait) -> Iterator[str]:
+    rates = portrait.streams
+    if not rates:
+        yield "Nothing measured."
+        return
+    yield f"{GB_S_NOTE} STREAM counts {stream_counts(rates)}."
+    if not any(one.placement == SPREAD for one in rates):
+        yield "With one NUMA node to run on, spread threads would sit where compact ones do."
+    sizes = sorted({one.array_bytes for one in rates})
+    words = bytes_words(sizes[0])
+    if sizes[1:]:
+        words += f" to {bytes_words(sizes[-1])}, larger with more threads"
+    yield f"Arrays: {words}. {_note([one.gb_s for one in rates])}"
+
+
+# ---- the TLB ---------------------------------------------------------------------------
+
+
+def _tlb_table(portrait: Portrait) -> Table:
+    table = new_table()
+    table.add_column("table", justify="right", no_wrap=True)
+    by_size = []
+    for curve in portrait.tlb:
+        table.add_column(f"{page_words(portrait, curve.pages)} pages", no_wrap=True)
+        by_size.append({point.table_bytes: point.ns for point in curve.points})
+    for size in sorted({size for one in by_size for size in one}):
+        table.add_row(bytes_words(size), *(value_words(one.get(size)) for one in by_size))
+    return table

@@ -1,0 +1,218 @@
+"""From samples of the probe to a portrait. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalab.evidence.record import Json
+from numalab.explore.samples import CHASE, Sample
+from numalab.explore.wording import bytes_words
+from numalab.portrait.plan import (
+    HUGE,
+    PAIR_STREAMS,
+    STREAMS,
+    Asked,
+    Part,
+    Plan,
+    last_cache,
+    memory_nodes,
+)
+from numalab.portrait.record import Curve, Measured, Pair, Point, Portrait, StreamRate, TlbCurve
+from numalab.portrait.steps import NOT_SHOWN_FROM
+from numalab.words import count
+
+LEAST_SHARE = 0.98  # of pages on the NUMA node, and on huge pages, that were asked for
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a portrait tells beside its values; as there."""
+
+    made_at: str
+    kit_version: str
+    node: Json
+    about: Json
+    build: Json
+    is_virtual_machine: bool | None
+    interrupted: bool
+
+
+def refusal(asked: Asked, record: Json, numa_nodes: int) -> str | None:
+    """Why a sample is not of what was asked for; None where it is. What the probe itself checks,
+    threads and sizes, is not asked again."""
+    if record["thread_pus"] != list(asked.pus):
+        return "threads ran on other PUs than they were bound to"
+    share = record["memory_node_share"]
+    if asked.memory_on >= 0 and numa_nodes > 1:
+        if share is None:
+            return "this system does not tell where pages live (move_pages)"
+        if share < LEAST_SHARE:
+            return (
+                f"pages for NUMA node {asked.memory_on} lay elsewhere, as where its memory is taken"
+            )
+    if asked.pages == HUGE and record["bytes_on_huge_pages"] < LEAST_SHARE * record["bytes"]:
+        return "the kernel gave no huge pages for a table that asked for them"
+    return None
+
+
+class _Taken:
+    """Samples of a plan that are what was asked for, and how many were not, and why."""
+
+    def __init__(self, plan: Plan, samples: Sequence[Sample], numa_nodes: int) -> None:
+        self._plan = plan
+        self._by_place: dict[int, list[Sample]] = {}
+        self.refused: Counter[str] = Counter()
+        for sample in samples:
+            why = refusal(plan.asked[sample.configuration], sample.record, numa_nodes)
+            if why is None:
+                self._by_place.setdefault(sample.configuration, []).append(sample)
+            else:
+                self.refused[why] += 1
+
+    def of(self, part: Part) -> Iterator[tuple[Asked, list[Sample]]]:
+        for place, asked in enumerate(self._plan.asked):
+            if asked.part == part and place in self._by_place:
+                yield asked, self._by_place[place]
+
+
+def _ns(samples: Sequence[Sample]) -> Measured:
+    return Measured(tuple(sample.step_ns(CHASE) for sample in samples))
+
+
+def _rates(samples: Sequence[Sample], kernel: str) -> Measured:
+    return Measured(tuple(sample.rate_gb_s(kernel) for sample in samples))
+
+
+def _curves(taken: _Taken) -> Iterator[Curve]:
+    points: dict[tuple[int, int, int, str | None], list[Point]] = {}
+    for asked, samples in taken.of("curve"):
+        which = (asked.pus[0], asked.threads_on, asked.memory_on, asked.kind)
+        points.setdefault(which, []).append(Point(asked.size_bytes, _ns(samples)))
+    for which, found in points.items():
+        yield Curve(*which, points=tuple(found))
+
+
+def _tlb(taken: _Taken) -> Iterator[TlbCurve]:
+    points: dict[str, list[Point]] = {}
+    for asked, samples in taken.of("tlb"):
+        points.setdefault(asked.pages, []).append(Point(asked.size_bytes, _ns(samples)))
+    for pages, found in points.items():
+        yield TlbCurve(pages, tuple(found))
+
+
+def _pairs(taken: _Taken) -> Iterator[Pair]:
+    latency = {
+        (asked.threads_on, asked.memory_on): _ns(samples)
+        for asked, samples in taken.of("pair_latency")
+    }
+    rates: Mapping[tuple[int, int], Mapping[str, Measured]] = {
+        (asked.threads_on, asked.memory_on): {
+            kernel: _rates(samples, kernel) for kernel in PAIR_STREAMS
+        }
+        for asked, samples in taken.of("pair_bandwidth")
+    }
+    for which in sorted({*latency, *rates}):
+        yield Pair(*which, latency.get(which), rates.get(which, {}))
+
+
+def _streams(taken: _Taken) -> Iterator[StreamRate]:
+    for asked, samples in taken.of("streams"):
+        for kernel in STREAMS:
+            (times,) = [t for t in samples[0].record["times"] if t["kernel"] == kernel]
+            share = 1 - times["bytes_allocated"] / times["bytes_moved"]
+            yield StreamRate(
+                asked.placement, asked.kind, len(asked.pus), asked.pus, asked.size_bytes, kernel,
+                share, _rates(samples, kernel),
+            )  # fmt: skip
+
+
+# ---- what could not be had -------------------------------------------------------------
+
+
+def _of_the_node(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Iterator[str]:
+    if node["pus"] != node["pus_online"]:
+        yield (
+            f"This process may use {count(node['pus'], 'PU')} of the {node['pus_online']} of this "
+            "node, as a job's or a container's may: the portrait is of these."
+        )
+    if is_virtual_machine:
+        yield (
+            "This is a virtual machine: its caches, packages and NUMA nodes are those that the "
+            "hypervisor tells, and a cache that other guests use, too, may be shown whole."
+        )
+    if len(memory_nodes(node)) == 1:
+        yield (
+            "There is one NUMA node, so the matrices have one row and one column, and there is no "
+            "remote memory to measure. (./numalab machine list has machines with more.)"
+        )
+    if plan.curve_pages != HUGE:
+        yield (
+            "This system gives no huge pages: latencies of large tables hold what the TLB costs, "
+            "and there is nothing to compare small pages with."
+        )
+
+
+def _of_sizes(plan: Plan, node: Json) -> Iterator[str]:
+    cache = last_cache(node)
+    if cache is None:
+        yield "hwloc tells of no caches: whether tables and arrays are larger than them is open."
+        return
+    size = cache["bytes_each"]
+    if plan.table_bytes < NOT_SHOWN_FROM * size:
+        yield (
+            f"The largest table, {bytes_words(plan.table_bytes)}, is not {NOT_SHOWN_FROM} times "
+            f"the {cache['level']} that hwloc tells of ({bytes_words(size)}): where memory begins "
+            "is not shown, and latencies of the largest table may be that cache's."
+        )
+    for what, array_bytes, caches in (
+        ("Arrays of streams", plan.array_bytes, size * cache["count"]),
+        ("Arrays of the matrices", plan.pair_array_bytes, size),
+    ):
+        if array_bytes < caches:
+            yield (
+                f"{what}, {bytes_words(array_bytes)} each, fit into the {cache['level']} caches "
+                f"that hwloc tells of ({bytes_words(caches)}): rates may be of caches."
+            )
+
+
+def _lacking(plan: Plan, taken: _Taken, interrupted: bool) -> Iterator[str]:
+    for why, times in taken.refused.items():
+        yield f"{count(times, 'sample')} left out: {why}."
+    found = {id(asked) for part in _PARTS for asked, _ in taken.of(part)}
+    missing = sum(id(asked) not in found for asked in plan.asked)
+    if missing:
+        why = "it was interrupted" if interrupted else "see the samples left out"
+        yield f"Of {len(plan.asked)} measurements {missing} have no value: {why}."
+
+
+_PARTS: tuple[Part, ...] = ("curve", "pair_latency", "pair_bandwidth", "streams", "tlb")
+
+
+def portrait_of(plan: Plan, samples: Sequence[Sample], occasion: Occasion) -> Portrait:
+    """samples: one or more."""
+    node = occasion.node
+    taken = _Taken(plan, samples, len(memory_nodes(node)))
+    return Portrait(
+        made_at=occasion.made_at,
+        kit_version=occasion.kit_version,
+        node=node,
+        about=occasion.about,
+        build=occasion.build,
+        is_virtual_machine=occasion.is_virtual_machine,
+        rounds=1 + max(sample.round for sample in samples),
+        interrupted=occasion.interrupted,
+        curve_pages=plan.curve_pages,
+        table_bytes=plan.table_bytes,
+        pair_array_bytes=plan.pair_array_bytes,
+        curves=tuple(_curves(taken)),
+        pairs=tuple(_pairs(taken)),
+        streams=tuple(_streams(taken)),
+        tlb=tuple(_tlb(taken)),
+        not_measured=(
+            *_of_the_node(plan, node, occasion.is_virtual_machine),
+            *_of_sizes(plan, node),
+            *_lacking(plan, taken, occasion.interrupted),
+        ),
+    )
