@@ -28,7 +28,8 @@ from numalab.labs import lightspeed, saturation
 from numalab.words import CountedStep
 
 # Of each process, after one that warms up: many short ones, of which the best counts.
-REPETITIONS = 30
+REPETITIONS = 20
+LEAST_BUDGET_S = 40.0  # for generations; what decides takes five of a second or two
 # The probe goes through a pool of arrays in turns (common/probe/mixes.h). Its bytes: as many times
 # the last-level caches, within a share of the memory.
 OVER_CACHES = 4
@@ -125,7 +126,7 @@ def _take_generations(session: Session, part: str | None, rates: _Rates, run: Js
     effort, began = session.effort, time.monotonic()
     while needs.needs_rates(rates.kind, session.lab, session.evidence, part):
         taken, spent_s = len(run["generations"]), time.monotonic() - began
-        budget_s = effort.budget_s * (1 if taken >= effort.least_generations else 3)
+        budget_s = max(effort.budget_s, LEAST_BUDGET_S)
         if taken >= effort.most_generations or spent_s > budget_s:
             return
         session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
