@@ -33,7 +33,7 @@ from numalab.judging.timing_state import (
 )
 from numalab.judging.verdict import Status
 from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
-from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.declaration import RUN_UNDER, Criterion, Lab
 
 
 def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
@@ -136,6 +136,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
         criterion.file.name
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
         if criterion.file is not None
+        and criterion.file.kind in RUN_UNDER
         and criterion.kind == "evidence"
         and verdict.status == "fail"
         and verdict.value is not None

@@ -53,7 +53,7 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if seen is None or seen.seed != answers.seed:
         return not_looked_at(criterion, evidence)
     if seen.node is None:
-        why = f"Nobody could look at {name} here: {seen.error}"
+        why = f"Nobody could look at {name} here: {(seen.error or '').removesuffix('.')}."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     structure = structure_of_node(seen.node)
     asked = asked_about(answers.seed)

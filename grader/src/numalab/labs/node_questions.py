@@ -159,13 +159,11 @@ def _node_pus_mistakes(seen: Structure, asked: Asked) -> Iterator[tuple[Answer, 
     by_logical = seen.numa_nodes[asked.pus_of_node]
     its = f"these are of the NUMA node that hwloc calls L#{asked.pus_of_node}; asked is P#"
     yield seen.pus_of(by_logical), its
+    # Also what one gets who takes PUs to be numbered NUMA node by NUMA node.
     yield seen.logical_pus(seen.pus_of(by_logical)), _LOGICAL
     yield _first_threads(seen, right), _NO_SIBLINGS
     package = next(pu.package for pu in seen.pus if pu.number in right)
     yield package, "these are the whole package's; it has several NUMA nodes"
-    each = len(right)
-    block = frozenset(range(asked.pus_of_node * each, (asked.pus_of_node + 1) * each))
-    yield block, "PUs are not numbered NUMA node by NUMA node there"
 
 
 def _core_pus(seen: Structure, asked: Asked) -> Answer:
