@@ -185,6 +185,11 @@ static size_t chase_bytes_moved(size_t n)
     return 0;
 }
 
+static size_t loads_in_chain(size_t n)
+{
+    return walk_steps(n);
+}
+
 static struct numalab_oracle *chase_create(size_t n)
 {
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
@@ -368,6 +373,7 @@ static const struct numalab_driver chase_driver = {
      * caches of a large node would take each of five processes seconds to fill. */
     .timed_n = {(size_t)1 << 23, (size_t)1 << 26, (size_t)1 << 26},
     .bytes_moved = chase_bytes_moved,
+    .loads_in_chain = loads_in_chain,
     .create = chase_create,
     .destroy = destroy,
     .advance = chase_advance,

@@ -174,6 +174,7 @@ static void test_chase(size_t n, size_t changes)
     EXPECT(cycle_length(&worker) == n);
     EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
     EXPECT(worker.driver->bytes_moved(n) == 0);
+    EXPECT(worker.driver->loads_in_chain((size_t)1 << 23) == 1 << 14);
 
     size_t *before = calloc(n, sizeof *before), moved = 0, whole = 0;
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
