@@ -1,7 +1,8 @@
 """Machines made from a seed: the same for ever, unlike one another, and in a guest as described.
 
-seen_on_seeded.json is what describe_node said in guests (QEMU 7.2, Linux 6.1, emulated), recorded
-once for each of its seeds.
+seen_on_seeded.json is what hwloc saw in guests (QEMU 7.2, Linux 6.1, emulated), recorded once for
+each of its seeds, of which it has the keys that are compared:
+./numalab machine run seeded-489 -- build/gnu/common/describe_node
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from numalab.errors import KitError
+from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.kinds import kind_of
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import (
@@ -15,12 +16,10 @@ from numalab.evidence.record import (
     SUBMISSION,
     AnyRun,
     Build,
-    EarlierTimes,
     Evidence,
     HandedText,
     Json,
     Kind,
-    SeededNode,
 )
 from numalab.evidence.repeats import paused_s, why_left_out
 from numalab.strangers.visible import shortened, visible

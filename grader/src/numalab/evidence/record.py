@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
+from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.results import Outcome, Results, RollEntry
@@ -401,25 +402,6 @@ class Kind(Generic[Read]):
     team: int | None = None
     is_unbound: bool = False
     is_timed: bool = False
-
-
-@dataclass(frozen=True)
-class SeededNode:
-    """The machine made from a seed that a file answers questions about, as it was booted. node:
-    what describe_node said there; None where nobody could look, and error is why."""
-
-    seed: int
-    node: Json | None
-    error: str | None
-
-
-@dataclass(frozen=True)
-class EarlierTimes:
-    """Generations of a record that were taken by an earlier session of the same. started_at: when
-    that began, ISO 8601 with zone."""
-
-    started_at: str
-    generations: int
 
 
 @dataclass(frozen=True)

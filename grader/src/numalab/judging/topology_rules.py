@@ -75,10 +75,7 @@ def _why(answers: Answers, wrong: list[Question], seen: Structure) -> str:
     if len(wrong) > _MOST_TOLD:
         told.append(f"{len(wrong) - _MOST_TOLD} more")
     name = f"{PREFIX}{answers.seed}"
-    why = (
-        f"{len(wrong)} of {words.count(len(QUESTIONS), 'answer')} about {name} "
-        f"{'is' if len(wrong) == 1 else 'are'} wrong: {words.listed(told)}."
-    )
+    why = f"Wrong about {name}: {words.listed(told)}."
     given_wrong = sum(answers.given[question.key] is not None for question in wrong)
     if given_wrong >= _MANY:
         why += f" So many: were they looked up on {name}, which the file's seed says?"

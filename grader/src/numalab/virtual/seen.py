@@ -21,6 +21,10 @@ from numalab.words import StepReport
 MOST_KEPT = 1000  # of a few KiB each
 
 
+def kept_folder() -> Path:
+    return host.cache_folder() / "seen"
+
+
 def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
     """What describe_node says on the machine, whole. The caller holds the build folder's lock.
     Raises UserError and KitError where it can't be booted."""
@@ -33,7 +37,7 @@ def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
         key = snapshots.key_of([plan.key(program, plan.initrd()), looked])
     except OSError as error:
         raise KitError(f"{machine.name} can't be booted: {reason_of(error)}") from error
-    kept = host.cache_folder() / "seen" / f"{key}.json"
+    kept = kept_folder() / f"{key}.json"
     node: Json | None = read_json(kept)
     if isinstance(node, dict):
         return node

@@ -1,0 +1,187 @@
+"""Who looks at the machine that a file of answers is about, and when nobody does. No machine is
+booted: what it would say is a recorded guest's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from numalab.errors import KitError, UserError
+from numalab.evidence.record import Json
+from numalab.grading import seeded_node
+from numalab.grading.session import Session
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.machines.machine import Machine
+from numalab.machines.seeded import seeded_machine
+from numalab.virtual import seen
+from numalab.virtual.place import PlaceLost
+
+RECORDED: Json = json.loads(
+    (Path(__file__).parents[1] / "machines" / "seen_on_seeded.json").read_text("utf-8")
+)
+ANSWERED = "seed = 489\ncores = 12\n"
+
+
+@dataclass
+class Pretended:
+    """As much of a session as the look needs."""
+
+    kit: Kit
+    lab: Lab
+    text: str = ANSWERED
+    complaint: str | None = None
+    machine: Json | None = None
+    here_only: bool = False
+    data: Json = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names = [file.name for file in self.lab.files]
+        self.data["handed_in"] = [
+            {"file": name, "complaint": self.complaint, "variables": {}, "text": self.text}
+            for name in names
+        ]
+
+    def progress(self, step: str) -> None:
+        self.said.append(step)
+
+    @contextlib.contextmanager
+    def spending(self, on: str) -> Iterator[None]:
+        self.said.append(f"spent on {on}")
+        yield
+
+
+@pytest.fixture
+def lab(labs: dict[str, Lab]) -> Lab:
+    return labs["00_know_your_node"]
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -> Json | None:
+    """What the record has afterwards. answers: of a machine that is booted, one each; all have to
+    be asked for."""
+    left = list(answers)
+
+    def described(kit: Kit, machine: Machine, progress: Any) -> Json:
+        assert machine == seeded_machine(489)
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return cast(Json, answer)
+
+    monkeypatch.setattr(seeded_node, "described_node", described)
+    seeded_node.look_at_seeded_node(cast(Session, session))
+    assert not left
+    return cast("Json | None", session.data.get("seeded_node"))
+
+
+def test_what_the_machine_says_is_kept(monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab) -> None:
+    session = Pretended(kit, lab)
+    node = RECORDED["489"] | {"evidence": {"userfaultfd": {}}}
+    assert looked(monkeypatch, session, node) == {
+        "seed": 489, "node": RECORDED["489"], "error": None
+    }  # fmt: skip
+    assert session.said == ["looking at seeded-489", "spent on evidence on seeded-489"]
+
+
+@pytest.mark.parametrize("trouble", [UserError("QEMU is not installed"), KitError("it hangs")])
+def test_why_nobody_could_look_is_kept(
+    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab, trouble: Exception
+) -> None:
+    found = looked(monkeypatch, Pretended(kit, lab), trouble)
+    assert found == {"seed": 489, "node": None, "error": str(trouble)}
+
+
+def test_a_machine_that_says_too_little_is_none(
+    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab
+) -> None:
+    node = RECORDED["489"] | {"distances": None}
+    found = looked(monkeypatch, Pretended(kit, lab), node)
+    assert found == {"seed": 489, "node": None, "error": "seeded-489 does not tell its distances"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"text": "seed = 489\n"},
+        {"text": "seed = -1\n", "complaint": "line 1: it must be 1 or more"},
+        {"machine": {"name": "hydra"}},
+    ],
+    ids=["unanswered", "unreadable", "on a virtual node"],
+)
+def test_where_nothing_is_to_be_seen_nothing_is_booted(
+    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab, more: dict[str, Any]
+) -> None:
+    assert looked(monkeypatch, Pretended(kit, lab, **more)) is None
+
+
+def test_here_only_boots_nothing(monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab) -> None:
+    found = looked(monkeypatch, Pretended(kit, lab, here_only=True))
+    assert found is not None and "--here-only" in found["error"]
+
+
+def test_other_labs_have_no_such_file(
+    monkeypatch: pytest.MonkeyPatch, kit: Kit, labs: dict[str, Lab]
+) -> None:
+    for name in labs.keys() - {"00_know_your_node"}:
+        assert looked(monkeypatch, Pretended(kit, labs[name])) is None
+
+
+# ---- kept for who asks again ---------------------------------------------------------------------
+
+
+@pytest.mark.builds
+def test_a_machine_is_booted_once(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booted: list[str] = []
+    lost: list[Exception] = [PlaceLost("seeded-489 hangs")]
+
+    def boot(plan: Any, store: Any, progress: Any) -> Any:
+        booted.append(f"{plan.machine.name} {'fresh' if store is None else 'kept'}")
+        return contextlib.nullcontext()
+
+    @dataclass
+    class Place:
+        kit: Kit
+        machine: Machine
+        guest: Any
+
+        @property
+        def node(self) -> Json:
+            if lost:
+                raise lost.pop()
+            return {"of": self.machine.name}
+
+    monkeypatch.setattr(seen, "boot", boot)
+    monkeypatch.setattr(seen, "VirtualPlace", Place)
+    monkeypatch.setattr(seen, "kept_folder", lambda: tmp_path / "seen")
+    made = seeded_machine(489)
+    with kit.lock():
+        for _ in range(2):
+            assert seen.described_node(kit, made, print) == {"of": "seeded-489"}
+        assert len(booted) == 2 and booted[1] == "seeded-489 fresh"  # the first was lost
+        # Another machine of the same name is another one, and a damaged file is none.
+        other = replace(made, distances=seeded_machine(27).distances)
+        assert seen.described_node(kit, other, print) == {"of": "seeded-489"}
+        assert len(booted) == 3
+        for path in (tmp_path / "seen").iterdir():
+            path.write_text("{")
+        seen.described_node(kit, made, print)
+    assert len(booted) == 4
+
+
+def test_few_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen, "MOST_KEPT", 2)
+    for age, name in enumerate("abc"):
+        (tmp_path / f"{name}.json").write_text("{}")
+        os.utime(tmp_path / f"{name}.json", (1_000_000 - age, 1_000_000 - age))
+    seen._tidy(tmp_path)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == ["a", "b"]
