@@ -12,7 +12,7 @@
 #include "memory.h"
 
 enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
-enum { POOL = 8, MOST_LOADS = 4, MOST_STORES = 2, MOST_UPDATES = 2 };
+enum { LEAST_ARRAYS = 8, MOST_ARRAYS = 1024, MOST_LOADS = 4, MOST_STORES = 2, MOST_UPDATES = 2 };
 enum { MOST_LOOPS = 16, MOST_THREADS = 1024 };
 
 /* What a loop goes over. */
@@ -98,7 +98,7 @@ enum { MIXES = sizeof mixes / sizeof *mixes };
 
 struct request {
     const struct mix *loops[MOST_LOOPS];
-    size_t loop_count, bytes, repetitions;
+    size_t loop_count, bytes, arrays, repetitions;
 };
 
 static const struct mix *find(int loads, int stores, int updates)
@@ -147,6 +147,8 @@ static int read_words(int words, char **word, struct request *request)
             error = read_number(word[i] + 6, sizeof(double), SIZE_MAX / 64, &request->bytes);
         else if (!strncmp(word[i], "repetitions=", 12))
             error = read_number(word[i] + 12, 1, PROBE_MOST_REPETITIONS, &request->repetitions);
+        else if (!strncmp(word[i], "arrays=", 7))
+            error = read_number(word[i] + 7, LEAST_ARRAYS, MOST_ARRAYS, &request->arrays);
         if (error) return error;
     }
     return request->loop_count && request->bytes ? 0 : -EINVAL;
@@ -156,9 +158,9 @@ static int read_words(int words, char **word, struct request *request)
 
 /* All elements of an array have one value. */
 struct pool {
-    struct probe_memory memory[POOL];
-    double value[POOL];
-    size_t count, next;
+    struct probe_memory memory[MOST_ARRAYS];
+    double value[MOST_ARRAYS];
+    size_t arrays, count, next; /* count: elements of each */
 };
 
 /* The share that schedule(static) gives a thread of what a team goes over. */
@@ -173,12 +175,12 @@ static void own_share(size_t count, size_t *first, size_t *end)
 /* Each thread writes first what it will use. */
 static void touch(struct pool *pool)
 {
-    for (size_t i = 0; i < POOL; i++) pool->value[i] = (double)(i + 1);
+    for (size_t i = 0; i < pool->arrays; i++) pool->value[i] = (double)(i + 1);
 #pragma omp parallel
     {
         size_t first, end;
         own_share(pool->count, &first, &end);
-        for (size_t i = 0; i < POOL; i++) {
+        for (size_t i = 0; i < pool->arrays; i++) {
             double *const elements = pool->memory[i].start;
             for (size_t j = first; j < end; j++) elements[j] = pool->value[i];
         }
@@ -191,17 +193,17 @@ static double prepare(struct pool *pool, const struct mix *mix, double s, struct
 {
     double value = s;
     for (int i = 0; i < mix->loads; i++, pool->next++) {
-        window->read[i] = pool->memory[pool->next % POOL].start;
-        value += pool->value[pool->next % POOL];
+        window->read[i] = pool->memory[pool->next % pool->arrays].start;
+        value += pool->value[pool->next % pool->arrays];
     }
     value *= 0.125;
     for (int i = 0; i < mix->stores; i++, pool->next++) {
-        window->written[i] = pool->memory[pool->next % POOL].start;
-        pool->value[pool->next % POOL] = value;
+        window->written[i] = pool->memory[pool->next % pool->arrays].start;
+        pool->value[pool->next % pool->arrays] = value;
     }
     for (int i = 0; i < mix->updates; i++, pool->next++) {
-        double *const old = &pool->value[pool->next % POOL];
-        window->updated[i] = pool->memory[pool->next % POOL].start;
+        double *const old = &pool->value[pool->next % pool->arrays];
+        window->updated[i] = pool->memory[pool->next % pool->arrays].start;
         *old = 0.5 * (*old + value);
     }
     return mix->stores + mix->updates ? 0 : value;
@@ -216,7 +218,7 @@ static bool is_pool_right(const struct pool *pool)
     {
         size_t first, end;
         own_share(pool->count, &first, &end);
-        for (size_t i = 0; i < POOL; i++) {
+        for (size_t i = 0; i < pool->arrays; i++) {
             const double *const elements = pool->memory[i].start;
             for (size_t j = first; j < end; j++) wrong += !(elements[j] == pool->value[i]);
         }
@@ -286,9 +288,9 @@ static int repeat_all(const struct request *request, struct pool *pool, struct r
 static void print_record(const struct request *request, const struct record *record,
                          size_t huge_bytes)
 {
-    printf("{\"array_bytes\": %zu, \"arrays\": %d, \"bytes_on_huge_pages\": %zu, \"threads\": %d, "
+    printf("{\"array_bytes\": %zu, \"arrays\": %zu, \"bytes_on_huge_pages\": %zu, \"threads\": %d, "
            "\"thread_pus\": [",
-           request->bytes, POOL, huge_bytes, record->threads);
+           request->bytes, request->arrays, huge_bytes, record->threads);
     for (int i = 0; i < record->threads && i < MOST_THREADS; i++)
         printf("%s%d", i ? ", " : "", record->pus[i]);
     printf("], \"loops\": [");
@@ -306,21 +308,23 @@ static void print_record(const struct request *request, const struct record *rec
 static int measure(const struct request *request)
 {
     static struct record record;
-    struct pool pool = {.count = request->bytes / sizeof(double)};
+    static struct pool pool;
+    pool.arrays = request->arrays;
+    pool.count = request->bytes / sizeof(double);
     size_t huge_bytes = 0;
     int error = 0;
-    for (size_t i = 0; i < POOL && !error; i++)
+    for (size_t i = 0; i < pool.arrays && !error; i++)
         error = probe_memory_map(&pool.memory[i], request->bytes, false);
     if (!error) {
         touch(&pool);
         error = repeat_all(request, &pool, &record);
     }
-    for (size_t i = 0; i < POOL && !error; i++) {
+    for (size_t i = 0; i < pool.arrays && !error; i++) {
         size_t bytes = 0;
         error = probe_memory_on_huge_pages(&pool.memory[i], &bytes);
         huge_bytes += bytes;
     }
-    for (size_t i = 0; i < POOL; i++) probe_memory_unmap(&pool.memory[i]);
+    for (size_t i = 0; i < pool.arrays; i++) probe_memory_unmap(&pool.memory[i]);
     if (error == -EBADMSG) return EXIT_WRONG;
     if (error) {
         fprintf(stderr, "the arrays: %s\n", strerror(-error));
@@ -332,10 +336,12 @@ static int measure(const struct request *request)
 
 static int misuse(void)
 {
-    fprintf(stderr,
-            "usage: probe mixes loops=LOADS+STORES+UPDATES[,...] bytes=BYTES [repetitions=N]\n"
-            "(bytes: of each of %d arrays; repetitions: at most %d; at most %d loops). Mixes:",
-            POOL, PROBE_MOST_REPETITIONS, MOST_LOOPS);
+    fprintf(
+        stderr,
+        "usage: probe mixes loops=LOADS+STORES+UPDATES[,...] bytes=BYTES [arrays=N]\n"
+        "       [repetitions=N]   (bytes: of each array; arrays: %d to %d; repetitions: at most\n"
+        "       %d; at most %d loops). Mixes:",
+        LEAST_ARRAYS, MOST_ARRAYS, PROBE_MOST_REPETITIONS, MOST_LOOPS);
     for (size_t i = 0; i < MIXES; i++)
         fprintf(stderr, " %d+%d+%d", mixes[i].loads, mixes[i].stores, mixes[i].updates);
     fprintf(stderr, "\n");
@@ -344,7 +350,7 @@ static int misuse(void)
 
 int probe_mixes(int words, char **word)
 {
-    struct request request = {.repetitions = 5};
+    struct request request = {.arrays = LEAST_ARRAYS, .repetitions = 5};
     if (read_words(words, word, &request)) return misuse();
     return measure(&request);
 }

@@ -19,7 +19,7 @@ from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 
 MIB = 2**20
-SOURCES = ("main.c", "memory.c", "streams.c", "tables.c", "tlb_registers.c")
+SOURCES = ("main.c", "memory.c", "mixes.c", "streams.c", "tables.c", "tlb_registers.c")
 
 pytestmark = pytest.mark.builds
 
@@ -86,6 +86,47 @@ def test_streams_count_their_bytes(kit: Kit) -> None:
     assert told == {"copy": (6, 2), "triad": (8, 2), "load": (2, 0), "store": (4, 2)}
 
 
+ALL_MIXES = 19
+
+
+def test_mixes_take_turns_on_a_pool(kit: Kit) -> None:
+    found = probed(
+        kit, "mixes", "loops=2+1+0,0+2+0,0+0+2", f"bytes={MIB}", "arrays=9", "repetitions=4",
+        OMP_NUM_THREADS="2",
+    )  # fmt: skip
+    assert (found["array_bytes"], found["arrays"], found["threads"]) == (MIB, 9, 2)
+    told = [(loop["loads"], loop["stores"], loop["updates"]) for loop in found["loops"]]
+    assert told == [(2, 1, 0), (0, 2, 0), (0, 0, 2)]
+    assert all(len(loop["elapsed_s"]) == 4 for loop in found["loops"])
+    assert all(elapsed_s > 0 for loop in found["loops"] for elapsed_s in loop["elapsed_s"])
+
+
+def test_every_mix_is_right(kit: Kit) -> None:
+    """All of them on one pool, each on what the others have left there."""
+    build_explorations(kit, [kit.probe.name])
+    usage = subprocess.run([kit.probe, "mixes"], capture_output=True, text=True, check=False)
+    assert usage.returncode == 2
+    mixes = usage.stderr.split("Mixes:")[1].split()
+    assert len(mixes) == ALL_MIXES
+    for some in (mixes[:10], mixes[10:]):
+        found = probed(kit, "mixes", f"loops={','.join(some)}", "bytes=8200", "repetitions=40")
+        assert len(found["loops"]) == len(some)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["loops=9+0+0 bytes=4096", "loops=1+0 bytes=4096", "loops=1+0+0, bytes=4096", "bytes=4096",
+     "loops=1+0+0", "loops=1+0+0 bytes=4096 arrays=7", "loops=1+0+0 bytes=4096 pages=huge"],
+)  # fmt: skip
+def test_mixes_that_cant_be_meant_are_refused(kit: Kit, words: str) -> None:
+    build_explorations(kit, [kit.probe.name])
+    done = subprocess.run(
+        [kit.probe, "mixes", *words.split()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: probe mixes")
+
+
 def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
     """Copy and store, which compilers like to turn into memcpy and memset."""
     build_explorations(kit, [kit.probe.name])
@@ -97,9 +138,9 @@ def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
     ).stdout
     loops = [
         part for part in re.split(r"\n(?=[0-9a-f]+ <)", listing)
-        if re.match(r"[0-9a-f]+ <(copy|store|triad|load)[.\w]*>:", part)
+        if re.match(r"[0-9a-f]+ <(copy|store|triad|load|mix_\d_\d_\d)[.\w]*>:", part)
     ]  # fmt: skip
-    assert len(loops) >= 4
+    assert len(loops) >= 4 + ALL_MIXES
     for part in loops:
         assert not re.search(r"call.*<mem(cpy|set|move)", part), part[:80]
         assert "movnt" not in part, part[:80]
@@ -118,8 +159,15 @@ def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
          ("triad", "bytes=65536"), "triad is wrong: element 0 is 3, not"),
         ("streams.c", "i < n; i++) sum += y[i]", "i < n - 1; i++) sum += y[i]",
          ("load", "bytes=65536"), "load is wrong: its sum is 8191, not 8192"),
+        ("mixes.c", "if (stores > 1) w1[i] = value;", "",
+         ("mixes", "loops=1+2+0", "bytes=65536"), "the loops are wrong: "),
+        ("mixes.c", "u0[i] = 0.5 * (u0[i] + value);", "u0[i] = 0.5 * value;",
+         ("mixes", "loops=0+0+1", "bytes=65536"), "the loops are wrong: "),
+        ("mixes.c", "if (loads > 3) value += r3[i];", "",
+         ("mixes", "loops=4+0+0", "bytes=65536"), "a loop is wrong: its sum is"),
     ],
-    ids=["lost_updates", "a_step_short", "pairs_for_a_cycle", "no_scalar", "an_element_short"],
+    ids=["lost_updates", "a_step_short", "pairs_for_a_cycle", "no_scalar", "an_element_short",
+         "no_second_store", "no_read_before_it", "no_fourth_array"],
 )  # fmt: skip
 def test_a_kernel_that_does_less_is_found(
     kit: Kit, tmp_path: Path, file: str, old: str, new: str, arguments: tuple[str, ...], says: str

@@ -3,48 +3,27 @@ rates here are made up, of nodes that behave as told; none was measured."""
 
 from __future__ import annotations
 
-import copy
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import invented
-from support.mpi_labs import criterion, lab_of
+from support.model_lab import LAB, TIME, model, record, told, verdicts
+from support.mpi_labs import lab_of
 
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import Mix
 from numalab.evidence.read_record import parse, validate
-from numalab.judging.judge import judge
 from numalab.judging.needs import needs_rates
 from numalab.judging.verdict import CriterionVerdict
-from numalab.labs import lightspeed, saturation
+from numalab.labs import lightspeed
 from numalab.labs.declaration import Lab
 from numalab.labs.lightspeed import Rates
 
 Json = dict[str, Any]
-
-LAB = """
-title = "A node"
-minutes = 1
-languages = ["c", "fortran"]
-contract = "x.h"
-functions = ["triad"]
-kit_parts = ["model"]
-""" + "".join((
-    criterion("correct", "correctness", "triad", at_most=0),
-    criterion("counted", "evidence", "model", at_most=0, file="model.toml", goal="model"),
-    criterion("saturation", "timing", "model", at_most=0.1, file="model.toml", goal="model"),
-    criterion("lightspeed", "timing", "model", at_most=1.15, file="model.toml", goal="model"),
-))  # fmt: skip
-
-BYTES = {
-    "fill": 16, "copy_float": 12, "scale": 16, "dot": 16, "accumulate": 32, "every_fourth": 32,
-}  # fmt: skip
-SHARE = "min(1, threads * one_gb_s / all_gb_s)"
-TIME = "8 * loads / read_gb_s + 16 * stores / write_gb_s + 16 * updates / update_gb_s"
 
 # Formulas that look as reasonable, by what they take for granted.
 WRONG_TIMES = {
@@ -62,13 +41,6 @@ WRONG_TIMES = {
     "each core has its own controller": f"({TIME}) * cores",
     "a triad, whatever the loop": "16 / read_gb_s + 16 / write_gb_s",
 }
-WRONG_SHARES = {
-    "in proportion to cores": "threads / cores",
-    "in proportion for ever": "threads * one_gb_s / all_gb_s",
-    "all cores are needed": "one_gb_s / all_gb_s * threads * threads / cores",
-    "any thread is enough": "min(1, threads)",
-    "a constant": "0.6 + 0 * threads",
-}
 
 
 @pytest.fixture
@@ -80,30 +52,6 @@ def lab(tmp_path: Path) -> Lab:
 def schema(kit: Any) -> Path:
     path: Path = kit.root / "common/schema/evidence.schema.json"
     return path
-
-
-def model(
-    share: str = SHARE, time_ns: str = TIME, counted: Mapping[str, float] | None = None
-) -> str:
-    lines = [f"{name} = {value}" for name, value in (BYTES | dict(counted or {})).items()]
-    return "\n".join([f'share = "{share}"', f'time_ns = "{time_ns}"', "[bytes]", *lines])
-
-
-def record(*runs: Json, text: str, cores: int = 16, quick: bool = True, **more: Any) -> Json:
-    node = invented.Machine(packages=1, nodes=1, cores=cores, in_turn=False)
-    return invented.evidence(node) | {
-        "quick": quick,
-        "runs": copy.deepcopy(list(runs)),
-        "handed_in": [{"file": "model.toml", "complaint": None, "variables": {}, "text": text}],
-    } | more  # fmt: skip
-
-
-def verdicts(lab: Lab, data: Json) -> dict[str, CriterionVerdict]:
-    return {found.name: found for found in judge(lab, parse(data)).criteria}
-
-
-def told(found: CriterionVerdict) -> tuple[str, str]:
-    return found.status, found.cause
 
 
 # ---- bytes -----------------------------------------------------------------------------
@@ -267,7 +215,7 @@ def test_no_unseen_loop_has_the_mix_of_a_measured_one() -> None:
         assert drawn == lightspeed.draw_unseen(str(seed))
         assert any(mix.stores == mix.updates == 0 for mix in drawn)
         assert any(mix.loads == mix.updates == 0 for mix in drawn)
-    assert len({lightspeed.draw_unseen(str(seed)) for seed in range(50)}) == 3
+    assert len({lightspeed.draw_unseen(str(seed)) for seed in range(50)}) == 2
 
 
 @pytest.mark.parametrize("mistake", WRONG_TIMES)
@@ -294,7 +242,7 @@ def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: 
 def test_right_and_wrong_formulas_get_their_verdicts(
     lab: Lab, schema: Path, node: str, quick: bool
 ) -> None:
-    run = loops(NODES[node], generations=11)
+    run = loops(NODES[node], generations=14)
 
     def lightspeed_of(text: str) -> CriterionVerdict:
         data = record(run, text=text, quick=quick)
@@ -314,13 +262,13 @@ def test_right_and_wrong_formulas_get_their_verdicts(
 def test_gb_for_gib_is_too_near_to_be_told(lab: Lab) -> None:
     """7 % is what a node's noise is; so the unit is no mistake that a verdict could hang on."""
     text = model(time_ns=f"({TIME}) / 1.073741824")
-    found = verdicts(lab, record(loops(EQUAL, 11), text=text))["lightspeed"]
+    found = verdicts(lab, record(loops(EQUAL, 14), text=text))["lightspeed"]
     assert told(found) == ("pass", "reached")
 
 
 def test_the_loop_that_is_missed_by_most_is_named(lab: Lab) -> None:
     text = model(time_ns=WRONG_TIMES["no write-allocate"])
-    found = verdicts(lab, record(loops(FEW_CORES, 11), text=text))["lightspeed"]
+    found = verdicts(lab, record(loops(FEW_CORES, 14), text=text))["lightspeed"]
     assert found.why.startswith(
         "For a loop with 2 arrays written, time_ns is too short by a factor of 2.00; here read_gb_s"
         " is 28, write_gb_s 37 and update_gb_s 53."
@@ -330,9 +278,7 @@ def test_the_loop_that_is_missed_by_most_is_named(lab: Lab) -> None:
 def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab) -> None:
     """Stores only take half the time that their share in others tells, as where whole lines that
     are written are not fetched: then neither formula holds."""
-    seeds = map(str, range(20))
-    seed = next(seed for seed in seeds if lightspeed.draw_unseen(seed)[-1].stores == 0)
-    evades = loops(EQUAL, 11, lambda mix: 0.5 if mix == Mix(0, 2, 0) else 1.0, seed)
+    evades = loops(EQUAL, 20, lambda mix: 0.5 if mix == Mix(0, 2, 0) else 1.0)
     for text in (model(), model(time_ns=WRONG_TIMES["rates added"])):
         found = verdicts(lab, record(evades, text=text))["lightspeed"]
         assert told(found) == ("not_gradable", "solution_misses_it")
@@ -357,7 +303,7 @@ def test_few_generations_leave_it_open_and_more_decide(lab: Lab) -> None:
         return told(verdicts(lab, data)["lightspeed"])
 
     wrong = WRONG_TIMES["floats"]
-    for quick, passes, fails in ((True, 5, 5), (False, 8, 11)):
+    for quick, passes, fails in ((True, 5, 8), (False, 8, 14)):
         assert found(passes - 1, TIME, quick) == ("inconclusive", "not_decided")
         assert found(passes, TIME, quick) == ("pass", "reached")
         assert found(fails - 1, wrong, quick) == ("inconclusive", "not_decided")
@@ -378,129 +324,6 @@ def test_what_kept_rates_from_being_measured_is_told(lab: Lab, schema: Path) -> 
         assert told(found(run, interrupted=True)) == ("inconclusive", "interrupted")
     # What was decided before that stands.
     assert told(found(loops(EQUAL, 5), interrupted=True)) == ("pass", "reached")
-    small = loops(EQUAL, 11, arrays=8)
+    small = loops(EQUAL, 14, arrays=8)
     assert told(found(small)) == ("not_gradable", "not_visible_here")
     assert "less than 2 times" in found(small).why
-
-
-# ---- saturation ------------------------------------------------------------------------
-
-
-def curve_of(cores: int, knee: float, rounding: float = 0.0) -> Callable[[int], float]:
-    """A made-up rate over threads: in proportion until `knee` threads have all of it. rounding: by
-    what it stays below at the knee, in shares, as curves do."""
-
-    def rate(threads: int) -> float:
-        share = min(1.0, threads / knee)
-        return 100 * (share - rounding * math.exp(-abs(math.log(threads / knee)) * 4))
-
-    assert rate(cores) > 0
-    return rate
-
-
-# Made up: of 8 cores that four saturate, of 16 and of 64 with a rounded knee.
-CURVES = {8: curve_of(8, 4.0), 16: curve_of(16, 6.0, 0.05), 64: curve_of(64, 20.0, 0.05)}
-
-
-def threads_run(
-    cores: int,
-    rate: Callable[[int], float],
-    generations: int,
-    noise: Callable[[], float] = lambda: 1.0,
-    seed: str = "a",
-    drawn: Sequence[int] | None = None,
-) -> Json:
-    count = 1_000_000
-
-    def process(threads: int, factor: float) -> Json:
-        elapsed_s = 1e-9 * 32 * count / rate(threads) * factor
-        return {
-            "threads": threads, "thread_pus": list(range(threads)), "bytes_on_huge_pages": 0,
-            "loops": [{"loads": 2, "stores": 1, "updates": 0, "elapsed_s": [elapsed_s]}],
-        }  # fmt: skip
-
-    counts = saturation.curve_counts(cores)
-    if drawn is None:
-        drawn = saturation.draw_counts({number: rate(number) for number in counts}, seed)
-    asked = sorted({1, *drawn, cores})
-    return {
-        "kind": "saturation", "lab": "00_node", "part": "model", "team": cores,
-        "role": "submission", "seed": seed, "array_bytes": 8 * count, "arrays": 64,
-        "outcome": invented.OK, "pus": list(range(cores)),
-        "curve": [process(number, 1.0) for number in counts],
-        "drawn": list(drawn),
-        "generations": [
-            {"processes": [process(number, noise()) for number in asked]}
-            for _ in range(generations)
-        ],
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("cores", CURVES)
-@pytest.mark.parametrize("seed", ["a", "b", "c"])
-def test_right_and_wrong_shares_get_their_verdicts(
-    lab: Lab, schema: Path, cores: int, seed: str
-) -> None:
-    run = threads_run(cores, CURVES[cores], 11, seed=seed)
-    assert len(run["drawn"]) == 2
-
-    def share_of(text: str) -> CriterionVerdict:
-        data = record(run, text=text, cores=cores)
-        validate(data, schema)
-        return verdicts(lab, data)["saturation"]
-
-    assert told(share_of(model())) == ("pass", "reached")
-    for mistake, formula in WRONG_SHARES.items():
-        found = share_of(model(share=formula))
-        assert told(found) == ("fail", "not_predicted"), (mistake, run["drawn"])
-        assert f"of the rate of all {cores} cores, and share says" in found.why
-
-
-def test_curves_without_a_bend_are_not_graded(lab: Lab) -> None:
-    """Made up: each core adds as much up to the last; one core has it all."""
-    for rate in (curve_of(16, 16.0), curve_of(16, 1.0)):
-        run = threads_run(16, rate, 0)
-        assert run["drawn"] == []
-        found = verdicts(lab, record(run, text=model()))["saturation"]
-        assert told(found) == ("not_gradable", "no_effect_here")
-        assert "16: 100 %" in found.why
-
-
-def test_a_curve_that_was_interrupted_says_nothing(lab: Lab) -> None:
-    run = threads_run(16, curve_of(16, 16.0), 0)
-    run["curve"] = []
-    found = verdicts(lab, record(run, text=model(), interrupted=True))["saturation"]
-    assert told(found) == ("inconclusive", "interrupted")
-
-
-def test_fewer_than_eight_cores_alike_in_a_numa_node_are_too_few(lab: Lab) -> None:
-    few = verdicts(lab, record(text=model(), cores=7))["saturation"]
-    assert told(few) == ("not_gradable", "too_few_cores")
-    assert "offers 7 cores" in few.why
-    node = invented.Machine(packages=2, nodes=2, cores=8, in_turn=True).describe()
-    assert saturation.cores_of_a_numa_node(node) == tuple(range(0, 16, 2))
-    siblings = node | {"pu_list": [pu | {"core": pu["pu"] % 8} for pu in node["pu_list"]]}
-    assert saturation.cores_of_a_numa_node(siblings) == (0, 2, 4, 6)
-    unlike = node | {
-        "core_kinds": [{"pus": [0, 2, 4], "name": "small"}, {"pus": [6, 8, 10, 12], "name": "big"}]
-    }
-    assert saturation.cores_of_a_numa_node(unlike) == tuple(range(1, 16, 2))
-
-
-def test_noise_in_the_shares_fails_nobody(lab: Lab) -> None:
-    generator = random.Random(2)
-    noisy = threads_run(16, CURVES[16], 4, lambda: generator.choice((1.0, 1.5)))
-    found = verdicts(lab, record(noisy, text=model()))["saturation"]
-    assert found.status == "inconclusive"
-
-
-def test_numbers_are_drawn_where_models_are_told_apart() -> None:
-    for cores, rate in CURVES.items():
-        curve = {number: rate(number) for number in saturation.curve_counts(cores)}
-        below, at_it = saturation.telling_counts(curve)
-        assert below and at_it
-        for threads in below:
-            assert abs(rate(threads) / rate(cores) - threads / cores) > 0.1
-            assert rate(threads) / rate(cores) < 0.9
-        for threads in at_it:
-            assert threads * rate(1) / rate(cores) - rate(threads) / rate(cores) > 0.1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import secrets
 import time
@@ -26,14 +27,19 @@ from numalab.judging import needs
 from numalab.labs import lightspeed, saturation
 from numalab.words import CountedStep
 
-# Of each process, after one that warms up.
-REPETITIONS = 4
-# The probe goes through a pool of as many arrays in turns (common/probe/mixes.h).
-POOL_ARRAYS = 8
-# Of the pool: as many times the last-level caches, within a share of the memory.
+# Of each process, after one that warms up: many short ones, of which the best counts.
+REPETITIONS = 20
+LEAST_BUDGET_S = 40.0  # for generations; what decides takes five of a second or two
+# The probe goes through a pool of arrays in turns (common/probe/mixes.h). Its bytes: as many times
+# the last-level caches, within a share of the memory.
 OVER_CACHES = 4
 LEAST_POOL_BYTES = 512 * MIB
 MEMORY_SHARE = 1 / 8
+# Of an array: so small that a repetition takes milliseconds, and so large that starting and
+# ending a parallel loop does not count.
+LEAST_ARRAY_BYTES = 32 * MIB
+ARRAY_BYTES_PER_CORE = 2 * MIB
+LEAST_ARRAYS, MOST_ARRAYS = 16, 1024
 _PAGE_BYTES = 4096
 TRIAD = Mix(2, 1, 0)
 
@@ -48,13 +54,16 @@ class _Failed(KitError):
     """The probe did not come to its end."""
 
 
-def array_bytes(node: Json) -> int:
-    """Of each array of the pool, whole pages."""
+def pool_of(node: Json) -> tuple[int, int]:
+    """How many arrays, and bytes of each, whole pages."""
     memory = int(node["memory_bytes"])
     limit = node.get("cgroup_memory_max_bytes")
     most = MEMORY_SHARE * (memory if limit is None else min(memory, int(limit)))
     wanted = max(LEAST_POOL_BYTES, OVER_CACHES * int(node["last_level_cache_bytes"] or 0))
-    return int(min(wanted, most)) // POOL_ARRAYS // _PAGE_BYTES * _PAGE_BYTES
+    each = max(LEAST_ARRAY_BYTES, ARRAY_BYTES_PER_CORE * int(node["cores"]))
+    each = int(min(each, most / LEAST_ARRAYS)) // _PAGE_BYTES * _PAGE_BYTES
+    arrays = math.ceil(min(wanted, most) / each)
+    return min(max(arrays, LEAST_ARRAYS), MOST_ARRAYS), each
 
 
 def measure_rates(session: Session) -> None:
@@ -91,10 +100,11 @@ def _measure(session: Session, part: str | None, rates: _Rates) -> None:
     build_kit(session.kit, [session.kit.probe.name])
     name = f"{session.lab.name} {rates.kind.name} {session.effort.quick}"
     earlier = session.controls.get(name)
+    arrays, array_bytes = pool_of(session.node)
     run: Json = {
         "kind": rates.kind.name, "lab": session.lab.name, "part": part, "team": session.threads,
         "role": SUBMISSION, "seed": secrets.token_hex(8),
-        "array_bytes": array_bytes(session.node), "arrays": POOL_ARRAYS,
+        "array_bytes": array_bytes, "arrays": arrays,
         "outcome": {"status": "ok", "printed_bytes": 0}, "generations": [], **rates.facts(),
     }  # fmt: skip
     if earlier is not None:
@@ -116,7 +126,7 @@ def _take_generations(session: Session, part: str | None, rates: _Rates, run: Js
     effort, began = session.effort, time.monotonic()
     while needs.needs_rates(rates.kind, session.lab, session.evidence, part):
         taken, spent_s = len(run["generations"]), time.monotonic() - began
-        budget_s = effort.budget_s * (1 if taken >= effort.least_generations else 3)
+        budget_s = max(effort.budget_s, LEAST_BUDGET_S)
         if taken >= effort.most_generations or spent_s > budget_s:
             return
         session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
@@ -131,7 +141,7 @@ def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, thre
     }  # fmt: skip
     command = [
         str(session.kit.probe), "mixes", f"loops={','.join(mix.as_argument for mix in loops)}",
-        f"bytes={run['array_bytes']}", f"repetitions={REPETITIONS}",
+        f"bytes={run['array_bytes']}", f"arrays={run['arrays']}", f"repetitions={REPETITIONS}",
     ]  # fmt: skip
     done = HERE.execute(command, environment)
     said = done.complaint.strip()

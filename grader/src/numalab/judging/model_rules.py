@@ -3,28 +3,34 @@
 **counted** is arithmetic, of loops in a table (labs/model.py): nothing is measured, and no node
 changes it.
 
-**lightspeed** and **saturation** hold predictions against times. A generation is *won* where the
-prediction is within what is asked for, for all that it is about. It is *lost* where it is not, and
-the kit's own model is, with the same rates in the same generation: so noise that no model could
-foresee fails nobody. By signs and e-values (sequential.py):
+**lightspeed** and **saturation** hold predictions against times, of several loops or numbers of
+threads: *things*. For a thing a generation is *won* where the prediction is within what is asked
+for. It is *lost* where it is not, and the kit's own model is, with the same rates in the same
+generation: so noise that no model could foresee fails nobody. By signs and e-values
+(sequential.py):
 
 | | what was seen | verdict | cause | wrong at most |
 |-|---|---|---|---|
 | 1 | the formula can't be read, or has no value above 0 | fail | bad_file | |
 | 2 | the node can't show it: too few cores, caches as large as the arrays, a curve without a bend \
 | not_gradable | too_few_cores, not_visible_here, no_effect_here | |
-| 3 | shown: more generations won than not | pass | reached | 1/to_pass |
-| 4 | shown: more lost than not | fail | not_predicted | 1/to_fail |
-| 5 | shown: the kit's own model misses it here more often than not | not_gradable | \
+| 3 | shown, of some thing: more generations lost than not | fail | not_predicted | 1/to_fail |
+| 4 | shown, of each thing: more won than not | pass | reached | 1/to_pass |
+| 5 | shown, of some thing: the kit's own model misses it more often than not | not_gradable | \
 solution_misses_it | 1/to_fail |
 | 6 | else | open | interrupted, too_noisy, not_decided | |
+
+*Wrong* is, of 3: that of no thing more generations are lost than not, for which each is asked
+1/to_fail over their number; of 4: that some thing is won no more often than not.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from numalab import words
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
@@ -134,32 +140,57 @@ def _advice(wrong: dict[str, float]) -> str:
 # ---- predictions over generations ------------------------------------------------------
 
 
+# Of one generation: by how much a prediction is off, for each thing that it is about.
+Offs = Mapping[Any, float]
+
+
 @dataclass(frozen=True)
 class Held:
-    """A prediction held against generations. offs: of each, by how much it is off; own: the kit's
-    model; claim: that more are within what is asked for than not; model: the same of the kit's."""
+    """A prediction held against generations. offs: of each; own: of the kit's model; claims: of
+    each thing, that it is predicted within what is asked for more often than not; model: the same
+    of the kit's."""
 
-    offs: tuple[float, ...]
-    own: tuple[float, ...]
-    claim: Decision
-    model: Decision
+    offs: tuple[Offs, ...]
+    own: tuple[Offs, ...]
+    claims: Mapping[Any, Decision]
+    model: Mapping[Any, Decision]
+
+    @property
+    def worst(self) -> Any:
+        """What is missed by most."""
+        return max(self.claims, key=lambda thing: statistics.median(self.of(thing)))
+
+    def of(self, thing: Any) -> tuple[float, ...]:
+        return tuple(off[thing] for off in self.offs)
 
     @property
     def median_off(self) -> float:
-        return statistics.median(self.offs)
+        """Of what is missed by most."""
+        return statistics.median(self.of(self.worst))
+
+    def within(self, offs: Sequence[Offs], at_most: float) -> int:
+        """Generations in which all is."""
+        return sum(max(off.values()) <= at_most for off in offs)
 
 
 def held(
-    offs: Sequence[float], own: Sequence[float], at_most: float, evidence: Evidence
+    offs: Sequence[Offs], own: Sequence[Offs], at_most: float, evidence: Evidence
 ) -> Held | None:
     """None: there is no generation yet."""
     if not offs:
         return None
+    things = list(offs[0])
+    # Each thing may fail a prediction, and all have to pass it.
     asked = thresholds(evidence)
-    won = [off <= at_most for off in offs]
-    kits = [off <= at_most for off in own]
-    lost = [not win and fits for win, fits in zip(won, kits, strict=True)]
-    return Held(tuple(offs), tuple(own), looks(won, asked, lost)[-1], decide(kits, asked))
+    asked = replace(asked, to_fail=asked.to_fail * len(things))
+    claims, model = {}, {}
+    for thing in things:
+        won = [off[thing] <= at_most for off in offs]
+        kits = [off[thing] <= at_most for off in own]
+        lost = [not win and fits for win, fits in zip(won, kits, strict=True)]
+        claims[thing] = looks(won, asked, lost)[-1]
+        model[thing] = decide(kits, asked)
+    return Held(tuple(offs), tuple(own), claims, model)
 
 
 def _verdict(
@@ -167,33 +198,28 @@ def _verdict(
 ) -> CriterionVerdict:
     """passes, fails: what is said then; else the kit's word on why it is open."""
     assert criterion.at_most is not None
-    finite = [off for off in found.offs if off < float("inf")]
-    asked = thresholds(evidence)
-    known = {
-        "value": found.median_off if found.median_off < float("inf") else None,
-        "unit": unit,
-        "interval": interval(found.offs, asked) if len(finite) == len(found.offs) else None,
-        "confidence": asked.confidence,
-    }
-    if found.claim.reached == "above":
-        return verdict_on(criterion, "pass", "reached", passes, **known)
-    if found.claim.reached == "below":
+    asked, offs, at_most = thresholds(evidence), found.of(found.worst), criterion.at_most
+    known: dict[str, Any] = {"unit": unit, "confidence": asked.confidence}
+    if found.median_off < math.inf:
+        known["value"] = found.median_off
+    if max(offs) < math.inf:
+        known["interval"] = interval(offs, asked)
+    reached = {claim.reached for claim in found.claims.values()}
+    if "below" in reached:
         return verdict_on(criterion, "fail", "not_predicted", fails, **known)
+    if reached == {"above"}:
+        return verdict_on(criterion, "pass", "reached", passes, **known)
     generations = words.count(len(found.offs), "generation")
-    if found.model.reached == "below":
-        why = (
-            f"The kit's own model misses it here, too: by more than {criterion.at_most:g} in "
-            f"{sum(off > criterion.at_most for off in found.own)} of {generations}."
-        )
+    fits = found.within(found.own, at_most)
+    if any(claim.reached == "below" for claim in found.model.values()):
+        why = f"The kit's own model misses it here, too: it holds in {fits} of {generations}."
         return verdict_on(criterion, "not_gradable", "solution_misses_it", why, **known)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED, **known)
-    within = sum(off <= criterion.at_most for off in found.offs)
-    so_far = f"the prediction holds in {within} of {generations}"
-    if all(off <= criterion.at_most for off in found.own):
+    so_far = f"the prediction holds in {found.within(found.offs, at_most)} of {generations}"
+    if fits == len(found.own):
         why = f"Not decided in the time allowed: {so_far}. Grade again."
         return verdict_on(criterion, "inconclusive", "not_decided", why, **known)
-    fits = sum(off <= criterion.at_most for off in found.own)
     why = (
         f"The node is too noisy to tell: {so_far}, and the kit's own in {fits}. Grade again when "
         "the node is quiet."
@@ -230,8 +256,8 @@ def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         seen = [_ratios(formula, run, times) for times in run.times_ns]
     except BadModel as error:
         return _bad_file(criterion, error)
-    own = [_own_off(run, times) for times in run.times_ns]
-    found = held([_worst(ratios) for ratios in seen], own, criterion.at_most, evidence)
+    own = [_own_offs(run, times) for times in run.times_ns]
+    found = held([_offs(run, ratios) for ratios in seen], own, criterion.at_most, evidence)
     if found is None:
         return not_looked_at(criterion, evidence)
     loops = "; ".join(map(mix_in_words, run.unseen))
@@ -268,15 +294,14 @@ def _ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float
     }
 
 
-def _worst(ratios: dict[Mix, float]) -> float:
-    return max((light.factor_off(ratio, 1.0) for ratio in ratios.values()), default=float("inf"))
+def _offs(run: UnseenLoops, ratios: dict[Mix, float]) -> Offs:
+    return {mix: light.factor_off(ratios.get(mix, math.inf), 1.0) for mix in run.unseen}
 
 
-def _own_off(run: UnseenLoops, times: Times) -> float:
+def _own_offs(run: UnseenLoops, times: Times) -> Offs:
     rates = light.rates_of(times)
-    if rates is None:
-        return float("inf")
-    return max(light.factor_off(light.time_ns(mix, rates), times[mix]) for mix in run.unseen)
+    ratios = {} if rates is None else {mix: light.time_ns(mix, rates) for mix in run.unseen}
+    return {mix: light.factor_off(ratios.get(mix, math.inf), times[mix]) for mix in run.unseen}
 
 
 def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
@@ -334,8 +359,8 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         seen = [_shares(run, rates, _of_formula(formula)) for rates in run.rates_gb_s]
     except BadModel as error:
         return _bad_file(criterion, error)
-    own = [_off(_shares(run, rates, _of_kit)) for rates in run.rates_gb_s]
-    found = held(list(map(_off, seen)), own, criterion.at_most, evidence)
+    own = [_share_offs(_shares(run, rates, _of_kit)) for rates in run.rates_gb_s]
+    found = held(list(map(_share_offs, seen)), own, criterion.at_most, evidence)
     if found is None:
         return not_looked_at(criterion, evidence)
     drawn = " and ".join(map(str, run.drawn))
@@ -391,8 +416,8 @@ def _shares(run: ThreadRates, rates: Rates, predict: Predict) -> dict[int, tuple
     }
 
 
-def _off(shares: dict[int, tuple[float, float]]) -> float:
-    return max(abs(predicted - measured) for predicted, measured in shares.values())
+def _share_offs(shares: dict[int, tuple[float, float]]) -> Offs:
+    return {threads: abs(predicted - measured) for threads, (predicted, measured) in shares.items()}
 
 
 def _told_share(run: ThreadRates, seen: Sequence[dict[int, tuple[float, float]]]) -> str:

@@ -30,7 +30,7 @@ UNSEEN = (
     (Mix(2, 0, 0),),
     (Mix(0, 2, 0),),
     (Mix(0, 0, 2),),
-    (Mix(4, 0, 0), Mix(1, 1, 0), Mix(2, 0, 1)),
+    (Mix(4, 0, 0), Mix(2, 0, 1)),
 )
 
 RATES = ("read_gb_s", "write_gb_s", "update_gb_s")
