@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from support.commands import SOON_LIMIT_S
 
+from numalab.harness.build import kernels_beside
 from numalab.kit import Kit
+from numalab.labs.declaration import Lab
 
 ALONE = ("00_know_your_node", "01_first_touch", "04_huge_pages")
 STRICT = ("-std=c11", "-O2", "-fopenmp", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -22,6 +24,12 @@ def build(compiler: str, *sources: Path, to: Path) -> None:
     command = [compiler, *STRICT, *map(str, sources), "-o", str(to)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(kit: Kit, labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        beside = [kernels_beside(kit.lab_folder(lab.name), one) for one in lab.languages]
+        assert not any(beside), (lab.name, beside)
 
 
 @pytest.mark.builds

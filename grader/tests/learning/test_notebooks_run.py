@@ -25,6 +25,7 @@ START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
 # Cells that draw on every node with two cores, though nobody has edited anything.
 FILES_OF_02 = ("kmp_spread", "kmp_close", "kmp_full", "omp_spread", "omp_close", "omp_full")
 DRAWN = {
+    "00_know_your_node": {"touch-map", "threads"},
     "01_first_touch": {"touch-map", "threads", "virtual", "timing", "sweep"},
     "02_affinity": {
         "sweep",

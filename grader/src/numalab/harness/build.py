@@ -39,7 +39,7 @@ class TookTooLong(KitError):
 
 
 # Of the kit, beside the kernels in labs/.
-KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c")
+KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c", "explore.c", "alone.c", "dealt.c")
 
 
 def _plain_environment() -> dict[str, str]:
