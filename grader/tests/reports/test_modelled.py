@@ -178,7 +178,10 @@ def test_placement_files_are_modelled_each(kit: Kit, labs: dict[str, Lab]) -> No
     assert {one.criterion for one in found} == {"bandwidth"}
     text = " ".join(" ".join(line.split()) for line in lines_of(list(found)))
     assert text.startswith("On hydra, modelled: omp_spread.env (libgomp), ")
-    assert "over the same team on one NUMA node: omp_close.env (libgomp) 4 threads " in text
+    assert (
+        "times as fast as the same team on one NUMA node: omp_close.env (libgomp) 4 threads "
+        in text
+    )
 
 
 def test_reports_pages_and_json_label_it(

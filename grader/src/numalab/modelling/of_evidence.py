@@ -42,7 +42,7 @@ from numalab.modelling.traffic import (
 )
 from numalab.modelling.whole_machine import fills, on_whole
 
-KERNEL = "your kernel"
+KERNEL, HANDOUT = "your kernel", "the handout"
 CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
 SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
 
@@ -154,7 +154,7 @@ def _pages(
         criterion.name,
         machine.name,
         KERNEL,
-        "the handout",
+        HANDOUT,
         both[0],
         both[1],
         crowded=_crowded(placed[0], lab.bytes_moved),
