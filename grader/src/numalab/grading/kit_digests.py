@@ -76,8 +76,8 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 # suite, of pages or of lessons.
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
-    "common/tests/*", "common/schema/*", "common/probe/*", "common/cmake/AddExploration.cmake",
-    "common/cmake/exploration.json.in",
+    "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
+    "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
