@@ -28,6 +28,19 @@ def modelled_beside(kit: Kit, lab: Lab, verdict: Verdict, seen: Seen) -> tuple[C
     )
 
 
+def modelled_of(kit: Kit, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
+    """As modelled_beside, for all criteria of time that want several NUMA nodes, whatever this node
+    can show."""
+    return tuple(
+        comparison
+        for criterion in lab.criteria
+        if criterion.kind == "timing" and criterion.needs_numa_nodes > 1
+        for where, evidence in seen
+        if where in machine_names(kit)
+        for comparison in _on(kit, lab, criterion, where, evidence)
+    )
+
+
 def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:
     refused = {c.name for c in verdict.criteria if c.where == HERE and c.status == "not_gradable"}
     for criterion in lab.criteria:
