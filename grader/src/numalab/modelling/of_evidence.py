@@ -112,23 +112,17 @@ def comparisons(
     on, as large as its virtual node was; slow: the lab's slow launches, by file. Empty where
     nothing fitting was seen. Raises KitError where records don't fit one another or the machine."""
     evidence = evidence.of_parts(criterion.part)
+    if criterion.slow is not None:
+        found = _launches(criterion, evidence, machine, slow[criterion.slow])
+    elif lab.timed_placements is not None:
+        found = _placements(lab, criterion, evidence, machine)
+    else:
+        found = _pages(lab, criterion, evidence, machine)
     refusal = why_not(machine)
-    try:
-        if criterion.slow is not None:
-            found = _launches(criterion, evidence, machine, slow[criterion.slow])
-        elif lab.timed_placements is not None:
-            found = _placements(lab, criterion, evidence, machine)
-        else:
-            found = _pages(lab, criterion, evidence, machine)
-        if refusal is None:
-            return tuple(found)
-        is_seen = next(found, None) is not None
-        return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
-    except KeyError as error:
-        raise KitError(
-            f"the evidence of {machine.name} names PU {error}, which the machine as it was booted "
-            "has not; grade again"
-        ) from error
+    if refusal is None:
+        return tuple(found)
+    is_seen = next(found, None) is not None
+    return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
 
 
 # ---- pages ---------------------------------------------------------------------------
@@ -166,7 +160,8 @@ def of_pages(
     machine: Machine, placement: Placement, users: Users, bytes_moved: Mapping[str, float]
 ) -> Traffic:
     """users: of the pages that the placement has the homes of; bytes_moved: for each byte of an
-    array. Pages that nobody uses, or that are on no NUMA node, move nothing."""
+    array. Pages that nobody uses, or that are on no NUMA node, move nothing. Raises KitError where
+    these are not of the same pages."""
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
     cores = dict(zip(numbers, seated, strict=True))
@@ -174,6 +169,10 @@ def of_pages(
     parts = []
     for array, homes in (placement.residency or {}).items():
         sample = placement.samples[array]
+        if array not in users or len(users[array]) != len(homes):
+            raise KitError(
+                f"tracings and placement are not of the same pages of {array}; grade again"
+            )
         # Arrays are equally long; of each as many pages stand for all as were looked at.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
         is_shared = _shared(users[array]) > SHARED
