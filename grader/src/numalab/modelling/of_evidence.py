@@ -31,6 +31,7 @@ from numalab.labs.launch import Policy
 from numalab.labs.launch import plan as launch_plan
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
+from numalab.modelling.carried import carried
 from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
     Traffic,
@@ -62,7 +63,8 @@ class Comparison:
     """One modelled time beside another one. criterion: of time, which it stands beside; machine:
     its name; whose, over: what is compared with what, in words. yours, theirs: None where why_not
     says, in a sentence, why nothing is modelled. Of yours, where pages were seen: crowded, and
-    is_shared: whether several threads use most pages of an array."""
+    is_shared: whether several threads use most pages of an array. carried_from: the place of the
+    touch map that it was carried over from, in words; empty: it was looked at on the machine."""
 
     criterion: str
     machine: str
@@ -73,6 +75,7 @@ class Comparison:
     why_not: str = ""
     crowded: Crowded | None = None
     is_shared: bool = False
+    carried_from: str = ""
 
     def to_json(self) -> Json:
         """Never a time: of a model, and labelled so."""
@@ -84,6 +87,7 @@ class Comparison:
             "over": self.over,
             "speedup": self.speedup,
             "why_not": self.why_not or None,
+            "carried_from": self.carried_from or None,
             "yours": None if self.yours is None else self.yours.to_json(),
             "theirs": None if self.theirs is None else self.theirs.to_json(),
         }
@@ -153,6 +157,39 @@ def _pages(
         both[1],
         crowded=_crowded(placed[0], lab.bytes_moved),
         is_shared=any(_shared(users.get(array, ())) > SHARED for array in lab.bytes_moved),
+    )
+
+
+def carried_over(
+    lab: Lab, criterion: Criterion, evidence: Evidence, where: str, machine: Machine
+) -> tuple[Comparison, ...]:
+    """What can be modelled on a machine that nobody looked at, from a touch map of another one, in
+    labs on first touch. where: the place of the evidence, in words. As comparisons."""
+    evidence = evidence.of_parts(criterion.part)
+    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    if not traces or not lab.bytes_moved:
+        return ()
+    refusal = why_not(machine)
+    if refusal is not None:
+        return (not_modelled(criterion.name, machine.name, refusal),)
+    users = united_users(traces)
+    shared = [array for array in lab.bytes_moved if _shared(users.get(array, ())) > SHARED]
+    found = carried(machine, traces[0], users, lab.bytes_moved, shared)
+    if not found.yours.total > 0:
+        return ()
+    homes = {home for _, home in found.yours.bytes}
+    return (
+        Comparison(
+            criterion.name,
+            machine.name,
+            KERNEL,
+            HANDOUT,
+            modelled(machine, found.yours),
+            modelled(machine, found.handout),
+            crowded=Crowded("", homes.pop(), 1.0) if len(homes) == 1 else None,
+            is_shared=bool(shared),
+            carried_from=where,
+        ),
     )
 
 

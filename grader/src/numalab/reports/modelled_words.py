@@ -90,6 +90,11 @@ def sentences(comparison: Comparison) -> list[str]:
     ours, other = bottleneck_words(yours), bottleneck_words(theirs)
     same = f"{them} is the same" if ours == other else f"{them}: {other}"
     said.append(f"Bottleneck: {ours}; {same}.")
+    if comparison.carried_from:
+        said.append(
+            f"Carried over by first touch from the touch map {comparison.carried_from}: nothing "
+            f"was run on {comparison.machine}."
+        )
     missing = _missing(comparison)
     if missing:
         said.append(
