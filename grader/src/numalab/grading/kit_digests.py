@@ -31,7 +31,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/picture.py": ("neither", "drawings of machines"),
-    "machines/rates.py": ("neither", "published rates, for modelled times, which nobody grades"),
+    "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
