@@ -24,6 +24,8 @@ SHOWN_ONLY = {
     ("grading/request.py", "grading/graded.py"),
     ("grading/from_records.py", "grading/explanation.py"),
     ("grading/from_records.py", "grading/graded.py"),
+    ("grading/request.py", "grading/modelled.py"),
+    ("grading/from_records.py", "grading/modelled.py"),
     ("grading/continuing.py", "grading/kit_digests.py"),
 }
 

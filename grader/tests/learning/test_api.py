@@ -211,6 +211,8 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
         hydra.run("c", source=first.handout("c"))
     with pytest.raises(UserError, match=r"no record of 'uv1000'\. There is: hydra, nebula"):
         first.on("uv1000").recorded()
+    modelled = hydra.recorded().modelled()
+    assert "controller 0" in {label.get_text() for label in modelled.axes[-1].get_yticklabels()}
     said: list[str] = []
     recorded = replace(hydra, progress=said.append).run(
         "c", source=first.handout("c"), or_recorded=True

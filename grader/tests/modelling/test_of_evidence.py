@@ -149,8 +149,16 @@ def test_a_machine_without_rates_says_so() -> None:
 
 
 def test_evidence_of_another_machine_is_an_error_of_the_kit() -> None:
-    with pytest.raises(KitError, match="names PU 4"):
+    with pytest.raises(KitError, match="names PU 4, and hydra has PUs 0 to 3"):
         first_touch(invented.evidence(TWO), machine("hydra", 2))
+
+
+def test_tracings_and_placement_of_unlike_pages_are_an_error_of_the_kit() -> None:
+    record = invented.evidence(TWO)
+    placement = next(run for run in record["runs"] if run["kind"] == "placement")
+    placement["residency"][0]["numa_node"] = [[0, 5]]
+    with pytest.raises(KitError, match="not of the same pages of a"):
+        first_touch(record, machine("hydra", 4))
 
 
 def test_bytes_of_arrays_are_what_the_driver_counts() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from numalab.errors import KitError
 from numalab.kit import find_kit
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -136,7 +137,7 @@ def test_siblings_are_one_core() -> None:
     core = westmere.numa_nodes[2].cores[3]
     assert seats(westmere, [core.pus]) == (23,)
     for pus in ((westmere.pus,), ()):
-        with pytest.raises(KeyError):
+        with pytest.raises(KitError, match="grade again"):
             seats(westmere, [pus])
 
 

@@ -161,12 +161,13 @@ class _Made:
             TRIAD, "pages=small", f"bytes={self.array_bytes}", f"repetitions={REPETITIONS}",
             "first_touch=all", f"pus={pus}",
         ]  # fmt: skip
-        number = -1 if home is None else self.node.numbers[home]
+        key: dict[str, int | str] = {"threads": len(cores)}
         if home is not None:
-            arguments.append(f"memory_node={number}")
+            key["memory_node"] = self.node.numbers[home]
+            arguments.append(f"memory_node={self.node.numbers[home]}")
         self.configurations.append(
             Configuration(
-                {"threads": len(cores)} | ({} if home is None else {"memory_node": number}),
+                key,
                 tuple(arguments),
                 {"OMP_NUM_THREADS": str(len(cores)), "OMP_DYNAMIC": "false"},
             )

@@ -31,7 +31,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/picture.py": ("neither", "drawings of machines"),
-    "machines/rates.py": ("neither", "published rates, for modelled times, which nobody grades"),
+    "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
@@ -77,15 +77,15 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 # suite, of pages or of lessons.
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
-    "common/tests/*", "common/schema/*", "common/probe/*", "common/cmake/AddExploration.cmake",
-    "common/cmake/exploration.json.in",
+    "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
+    "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip
 
 # Of lab.toml: what nothing is run or built by. All other keys count for evidence.
-_WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved")
+_WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved", "modelled_on")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Evidence, Seen
@@ -13,19 +13,49 @@ from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine, machine_names
 from numalab.machines.machine import Machine
-from numalab.modelling.of_evidence import Comparison, comparisons, not_modelled
+from numalab.modelling.of_evidence import (
+    Comparison,
+    carried_over,
+    comparisons,
+    not_modelled,
+)
 
 
 def modelled_beside(kit: Kit, lab: Lab, verdict: Verdict, seen: Seen) -> tuple[Comparison, ...]:
     """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
-    the gallery that the kernel was looked at on."""
-    return tuple(
-        comparison
-        for criterion in _without_times(lab, verdict, dict(seen)[HERE])
-        for where, evidence in seen
-        if where in machine_names(kit)
-        for comparison in _on(kit, lab, criterion, where, evidence)
-    )
+    the gallery that the kernel was looked at on, and carried over to those that the lab names."""
+    return _modelled(kit, lab, _without_times(lab, verdict, dict(seen)[HERE]), seen)
+
+
+def modelled_of(kit: Kit, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
+    """As modelled_beside, for all criteria of time that want several NUMA nodes, whatever this node
+    can show."""
+    timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
+    return _modelled(kit, lab, timed, seen)
+
+
+def _modelled(
+    kit: Kit, lab: Lab, criteria: Iterable[Criterion], seen: Seen
+) -> tuple[Comparison, ...]:
+    there = [(where, evidence) for where, evidence in seen if where in machine_names(kit)]
+    found: list[Comparison] = []
+    for criterion in criteria:
+        for where, evidence in there:
+            found += _on(kit, lab, criterion, where, evidence)
+        for name in lab.modelled_on if there else ():
+            if name not in dict(there):
+                found += _carried(kit, lab, criterion, there[0], name)
+    return tuple(found)
+
+
+def _carried(
+    kit: Kit, lab: Lab, criterion: Criterion, seen: tuple[str, Evidence], name: str
+) -> tuple[Comparison, ...]:
+    where, evidence = seen
+    try:
+        return carried_over(lab, criterion, evidence, f"on {where}", find_machine(kit, name))
+    except (UserError, KitError) as error:
+        return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
 def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:

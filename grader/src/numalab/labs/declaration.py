@@ -120,7 +120,8 @@ class Lab:
     whatever the student's is like. launch: how the ranks of the other
     parts are started where they are timed. repetition: what is timed at once, in the lab's
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
-    byte of it; by its name, empty where no time is modelled from pages."""
+    byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
+    which what is modelled from pages is carried over."""
 
     name: str
     title: str
@@ -138,6 +139,7 @@ class Lab:
     criteria: tuple[Criterion, ...]
     hints: tuple[Ladder, ...]
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
+    modelled_on: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
@@ -196,7 +198,7 @@ PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
     "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "criterion",
+    "modelled_on", "criterion",
 )  # fmt: skip
 
 
@@ -280,6 +282,7 @@ def load_lab(folder: Path) -> Lab:
         criteria=criteria,
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
+        modelled_on=top.texts("modelled_on", ()),
     )
     _check_parts(lab, top, tables)
     return lab

@@ -18,6 +18,7 @@ from numalab.evidence import read_record
 from numalab.evidence.kinds import KINDS, LATENCY, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
+from numalab.grading.modelled import modelled_of
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
@@ -184,6 +185,21 @@ class Run:
             )
         chosen = names.index(criterion) if criterion is not None else 0
         return timing_figure(accounts[chosen])
+
+    def modelled(self) -> Figure:
+        """What it would cost on the described machine that it was run on: modelled from published
+        rates, not timed."""
+        from numalab.reports.figures import modelled_figure
+
+        found = modelled_of(self.kit, self.lab, self.seen)
+        if not found:
+            machine = self.lab.machines[0]
+            self._fail_by_kernel("nothing is modelled")
+            raise NothingToDraw(
+                "nothing is modelled: no pages, placement or launch was seen on a described "
+                f'machine. lab.on("{machine}").run(...) looks there'
+            )
+        return modelled_figure(next((one for one in found if one.speedup is not None), found[0]))
 
     def messages(self) -> Figure:
         """What messages took over their sizes; once 64 KiB are predicted, beside what was

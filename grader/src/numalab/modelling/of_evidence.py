@@ -31,6 +31,7 @@ from numalab.labs.launch import Policy
 from numalab.labs.launch import plan as launch_plan
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
+from numalab.modelling.carried import carried
 from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
     Traffic,
@@ -42,7 +43,7 @@ from numalab.modelling.traffic import (
 )
 from numalab.modelling.whole_machine import fills, on_whole
 
-KERNEL = "your kernel"
+KERNEL, HANDOUT = "your kernel", "the handout"
 CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
 SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
 
@@ -62,7 +63,8 @@ class Comparison:
     """One modelled time beside another one. criterion: of time, which it stands beside; machine:
     its name; whose, over: what is compared with what, in words. yours, theirs: None where why_not
     says, in a sentence, why nothing is modelled. Of yours, where pages were seen: crowded, and
-    is_shared: whether several threads use most pages of an array."""
+    is_shared: whether several threads use most pages of an array. carried_from: the place of the
+    touch map that it was carried over from, in words; empty: it was looked at on the machine."""
 
     criterion: str
     machine: str
@@ -73,6 +75,7 @@ class Comparison:
     why_not: str = ""
     crowded: Crowded | None = None
     is_shared: bool = False
+    carried_from: str = ""
 
     def to_json(self) -> Json:
         """Never a time: of a model, and labelled so."""
@@ -84,6 +87,7 @@ class Comparison:
             "over": self.over,
             "speedup": self.speedup,
             "why_not": self.why_not or None,
+            "carried_from": self.carried_from or None,
             "yours": None if self.yours is None else self.yours.to_json(),
             "theirs": None if self.theirs is None else self.theirs.to_json(),
         }
@@ -112,23 +116,17 @@ def comparisons(
     on, as large as its virtual node was; slow: the lab's slow launches, by file. Empty where
     nothing fitting was seen. Raises KitError where records don't fit one another or the machine."""
     evidence = evidence.of_parts(criterion.part)
+    if criterion.slow is not None:
+        found = _launches(criterion, evidence, machine, slow[criterion.slow])
+    elif lab.timed_placements is not None:
+        found = _placements(lab, criterion, evidence, machine)
+    else:
+        found = _pages(lab, criterion, evidence, machine)
     refusal = why_not(machine)
-    try:
-        if criterion.slow is not None:
-            found = _launches(criterion, evidence, machine, slow[criterion.slow])
-        elif lab.timed_placements is not None:
-            found = _placements(lab, criterion, evidence, machine)
-        else:
-            found = _pages(lab, criterion, evidence, machine)
-        if refusal is None:
-            return tuple(found)
-        is_seen = next(found, None) is not None
-        return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
-    except KeyError as error:
-        raise KitError(
-            f"the evidence of {machine.name} names PU {error}, which the machine as it was booted "
-            "has not; grade again"
-        ) from error
+    if refusal is None:
+        return tuple(found)
+    is_seen = next(found, None) is not None
+    return (not_modelled(criterion.name, machine.name, refusal),) if is_seen else ()
 
 
 # ---- pages ---------------------------------------------------------------------------
@@ -154,7 +152,7 @@ def _pages(
         criterion.name,
         machine.name,
         KERNEL,
-        "the handout",
+        HANDOUT,
         both[0],
         both[1],
         crowded=_crowded(placed[0], lab.bytes_moved),
@@ -162,11 +160,45 @@ def _pages(
     )
 
 
+def carried_over(
+    lab: Lab, criterion: Criterion, evidence: Evidence, where: str, machine: Machine
+) -> tuple[Comparison, ...]:
+    """What can be modelled on a machine that nobody looked at, from a touch map of another one, in
+    labs on first touch. where: the place of the evidence, in words. As comparisons."""
+    evidence = evidence.of_parts(criterion.part)
+    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    if not traces or not lab.bytes_moved:
+        return ()
+    refusal = why_not(machine)
+    if refusal is not None:
+        return (not_modelled(criterion.name, machine.name, refusal),)
+    users = united_users(traces)
+    shared = [array for array in lab.bytes_moved if _shared(users.get(array, ())) > SHARED]
+    found = carried(machine, traces[0], users, lab.bytes_moved, shared)
+    if not found.yours.total > 0:
+        return ()
+    homes = {home for _, home in found.yours.bytes}
+    return (
+        Comparison(
+            criterion.name,
+            machine.name,
+            KERNEL,
+            HANDOUT,
+            modelled(machine, found.yours),
+            modelled(machine, found.handout),
+            crowded=Crowded("", homes.pop(), 1.0) if len(homes) == 1 else None,
+            is_shared=bool(shared),
+            carried_from=where,
+        ),
+    )
+
+
 def of_pages(
     machine: Machine, placement: Placement, users: Users, bytes_moved: Mapping[str, float]
 ) -> Traffic:
     """users: of the pages that the placement has the homes of; bytes_moved: for each byte of an
-    array. Pages that nobody uses, or that are on no NUMA node, move nothing."""
+    array. Pages that nobody uses, or that are on no NUMA node, move nothing. Raises KitError where
+    these are not of the same pages."""
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
     cores = dict(zip(numbers, seated, strict=True))
@@ -174,6 +206,10 @@ def of_pages(
     parts = []
     for array, homes in (placement.residency or {}).items():
         sample = placement.samples[array]
+        if array not in users or len(users[array]) != len(homes):
+            raise KitError(
+                f"tracings and placement are not of the same pages of {array}; grade again"
+            )
         # Arrays are equally long; of each as many pages stand for all as were looked at.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
         is_shared = _shared(users[array]) > SHARED

@@ -36,7 +36,9 @@ def modelled_pictures(found: Sequence[Comparison], columns: int) -> Iterator[lis
             continue
         lines = modelled_picture(drawn, columns)
         for one in others(more):
-            lines += _wrapped(f"Modelled on {machine}, over {one.over}:", columns, dim=False)
+            lines += _wrapped(
+                f"Modelled on {machine}, how many times as fast as {one.over}:", columns, dim=False
+            )
             lines += _table(one.lines, columns)
         yield lines
 

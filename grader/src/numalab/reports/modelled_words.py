@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import KERNEL, Comparison
+from numalab.modelling.of_evidence import HANDOUT, KERNEL, Comparison
 from numalab.modelling.times import Demand, Missing, Modelled
 from numalab.words import count, listed, percent
 
@@ -27,7 +27,7 @@ def headline(comparison: Comparison) -> str:
         return comparison.why_not
     whose = "" if comparison.whose == KERNEL else f"{comparison.whose}, "
     said = f"On {comparison.machine}, modelled: {whose}{times_words(comparison.speedup)} "
-    said += comparison.over
+    said += comparison.over if comparison.over == HANDOUT else f"as fast as {comparison.over}"
     crowded = comparison.crowded
     if crowded is not None:
         pages = f"pages of {crowded.array}" if crowded.array else "pages"
@@ -86,11 +86,16 @@ def sentences(comparison: Comparison) -> list[str]:
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return said
-    them = "the handout's" if comparison.over == "the handout" else "the other's"
+    them = "the handout's" if comparison.over == HANDOUT else "the other's"
     ours, other = bottleneck_words(yours), bottleneck_words(theirs)
     same = f"{them} is the same" if ours == other else f"{them}: {other}"
     said.append(f"Bottleneck: {ours}; {same}.")
-    missing = sorted({*yours.without, *theirs.without}, key=lambda one: (one.of, one.distance or 0))
+    if comparison.carried_from:
+        said.append(
+            f"Carried over by first touch from the touch map {comparison.carried_from}: nothing "
+            f"was run on {comparison.machine}."
+        )
+    missing = _missing(comparison)
     if missing:
         said.append(
             f"No rate is known of {_missing_words(missing)}: they are left out, though they may be "
@@ -107,6 +112,12 @@ def sentences(comparison: Comparison) -> list[str]:
 _PLURAL: Mapping[Resource, str] = {
     "core": "cores", "l3": "L3s", "controller": "controllers", "link": "links",
 }  # fmt: skip
+
+
+def _missing(comparison: Comparison) -> list[Missing]:
+    both = (comparison.yours, comparison.theirs)
+    missing = {one for model in both if model is not None for one in model.without}
+    return sorted(missing, key=lambda one: (one.of, one.distance or 0))
 
 
 def _missing_words(missing: Sequence[Missing]) -> str:
@@ -258,7 +269,10 @@ def others(found: Sequence[Comparison]) -> list[Others]:
         if one.yours is None or one.speedup is None:
             continue
         threads = count(one.yours.threads, "thread")
-        line = (one.whose, threads, times_words(one.speedup), bottleneck_words(one.yours))
+        limit, missing = bottleneck_words(one.yours), _missing(one)
+        if missing:
+            limit += f"; no rate of {_missing_words(missing)}"
+        line = (one.whose, threads, times_words(one.speedup), limit)
         by_over.setdefault(one.over, []).append(line)
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
 
@@ -272,7 +286,7 @@ def drawn_and_others(found: Sequence[Comparison]) -> tuple[Comparison, list[Comp
 def other_sentences(found: Sequence[Comparison]) -> list[str]:
     """For pages: what else is compared on a machine."""
     return [
-        f"Modelled, {whose} ({threads}): {times} {one.over}; bottleneck: {limit}."
+        f"Modelled, {whose} ({threads}): {times} as fast as {one.over}; bottleneck: {limit}."
         for one in others(found)
         for whose, threads, times, limit in one.lines
     ]

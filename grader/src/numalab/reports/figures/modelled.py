@@ -84,12 +84,12 @@ def modelled_figure(comparison: Comparison, *, width_in: float = WIDTH_IN) -> Fi
     found, labels = rows(comparison), heads(comparison)
     squares_in, bars_in = 0.5 * width_in + 0.9, 1.6 + 0.52 * len(found)
     figure = new_figure(width_in, squares_in + bars_in)
-    upper, lower = figure.subfigures(2, 1, height_ratios=(squares_in, bars_in))
-    for axes, model, head, colour in zip(
-        upper.subplots(1, 2), (yours, theirs), labels, COLOURS, strict=True
-    ):
-        _squares(axes, model, nodes, head, colour, width_in / 2 - 0.8)
-    axes = lower.subplots()
+    grid = figure.add_gridspec(2, 1, height_ratios=(squares_in, bars_in))
+    upper, lower = (figure.add_subfigure(grid[row, 0]) for row in (0, 1))
+    for side, (model, head) in enumerate(zip((yours, theirs), labels, strict=True)):
+        axes = upper.add_subplot(1, 2, side + 1)
+        _squares(axes, model, nodes, head, COLOURS[side], width_in / 2 - 0.8)
+    axes = lower.add_subplot()
     _bars(axes, found, labels)
     handles, named = axes.get_legend_handles_labels()
     lower.legend(handles, named, loc="outside upper left", ncols=1)
