@@ -95,8 +95,10 @@ def kind_names(node: Json) -> Mapping[int, str]:
     kinds = core_kinds(node) or ()
     if len(kinds) < 2:
         return {}
+    names = [kind.name for kind in kinds]
     return {
-        pu: kind.name or f"kind {number}"
+        pu: kind.name if kind.name and names.count(kind.name) == 1
+        else f"{kind.name or 'core'} of kind {number}"
         for number, kind in enumerate(kinds, start=1) for pu in kind.pus
     }  # fmt: skip
 
