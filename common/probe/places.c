@@ -46,10 +46,10 @@ int probe_prefer_node(const struct probe_memory *memory, int numa_node)
     mask[(size_t)numa_node / BITS] = 1ul << ((size_t)numa_node % BITS);
     /* Preferred, not bound: of a node that is full a bound process is killed. The kernel takes one
      * bit less than it is told that there are. */
-    return syscall(SYS_mbind, memory->start, memory->mapped_bytes, MPOL_PREFERRED, mask,
-                   MOST_NODES + 1, 0)
-               ? -errno
-               : 0;
+    if (!syscall(SYS_mbind, memory->start, memory->mapped_bytes, MPOL_PREFERRED, mask,
+                 MOST_NODES + 1, 0))
+        return 0;
+    return errno == EPERM || errno == ENOSYS ? 0 : -errno;
 }
 
 bool probe_count_pages(const void *from, const void *to, int numa_node, size_t *pages,

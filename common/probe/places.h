@@ -11,8 +11,8 @@ int probe_bind_thread(const struct probe_task *task);
 int probe_bind_team(const struct probe_task *task);
 
 /* Pages that are written from now on come from this NUMA node while it has some left, and from
- * others then: probe_share_on_node tells. PROBE_ANY_NODE: nothing is changed. 0 or a negative
- * errno. */
+ * others then, or wherever Linux puts them where this is forbidden, as in many containers:
+ * probe_share_on_node tells. PROBE_ANY_NODE: nothing is changed. 0 or a negative errno. */
 int probe_prefer_node(const struct probe_memory *memory, int numa_node);
 
 /* Adds the whole pages between two addresses, and those of them that live on the NUMA node. False

@@ -119,6 +119,16 @@ def test_rounds_are_as_many_as_fit_a_minute() -> None:
     assert measure.rounds_in(300.0) == measure.LEAST_ROUNDS
 
 
+def test_kinds_of_one_name_are_told_apart() -> None:
+    """As where the system tells favoured cores from others of their type."""
+    kinds = [{"pus": [0], "name": "IntelCore"}, {"pus": [1], "name": "IntelCore"}]
+    assert set(plan.kind_names({"core_kinds": kinds}).values()) == {
+        "IntelCore of kind 1", "IntelCore of kind 2"
+    }  # fmt: skip
+    unnamed = [{**kind, "name": None} for kind in kinds]
+    assert plan.kind_names({"core_kinds": unnamed})[1] == "core of kind 2"
+
+
 # ---- values -----------------------------------------------------------------------------
 
 
@@ -141,6 +151,10 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
             load_portrait(file)
     with pytest.raises(UserError, match="can't be read"):
         load_portrait(tmp_path / "none.json")
+    with pytest.raises(UserError, match="can't be read: it is a folder"):
+        load_portrait(tmp_path)
+    file.write_text(json.dumps({**whole, "made_at": "\x1b[2J"}))
+    assert load_portrait(file).made_at == "\\x1b[2J"
 
 
 def test_medians_are_over_processes() -> None:
@@ -220,6 +234,14 @@ def test_a_cache_that_the_curve_does_not_show_differs() -> None:
     huge = [*told[:2], {"level": "L3", "count": 1, "bytes_each": 480 * MIB}]
     lines = cache_lines(replace(found, node={**hydra(), "caches": huge}))
     assert lines[2].startswith("?     L3, by hwloc 480 MiB: the tables are too small")
+
+
+def test_hwlocs_sizes_are_not_held_against_another_kind_of_core() -> None:
+    lines = cache_lines(portrait(unlike_cores()))
+    weak = lines[lines.index("NUMA node 0, local, IntelAtom, PU 4:") + 1 :]
+    assert weak[0] == "?     hwloc's sizes are told of IntelCore only"
+    assert len(weak) == 4 and all("cache of this kind of core" in line for line in weak[1:])
+    assert all(line.startswith("ok") for line in lines[1:4])
 
 
 def test_noise_is_no_step() -> None:
@@ -357,5 +379,8 @@ def test_a_kept_portrait_is_shown_and_drawn_again(kit: Kit, tmp_path: Path) -> N
     assert "Portrait of hydra" in done.out and page.read_text().startswith("<!DOCTYPE html>")
     done = numalab_command(kit, "portrait", "--from", str(file), "--rounds", "2")
     assert done.code == 2 and "leave out --rounds" in done.said
+    file.write_text(json.dumps({**portrait(hydra()).to_json(), "node": {"name": "hydra"}}))
+    done = numalab_command(kit, "portrait", "--from", str(file))
+    assert done.code == 2 and "is no whole portrait" in done.said
     done = numalab_command(kit, "portrait", "--from", str(page))
     assert done.code == 2 and "is no portrait" in done.said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from numalab.files import write_json, write_whole
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
+
+if TYPE_CHECKING:
+    from numalab.portrait.record import Portrait
 
 
 @click.command(short_help="What this node's caches, memory and links can do.")
@@ -60,7 +64,6 @@ def portrait(
     """
     from numalab.portrait.measure import measure
     from numalab.portrait.record import load_portrait
-    from numalab.portrait.terminal import show
 
     check_json_target(json_path)
     check_json_target(html_path, "--html")
@@ -82,17 +85,14 @@ def portrait(
             kept = kit.build / "portrait" / "node.json"
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, found.to_json(), indent=None)
-    console = make_console()
-    with stripped(console):
-        show(found, console)
+    try:
+        _show(kit, found, html_path)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        if from_path is None:
+            raise
+        raise UserError(f"{from_path} is no whole portrait: {error!r}") from error
     if json_path is not None:
         write_json(json_path, found.to_json())
-    if html_path is not None:
-        from numalab.palette import keep_matplotlib_in
-        from numalab.reports.portrait_page import portrait_page
-
-        keep_matplotlib_in(kit.build / "explore" / "matplotlib")
-        write_whole(html_path, portrait_page(found))
     written = [path for path in (kept, json_path, html_path) if path is not None]
     if written:
         click.echo(f"\nKept in: {', '.join(str(shown_path(path)) for path in written)}")
@@ -100,3 +100,18 @@ def portrait(
         click.echo("numalab: interrupted; what was measured so far is above", err=True)
         return EXIT_INTERRUPTED
     return EXIT_PASSED
+
+
+def _show(kit: Kit, found: Portrait, html_path: Path | None) -> None:
+    """In the terminal, and as a page where one is asked for."""
+    from numalab.portrait.terminal import show
+
+    console = make_console()
+    with stripped(console):
+        show(found, console)
+    if html_path is not None:
+        from numalab.palette import keep_matplotlib_in
+        from numalab.reports.portrait_page import portrait_page
+
+        keep_matplotlib_in(kit.build / "explore" / "matplotlib")
+        write_whole(html_path, portrait_page(found))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import (
     available_bytes,
@@ -31,6 +31,10 @@ from numalab.portrait.values import Occasion, portrait_of
 
 WANTED_S = 60.0
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15  # 6 allow a 95 % interval of a median
+_NO_MEMORY = (
+    "a process of the probe ended for lack of memory. End what else takes memory, or ask for more "
+    "in the job."
+)
 
 
 def is_virtual_machine(cpuinfo: str) -> bool | None:
@@ -76,6 +80,11 @@ def measure(kit: Kit, rounds: int | None, progress: Callable[[str], None]) -> Po
     try:
         _samples(kit, plan, rounds, taken, progress)
     except (Interrupted, KeyboardInterrupt):
+        interrupted = True
+    except UserError as error:
+        if not taken:
+            raise UserError(_NO_MEMORY) from error
+        progress(_NO_MEMORY)
         interrupted = True
     if not taken:
         raise Interrupted

@@ -23,7 +23,7 @@ SMALL, HUGE = "small", "huge"
 # Larger than caches, so much; but a table's chain is laid out anew in each process, which takes
 # longer than following it, and three arrays are written by as many threads as use them.
 TIMES_CACHES = 4
-SMALLEST_TABLE, LARGEST_TABLE = 16 * KIB, 512 * MIB
+SMALLEST_TABLE, LARGEST_TABLE = 16 * KIB, 256 * MIB
 LEAST_LARGEST_TABLE = 64 * MIB
 SMALLEST_TLB_TABLE, LARGEST_TLB_TABLE = 64 * KIB, 256 * MIB
 LEAST_ARRAY, ARRAY_PER_CORE = 64 * MIB, 64 * MIB
@@ -95,8 +95,10 @@ def kind_names(node: Json) -> Mapping[int, str]:
     kinds = core_kinds(node) or ()
     if len(kinds) < 2:
         return {}
+    names = [kind.name for kind in kinds]
     return {
-        pu: kind.name or f"kind {number}"
+        pu: kind.name if kind.name and names.count(kind.name) == 1
+        else f"{kind.name or 'core'} of kind {number}"
         for number, kind in enumerate(kinds, start=1) for pu in kind.pus
     }  # fmt: skip
 

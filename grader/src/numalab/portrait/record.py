@@ -14,6 +14,8 @@ from pathlib import Path
 from numalab.errors import KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.explore.intervals import Interval, median_interval
+from numalab.files import NotPlain, read_plain_text
+from numalab.strangers.visible import may_hide, visible_json
 
 SCHEMA = 1
 KIND = "numalab portrait"
@@ -209,11 +211,19 @@ def read_portrait(data: Json) -> Portrait:
         raise KitError(f"not what ./numalab portrait --json writes: {error!r}") from error
 
 
+MOST_BYTES = 16 * 2**20  # of a file; 16 NUMA nodes and a hundred rounds have less
+
+
 def load_portrait(path: Path) -> Portrait:
-    """Raises UserError where there is no such portrait."""
+    """Somebody else's may have been changed: its texts come as they may be shown. Raises UserError
+    where there is no such portrait."""
     try:
-        return read_portrait(json.loads(path.read_text(encoding="utf-8")))
+        text = read_plain_text(path, MOST_BYTES, follow_links=True)
+        data = json.loads(text)
+        return read_portrait(visible_json(data) if may_hide(text) else data)
     except OSError as error:
         raise UserError(f"{path} can't be read: {reason_of(error)}") from error
+    except NotPlain as error:
+        raise UserError(f"{path} can't be read: it {error}") from error
     except (ValueError, RecursionError, KitError) as error:
         raise UserError(f"{path} is no portrait: {error}") from error

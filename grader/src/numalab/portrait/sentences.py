@@ -11,7 +11,7 @@ from numalab.evidence.record import Json
 from numalab.explore.intervals import median_interval
 from numalab.explore.tlb import tlb_reaches
 from numalab.explore.wording import bytes_words, interval_words
-from numalab.portrait.plan import HUGE, SMALL, last_cache
+from numalab.portrait.plan import HUGE, SMALL, kind_names, last_cache
 from numalab.portrait.record import Curve, Measured, Point, Portrait, TlbCurve
 from numalab.portrait.steps import CacheCheck, Step, cache_checks
 from numalab.pu_lists import format_pus
@@ -106,11 +106,20 @@ def cache_lines(portrait: Portrait) -> list[str]:
     """hwloc's sizes beside the steps of each local curve."""
     lines = []
     local = [curve for curve in portrait.curves if curve.threads_on == curve.memory_on]
+    told_of = kind_names(portrait.node).get(portrait.node["pu_list"][0]["pu"])
     for curve in local:
-        checks, left = cache_checks(portrait.node, curve)
+        node = portrait.node
+        if curve.kind != told_of:
+            node = {**node, "caches": []}
+        checks, left = cache_checks(node, curve)
         if len(local) > 1:
             lines.append(f"{first_upper(curve_name(curve))}, PU {curve.pu}:")
         lines += [_told(check) for check in checks]
+        if curve.kind != told_of:
+            lines.append(f"?     hwloc's sizes are told of {told_of} only")
+        unexplained = "no cache that hwloc tells of ends there"
+        if curve.kind != told_of:
+            unexplained = "a cache of this kind of core, most likely"
         reaches = tlb_reaches(portrait.about, int(portrait.about["huge_page_bytes"]))
         for step in left:
             near = [
@@ -119,7 +128,7 @@ def cache_lines(portrait: Portrait) -> list[str]:
                 for reach in reaches
                 if portrait.curve_pages == HUGE and step.fits(reach.reach_bytes)
             ]
-            why = near[0] if near else "no cache that hwloc tells of ends there"
+            why = near[0] if near else unexplained
             lines.append(f"note  The curve rises {_between(step)} ({step.rise:.1f} times): {why}")
     return lines
 
