@@ -19,9 +19,9 @@ from numalab.evidence.mixes import Mix
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.needs import needs_rates
 from numalab.judging.verdict import CriterionVerdict
-from numalab.labs import lightspeed
+from numalab.labs import loop_times
 from numalab.labs.declaration import Lab
-from numalab.labs.lightspeed import Rates
+from numalab.labs.loop_times import Rates
 
 Json = dict[str, Any]
 
@@ -169,14 +169,14 @@ def loops(
     **more: Any,
 ) -> Json:
     """A run on a node of these rates. noise: by what a loop's time is off."""
-    unseen = lightspeed.draw_unseen(seed)
+    unseen = loop_times.draw_unseen(seed)
     count = 1_000_000
 
     def process() -> Json:
         timed = [
             {"loads": mix.loads, "stores": mix.stores, "updates": mix.updates,
-             "elapsed_s": [1e-9 * count * lightspeed.time_ns(mix, rates) * noise(mix)]}
-            for mix in (*lightspeed.MEASURED, *unseen)
+             "elapsed_s": [1e-9 * count * loop_times.time_ns(mix, rates) * noise(mix)]}
+            for mix in (*loop_times.MEASURED, *unseen)
         ]  # fmt: skip
         return {
             "threads": team, "thread_pus": list(range(team)), "bytes_on_huge_pages": 0,
@@ -194,13 +194,13 @@ def loops(
 
 def test_rates_are_those_of_the_node() -> None:
     for rates in NODES.values():
-        times = {mix: lightspeed.time_ns(mix, rates) for mix in lightspeed.MEASURED}
-        found = lightspeed.rates_of(times)
+        times = {mix: loop_times.time_ns(mix, rates) for mix in loop_times.MEASURED}
+        found = loop_times.rates_of(times)
         assert found is not None
-        for name in lightspeed.RATES:
+        for name in loop_times.RATES:
             assert math.isclose(getattr(found, name), getattr(rates, name))
-    times = dict(zip(lightspeed.MEASURED, (1.0, 9.0, 1.0), strict=True))
-    assert lightspeed.rates_of(times) is None
+    times = dict(zip(loop_times.MEASURED, (1.0, 9.0, 1.0), strict=True))
+    assert loop_times.rates_of(times) is None
 
 
 def test_no_unseen_loop_has_the_mix_of_a_measured_one() -> None:
@@ -208,14 +208,14 @@ def test_no_unseen_loop_has_the_mix_of_a_measured_one() -> None:
         counts = (mix.loads, mix.stores, mix.updates)
         return tuple(count / sum(counts) for count in counts)
 
-    unseen = lightspeed.all_unseen()
-    assert not {mix_of(mix) for mix in unseen} & {mix_of(mix) for mix in lightspeed.MEASURED}
+    unseen = loop_times.all_unseen()
+    assert not {mix_of(mix) for mix in unseen} & {mix_of(mix) for mix in loop_times.MEASURED}
     for seed in range(50):
-        drawn = lightspeed.draw_unseen(str(seed))
-        assert drawn == lightspeed.draw_unseen(str(seed))
+        drawn = loop_times.draw_unseen(str(seed))
+        assert drawn == loop_times.draw_unseen(str(seed))
         assert any(mix.stores == mix.updates == 0 for mix in drawn)
         assert any(mix.loads == mix.updates == 0 for mix in drawn)
-    assert len({lightspeed.draw_unseen(str(seed)) for seed in range(50)}) == 2
+    assert len({loop_times.draw_unseen(str(seed)) for seed in range(50)}) == 2
 
 
 @pytest.mark.parametrize("mistake", WRONG_TIMES)
@@ -228,11 +228,11 @@ def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: 
     for rates in (Rates(50 * r, 50 * w, 50 * u) for r in steps for w in steps for u in steps):
         for seed in range(8):
             offs = [
-                lightspeed.factor_off(
-                    formula.value(lightspeed.values_for(mix, rates, cores=2)),
-                    lightspeed.time_ns(mix, rates),
+                loop_times.factor_off(
+                    formula.value(loop_times.values_for(mix, rates, cores=2)),
+                    loop_times.time_ns(mix, rates),
                 )
-                for mix in lightspeed.draw_unseen(str(seed))
+                for mix in loop_times.draw_unseen(str(seed))
             ]
             assert max(offs) >= 1.5 - 1e-9, (mistake, rates, seed, offs)
 
@@ -292,7 +292,7 @@ def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab)
 
 
 def test_a_kind_of_array_that_takes_no_time_is_noise(lab: Lab) -> None:
-    slow = loops(EQUAL, 4, lambda mix: 9.0 if mix == lightspeed.READS_TO_UPDATES else 1.0)
+    slow = loops(EQUAL, 4, lambda mix: 9.0 if mix == loop_times.READS_TO_UPDATES else 1.0)
     found = verdicts(lab, record(slow, text=model()))["lightspeed"]
     assert found.status == "inconclusive" and found.value is None
 

@@ -24,7 +24,7 @@ from numalab.grading.session import Session
 from numalab.harness.build import build_kit
 from numalab.harness.monitor import HERE, clean_environment
 from numalab.judging import needs
-from numalab.labs import lightspeed, saturation
+from numalab.labs import loop_times, saturation
 from numalab.words import CountedStep
 
 # Of each process, after one that warms up: many short ones, of which the best counts.
@@ -179,10 +179,10 @@ class _UnseenLoops(_Rates):
         return {"unseen": []}
 
     def prepare(self, run: Json) -> None:
-        run["unseen"] = [asdict(mix) for mix in lightspeed.draw_unseen(run["seed"])]
+        run["unseen"] = [asdict(mix) for mix in loop_times.draw_unseen(run["seed"])]
 
     def generation(self, run: Json) -> Json:
-        loops = [*lightspeed.MEASURED, *(Mix(**mix) for mix in run["unseen"])]
+        loops = [*loop_times.MEASURED, *(Mix(**mix) for mix in run["unseen"])]
         random.SystemRandom().shuffle(loops)
         return _probed(self.session, run, loops, "cores", self.session.threads)
 

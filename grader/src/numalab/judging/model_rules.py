@@ -41,7 +41,7 @@ from numalab.judging.sequential import Decision, decide, interval, looks
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.timing_state import thresholds
 from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, verdict_on
-from numalab.labs import lightspeed as light
+from numalab.labs import loop_times
 from numalab.labs import saturation as sat
 from numalab.labs.declaration import Criterion
 from numalab.labs.formula import Formula
@@ -285,23 +285,23 @@ def _in_caches(
 def _ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
     """Predicted over measured time of each unseen loop; none where there are no rates. Raises
     BadModel."""
-    rates = light.rates_of(times)
+    rates = loop_times.rates_of(times)
     if rates is None:
         return {}
     return {
-        mix: value_of(formula, light.values_for(mix, rates, run.team), TIME) / times[mix]
+        mix: value_of(formula, loop_times.values_for(mix, rates, run.team), TIME) / times[mix]
         for mix in run.unseen
     }
 
 
 def _offs(run: UnseenLoops, ratios: dict[Mix, float]) -> Offs:
-    return {mix: light.factor_off(ratios.get(mix, math.inf), 1.0) for mix in run.unseen}
+    return {mix: loop_times.factor_off(ratios.get(mix, math.inf), 1.0) for mix in run.unseen}
 
 
 def _own_offs(run: UnseenLoops, times: Times) -> Offs:
-    rates = light.rates_of(times)
-    ratios = {} if rates is None else {mix: light.time_ns(mix, rates) for mix in run.unseen}
-    return {mix: light.factor_off(ratios.get(mix, math.inf), times[mix]) for mix in run.unseen}
+    rates = loop_times.rates_of(times)
+    ratios = {} if rates is None else {mix: loop_times.time_ns(mix, rates) for mix in run.unseen}
+    return {mix: loop_times.factor_off(ratios.get(mix, math.inf), times[mix]) for mix in run.unseen}
 
 
 def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
@@ -311,15 +311,15 @@ def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
     }
     if not ratios:
         return "No rates could be worked out."
-    mix = max(ratios, key=lambda mix: light.factor_off(ratios[mix], 1.0))
-    known = [rates for times in run.times_ns if (rates := light.rates_of(times)) is not None]
+    mix = max(ratios, key=lambda mix: loop_times.factor_off(ratios[mix], 1.0))
+    known = [rates for times in run.times_ns if (rates := loop_times.rates_of(times)) is not None]
     read, write, update = (
-        statistics.median(getattr(rates, name) for rates in known) for name in light.RATES
+        statistics.median(getattr(rates, name) for rates in known) for name in loop_times.RATES
     )
     much = "too long" if ratios[mix] > 1 else "too short"
     return (
         f"For a loop with {mix_in_words(mix)}, {TIME} is {much} by a factor of "
-        f"{light.factor_off(ratios[mix], 1.0):.2f}; here read_gb_s is {read:.3g}, write_gb_s "
+        f"{loop_times.factor_off(ratios[mix], 1.0):.2f}; here read_gb_s is {read:.3g}, write_gb_s "
         f"{write:.3g} and update_gb_s {update:.3g}."
     )
 

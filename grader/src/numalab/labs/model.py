@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalab.labs import lightspeed, saturation
+from numalab.labs import loop_times, saturation
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table
 
@@ -108,16 +108,16 @@ class Model:
 
     def time_ns(self) -> Formula:
         """As share."""
-        formula = self._formula(TIME, lightspeed.LANGUAGE)
-        if not formula.names & set(lightspeed.RATES):
+        formula = self._formula(TIME, loop_times.LANGUAGE)
+        if not formula.names & set(loop_times.RATES):
             self.table.wrong(
                 TIME,
-                f"it has none of the rates {', '.join(lightspeed.RATES)}, so it can hold on one "
+                f"it has none of the rates {', '.join(loop_times.RATES)}, so it can hold on one "
                 "machine at most",
             )
-        for mix in lightspeed.all_unseen():
+        for mix in loop_times.all_unseen():
             try:
-                formula.value(lightspeed.values_for(mix, lightspeed.Rates(1, 1, 1), cores=1))
+                formula.value(loop_times.values_for(mix, loop_times.Rates(1, 1, 1), cores=1))
             except BadFormula as error:
                 loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
                 self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)

@@ -1,4 +1,4 @@
-"""Lightspeed: what a loop could take whose arrays come from memory, from rates of other loops.
+"""What a loop takes whose arrays come from memory, from rates of other loops.
 
 The rates are of three kinds of array: one that is only read, one that is only written, one that is
 read and written. Each is worked out of three loops that mix them; so a loop of one kind only is of
