@@ -10,7 +10,12 @@ from numalab.evidence.record import Evidence
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, Decision
 from numalab.judging.timing_account import TimingAccount
-from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, QUICK_RISK, ratios_asked
+from numalab.judging.timing_rules import (
+    AGAIN_WHEN_QUIET,
+    QUICK_RISK,
+    kits_name,
+    ratios_asked,
+)
 from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
 from numalab.words import count, first_upper, ratio
@@ -58,7 +63,8 @@ def asked_words(account: TimingAccount, named: Named) -> str:
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
     if account.criterion.rule == "efficiency":
-        return f"Asked for: more than {ratios_asked(account.asked)} times the solution's speed."
+        whose = kits_name(account.criterion)
+        return f"Asked for: more than {ratios_asked(account.asked)} times {whose}'s speed."
     return (
         f"Asked for: more than {ratios_asked(account.asked)} times the speed of {named.slow}, "
         f"which is the geometric middle between it (1) and the solution (here "
@@ -70,7 +76,7 @@ def asked_words(account: TimingAccount, named: Named) -> str:
 def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
     if account.criterion.rule == "efficiency":
-        return account.criterion.at_least or 1.0, "times the solution's speed"
+        return account.criterion.asked_share or 1.0, f"times {kits_name(account.criterion)}'s speed"
     return 1.0, "times the speed that is asked for"
 
 
@@ -164,18 +170,20 @@ def _used_up(evidence: Evidence) -> str:
 
 
 def _control(account: TimingAccount, named: Named) -> str:
+    is_of_probe = account.criterion.at_least_of_lightspeed is not None
+    program = "program" if is_of_probe else "solution"
     control = account.state.control
     if not control.signs:
         return "Whose fault that is can't be told yet."
     text = (
-        "Beside it ran a second process of the kit's own solution, the control: it was fast "
+        f"Beside it ran a second process of the kit's own {program}, the control: it was fast "
         f"enough in {control.wins} of {count(control.signs, 'generation')}. "
     )
     unsteady = account.state.unsteady
     further = (
         f"In {unsteady.wins} of {count(unsteady.signs, 'generation')} {named.graded} was further "
         f"from what is asked for than {UNSTEADY_RATIO:g} times what the two processes of the "
-        "solution were from each other"
+        f"{program} were from each other"
     )
     if account.state.is_unstable:
         return (
