@@ -42,7 +42,8 @@ class RateTable:
     notes: tuple[str, ...]
 
 
-def _name(role: str, rates: Rates, evidence: Evidence) -> str:
+def role_name(role: str, rates: Rates, evidence: Evidence) -> str:
+    """Whose a process is, in tables and pictures."""
     if role == SUBMISSION:
         return _GRADED[evidence.variant]
     if role == HANDOUT:
@@ -69,8 +70,8 @@ def time_words(middle: Middle) -> str:
 
 def rate_words(middle: Middle) -> str:
     """21.8 [21.3..22.2]"""
-    ends = [_three(end) if end is not None else "" for end in (middle.low, middle.high)]
-    return _three(middle.median) + _ends(middle, ends)
+    ends = [three_digits(end) if end is not None else "" for end in (middle.low, middle.high)]
+    return three_digits(middle.median) + _ends(middle, ends)
 
 
 def percent_words(found: OfLightspeed) -> str:
@@ -100,7 +101,7 @@ def lightspeed_words(rates: Rates) -> str:
     return text
 
 
-def _three(value: float) -> str:
+def three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
@@ -119,7 +120,7 @@ def byte_words(rates: Rates) -> str:
 def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
     rows: list[tuple[str, ...]] = []
     for rate in rates.roles:
-        row: tuple[str, ...] = (_name(rate.role, rates, evidence), time_words(rate.elapsed_s))
+        row: tuple[str, ...] = (role_name(rate.role, rates, evidence), time_words(rate.elapsed_s))
         if rates.has_rates:
             row += (rate_words(rate.gb_per_s) if rate.gb_per_s else "",)
         if rates.has_lightspeed:
@@ -138,14 +139,17 @@ def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
             notes.append(
                 "All of it is less than this node's last-level caches hold: a rate of caches, too."
             )
+    declared = lab.lightspeed_of(rates.part)
     if rates.has_lightspeed:
         notes.append(lightspeed_words(rates))
+    elif declared is not None and declared.none:
+        notes.append(f"No percent of lightspeed, and no roofline: {declared.none}.")
     what = f"{rates.part}: {lab.repetition}" if rates.part else words.first_upper(lab.repetition)
     return RateTable(f"{what} takes", heads, tuple(rows), tuple(notes))
 
 
-def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence) -> list[RateTable]:
-    """Of what was timed; criteria that rest on the same processes share a table."""
+def chosen_rates(accounts: Sequence[TimingAccount]) -> list[Rates]:
+    """Of what was timed; of criteria that rest on the same processes those with most of them."""
     chosen: dict[tuple[str | None, str | None], Rates] = {}
     for account in accounts:
         rates = account.rates
@@ -154,7 +158,12 @@ def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence)
         key = (rates.part, rates.slow)
         if key not in chosen or len(rates.roles) > len(chosen[key].roles):
             chosen[key] = rates
-    return [rate_table(lab, rates, evidence) for rates in chosen.values()]
+    return list(chosen.values())
+
+
+def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence) -> list[RateTable]:
+    """Of what was timed."""
+    return [rate_table(lab, rates, evidence) for rates in chosen_rates(accounts)]
 
 
 def rate_lines(found: RateTable) -> list[Table | Padding]:

@@ -4,6 +4,7 @@ out, nothing is shown or written here. Importing this imports matplotlib."""
 from numalab.reports.figures.latency import latency_figure
 from numalab.reports.figures.memory import memory_figure
 from numalab.reports.figures.rates import rates_figure
+from numalab.reports.figures.roofline import roofline_figure
 from numalab.reports.figures.threads import Sitting, sittings, thread_figure
 from numalab.reports.figures.timing import timing_figure
 from numalab.reports.figures.topology import topology_figure
@@ -15,6 +16,7 @@ __all__ = [
     "latency_figure",
     "memory_figure",
     "rates_figure",
+    "roofline_figure",
     "sittings",
     "thread_figure",
     "timing_figure",
