@@ -1,4 +1,4 @@
-/* Lab 01: what lightspeed is measured by. README.md beside it says what that is.
+/* Lab 01: what lightspeed is measured by. grader/README.md has more.
  *
  * The reads and writes of compute: three arrays are read, one of them is written. Each thread
  * writes its share first and is the only one to use it; vectors are asked for by name. */

@@ -1,4 +1,4 @@
-/* Lab 02: what lightspeed is measured by. README.md beside it says what that is.
+/* Lab 02: what lightspeed is measured by. grader/README.md has more.
  *
  * The four loops of STREAM, each over all elements: two of them read one array, two read two, all
  * write one. A thread has the same share in each and waits for nobody in between. Done block by

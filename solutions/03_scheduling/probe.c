@@ -1,4 +1,4 @@
-/* Lab 03: what lightspeed of stream_update is measured by. README.md beside it says what that is.
+/* Lab 03: what lightspeed of stream_update is measured by. grader/README.md has more.
  *
  * Two arrays are read, one is written, whose lines are fetched first. Each thread writes its share
  * first and is the only one to use it; vectors are asked for by name. */
