@@ -1,5 +1,5 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
-#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK])
+#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK] [PROBE])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -16,7 +16,8 @@
 # <name>-<language>-solution-libgomp is the solution on gcc's OpenMP runtime, whatever the
 # others run on. RACE_CHECK: where clang is installed,
 # <name>-<language>-<solution|submission>-race are the same programs built with
-# ThreadSanitizer (targets <program>-built, out of the default one, too).
+# ThreadSanitizer (targets <program>-built, out of the default one, too). PROBE: <name>-probe is a
+# worker whose phases are solutions/<name>/probe.c, without a kernel: what lightspeed is measured by.
 #
 # For CTest: the test <name>-<language>-measure grades the submission, and one test for each
 # criterion of lab.toml reads the verdict (77: not gradable here, shown as skipped).
@@ -51,12 +52,12 @@ set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
 set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK" "CONTRACT"
+  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;PROBE" "CONTRACT"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
-      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, BOTH_RUNTIMES and "
-      "RACE_CHECK")
+      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, BOTH_RUNTIMES, "
+      "RACE_CHECK and PROBE")
   endif()
   if(NOT lab_CONTRACT OR NOT lab_LANGUAGES)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
@@ -64,6 +65,9 @@ function(add_lab name)
 
   if(lab_MPI AND lab_RACE_CHECK)
     message(FATAL_ERROR "add_lab(${name}): there is no race check of MPI ranks")
+  endif()
+  if(lab_MPI AND lab_PROBE)
+    message(FATAL_ERROR "add_lab(${name}): a probe is one process, no job of MPI ranks")
   endif()
   if(lab_MPI AND NOT NUMALAB_HAS_MPI)
     return()
@@ -76,6 +80,10 @@ function(add_lab name)
   add_library(${name}-phases OBJECT phases.c)
   target_link_libraries(${name}-phases PRIVATE numalab::harness_flags numalab::openmp_kernel
     $<$<BOOL:${lab_MPI}>:MPI::MPI_C>)
+
+  if(lab_PROBE)
+    numalab_add_probe(${name})
+  endif()
 
   add_executable(${name}-test_driver test_driver.c driver.c)
   target_link_libraries(${name}-test_driver PRIVATE numalab_monitor_base m)
@@ -165,6 +173,16 @@ function(numalab_add_worker lab language variant kernel)
     target_link_options(${worker} PRIVATE
       "$<$<C_COMPILER_ID:GNU>:-fno-lto;-fno-use-linker-plugin>")
   endif()
+endfunction()
+
+# A worker of the kit's own loops, compiled as kernels are.
+function(numalab_add_probe lab)
+  add_executable(${lab}-probe EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/solutions/${lab}/probe.c
+    $<TARGET_OBJECTS:numalab_worker>)
+  target_compile_options(${lab}-probe PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
+  target_include_directories(${lab}-probe PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${lab}-probe PRIVATE numalab::harness_flags numalab::openmp_kernel
+    numalab::openmp_runtime m)
 endfunction()
 
 # What a worker program is made of: the harness, the lab's phases, a kernel's objects and a runtime.

@@ -68,14 +68,28 @@ static int set_cut(struct numalab_run_options *options, char *text)
     return role->cut_s > 0 ? 0 : -EINVAL;
 }
 
-static int set_kits_kernel(struct numalab_run_options *options, char *name)
+/* A role that was added before; NULL: none of that name. */
+static struct numalab_role *named(struct numalab_run_options *options, const char *name)
 {
     for (size_t i = 0; i < options->role_count; i++)
-        if (strcmp(options->role[i].name, name) == 0) {
-            options->role[i].is_kits_kernel = true;
-            return 0;
-        }
-    return -EINVAL;
+        if (strcmp(options->role[i].name, name) == 0) return &options->role[i];
+    return NULL;
+}
+
+static int set_kits_kernel(struct numalab_run_options *options, char *name)
+{
+    struct numalab_role *role = named(options, name);
+    if (!role) return -EINVAL;
+    role->is_kits_kernel = true;
+    return 0;
+}
+
+static int set_may_fail(struct numalab_run_options *options, char *name)
+{
+    struct numalab_role *role = named(options, name);
+    if (!role) return -EINVAL;
+    role->may_fail = true;
+    return 0;
 }
 
 static int set_synchronous_sends(struct numalab_run_options *options, char *unused)
@@ -230,6 +244,9 @@ static const struct option_row {
     {"kits-kernel", "ROLE", set_kits_kernel,
      "generation: that role's kernel is the kit's own: its results are\n"
      "spot-checked after each repetition, and not compared in full"},
+    {"may-fail", "ROLE", set_may_fail,
+     "generation: where that role's process fails, the others go on\n"
+     "without it; its time adds no repetitions and takes none away"},
     {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
     {"threads", "N", set_threads, "size of the team that the kit asks for (one per core)"},
     {"size", "NAME", set_size, "quick, default or published"},

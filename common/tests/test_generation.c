@@ -282,6 +282,64 @@ static void test_pauses(void)
     }
 }
 
+/* Three roles, and one beside them that may fail. */
+static struct numalab_run_options options_beside(const char *name, const char *value)
+{
+    struct numalab_run_options options = options_with(NULL, NULL);
+    struct numalab_role *probe = &options.role[options.role_count++];
+    *probe = (struct numalab_role){.name = "probe",
+                                   .program = MISBEHAVING_WORKER,
+                                   .rank_count = 1,
+                                   .is_kits_kernel = true,
+                                   .may_fail = true};
+    numalab_variables_set(&probe->variables, name, value);
+    return options;
+}
+
+static const char *status_of(const json_t *record, size_t role)
+{
+    const json_t *entry = json_array_get(json_object_get(record, "roles"), role);
+    return json_string_value(json_object_get(json_object_get(entry, "outcome"), "status"));
+}
+
+/* Where it fails the others go on, whenever that is; and what it takes is not counted. */
+static void test_a_role_beside(void)
+{
+    enum { PROBE = 3 };
+    static const struct {
+        const char *at;
+        size_t repetitions; /* before that */
+    } ends[] = {{"0", 0}, {"2", 1}};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
+            struct numalab_run_options options = options_beside("EXITS_AT", ends[i].at);
+            options.one_at_a_time = one_at_a_time;
+            json_t *record = numalab_run_generation(&options);
+            for (size_t role = 0; role < PROBE; role++) {
+                EXPECT(strcmp(status_of(record, role), "ok") == 0);
+                EXPECT(count_of(record, role, "checked") >= N);
+                EXPECT(count_of(record, role, "wrong") == 0);
+                EXPECT(repetitions_of(record, options.role[role].name) >= options.rounds.least);
+            }
+            EXPECT(strcmp(status_of(record, PROBE), "exited") == 0);
+            EXPECT(repetitions_of(record, "probe") == ends[i].repetitions);
+            json_decref(record);
+        }
+    }
+
+    struct numalab_run_options options = options_beside("EXITS_AT", "0");
+    options.role[PROBE].may_fail = false;
+    json_t *record = numalab_run_generation(&options);
+    EXPECT(repetitions_of(record, "submission") == 0);
+    json_decref(record);
+
+    /* Ten times as long as a round of the others: as many rounds would be due. */
+    options = options_beside("INITIALIZE_MS", "3000");
+    numalab_variables_set(&options.role[2].variables, "COMPUTE_MS", "300");
+    options.rounds.most = 30;
+    EXPECT(repetitions(&options) < 8);
+}
+
 int main(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -289,5 +347,6 @@ int main(void)
     test_results();
     test_disturbances();
     test_pauses();
+    test_a_role_beside();
     return failures > 0;
 }

@@ -31,6 +31,7 @@ struct runner {
     double initialize_s;
     double taken_s; /* in all that was waited for: until it was there, and for each request */
     bool is_cut;    /* took longer than it may: ended, while the others go on */
+    bool is_lost;   /* may fail, and has */
 };
 
 struct generation {
@@ -41,9 +42,11 @@ struct generation {
     size_t truth_count;
     json_t *samples;
     size_t n;
-    size_t order; /* compute phases so far, over all roles */
+    size_t repetition; /* of all roles, or of the one whose turn it is; 0: to warm up */
+    size_t order;      /* compute phases so far, over all roles */
     double origin_s;
     double begun_s;  /* as origin_s, by the clock that stands still while the node pauses */
+    double beside_s; /* by that clock, spent on roles that may fail */
     double paused_s; /* of the node's pauses, those after which all workers were stopped again */
     size_t spoilt_count; /* rounds, or repetitions of one role, in which the node paused */
     bool is_held_up;     /* too many of them */
@@ -51,6 +54,45 @@ struct generation {
 
 /* Where a node pauses more often within a second or two, there is nothing to be had from it. */
 enum { MOST_SPOILT = 4 };
+
+/* Seconds in which the node did not pause. */
+static double unpaused_s(const struct generation *generation)
+{
+    const struct numalab_lived lived =
+        numalab_heartbeat_read(generation->options->limits.heartbeat);
+    return lived.elapsed_s - lived.paused_s;
+}
+
+/* Its part in the generation has ended, and the others' goes on. */
+static bool is_over(const struct runner *runner)
+{
+    return runner->is_cut || runner->is_lost;
+}
+
+/* As unpaused_s, less what roles that may fail have taken: by this the rounds go. */
+static double counted_s(const struct generation *generation)
+{
+    return unpaused_s(generation) - generation->beside_s;
+}
+
+/* A step of one role, unless its part has ended. Where it fails, and the role may, that ends its
+ * part; what it takes is not counted to the rounds then. Ctrl-C is everybody's end. */
+static int step(struct generation *generation, struct runner *runner,
+                int (*take)(struct generation *, struct runner *))
+{
+    if (is_over(runner)) return 0;
+    if (!runner->role->may_fail) return take(generation, runner);
+    const double before_s = unpaused_s(generation);
+    int done = take(generation, runner);
+    const struct numalab_worker *failed = runner->job.failed;
+    if (done < 0 && !(failed && failed->outcome.kind == NUMALAB_CANCELLED)) {
+        numalab_job_end(&runner->job);
+        runner->is_lost = true;
+        done = 0;
+    }
+    generation->beside_s += unpaused_s(generation) - before_s;
+    return done;
+}
 
 /* Of arrays that are initialised; NULL without memory. */
 static struct truth *find_truth(struct generation *generation, const struct numalab_role *role,
@@ -72,7 +114,7 @@ static struct truth *find_truth(struct generation *generation, const struct numa
     return truth;
 }
 
-static int launch(const struct generation *generation, struct runner *runner)
+static int launch(struct generation *generation, struct runner *runner)
 {
     const struct numalab_run_options *options = generation->options;
     const struct numalab_role *role = runner->role;
@@ -83,7 +125,14 @@ static int launch(const struct generation *generation, struct runner *runner)
     return numalab_role_launch(&runner->job, options, role, rank_count, &limits);
 }
 
-static int allocate(const struct generation *generation, struct runner *runner)
+static int foresee(struct generation *generation, struct runner *runner)
+{
+    struct numalab_job *job = &runner->job;
+    runner->truth = find_truth(generation, runner->role, job->rank_count);
+    return runner->truth ? 0 : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
+}
+
+static int allocate(struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
     const double before_s = numalab_now_s();
@@ -95,7 +144,7 @@ static int allocate(const struct generation *generation, struct runner *runner)
 }
 
 /* Alone: which thread is the first to write a page may depend on what runs beside it. */
-static int initialize(const struct generation *generation, struct runner *runner)
+static int initialize(struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
     if (numalab_job_continue(&runner->job) < 0 ||
@@ -107,24 +156,21 @@ static int initialize(const struct generation *generation, struct runner *runner
     return driver->repetitions ? numalab_messages_count(&runner->job, &runner->messages) : 0;
 }
 
+static int begin_still(struct generation *generation, struct runner *runner)
+{
+    (void)generation;
+    return numalab_job_begin_still(&runner->job);
+}
+
 /* Of count roles, in an order. Their processes come up at the same time, while the oracle is made,
  * and each stands still from when it is there. */
 static int start(struct generation *generation, const size_t *order, size_t count)
 {
-    struct runner *runner = generation->runner;
-    for (size_t i = 0; i < count; i++)
-        if (launch(generation, &runner[order[i]]) < 0) return -1;
-    for (size_t i = 0; i < count; i++) {
-        struct numalab_job *job = &runner[order[i]].job;
-        runner[order[i]].truth = find_truth(generation, runner[order[i]].role, job->rank_count);
-        if (!runner[order[i]].truth) return numalab_job_kit_error(job, "make the oracle", -ENOMEM);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (allocate(generation, &runner[order[i]]) < 0) return -1;
-    for (size_t i = 0; i < count; i++)
-        if (initialize(generation, &runner[order[i]]) < 0) return -1;
-    for (size_t i = 0; i < count; i++)
-        if (numalab_job_begin_still(&runner[order[i]].job) < 0) return -1;
+    static int (*const takes[])(struct generation *, struct runner *) = {launch, foresee, allocate,
+                                                                         initialize, begin_still};
+    for (size_t k = 0; k < sizeof takes / sizeof takes[0]; k++)
+        for (size_t i = 0; i < count; i++)
+            if (step(generation, &generation->runner[order[i]], takes[k]) < 0) return -1;
     return 0;
 }
 
@@ -160,12 +206,13 @@ static int compute(struct generation *generation, struct runner *runner)
 /* New inputs for roles whose job is one of as many ranks, and what the next compute phase is to
  * make of them. To warm up does with the first ones: nothing is paid for it, and it is looked at
  * as the others are. */
-static int renew(struct generation *generation, struct runner *runner, size_t repetition)
+static int renew(struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
     struct truth *truth = runner->truth;
-    if (repetition > 0 && numalab_job_draw_changes(&runner->job, driver, truth->oracle,
-                                                   &generation->random, &truth->changes) < 0)
+    if (generation->repetition > 0 &&
+        numalab_job_draw_changes(&runner->job, driver, truth->oracle, &generation->random,
+                                 &truth->changes) < 0)
         return -1;
     driver->advance(truth->oracle, driver->compute_phase);
     return 0;
@@ -174,7 +221,7 @@ static int renew(struct generation *generation, struct runner *runner, size_t re
 /* Whether it is to stand still but for its own turns. */
 static bool stands_still(const struct runner *runner)
 {
-    return runner->truth && !runner->is_cut && runner->job.rank_count &&
+    return runner->truth && !is_over(runner) && runner->job.rank_count &&
            runner->job.rank[0].pid > 0;
 }
 
@@ -206,14 +253,14 @@ static int check_others(struct generation *generation, const struct runner *time
     return 0;
 }
 
-/* One timed compute phase, number 0 to warm up; the workers stand still before and after it, and
+/* One timed compute phase, or one to warm up; the workers stand still before and after it, and
  * the inputs that it finds then are new. */
-static int repeat(struct generation *generation, struct runner *runner, size_t repetition)
+static int repeat(struct generation *generation, struct runner *runner)
 {
+    const size_t repetition = generation->repetition;
     const struct numalab_driver *driver = generation->options->driver;
     struct numalab_job *job = &runner->job;
 
-    if (runner->is_cut) return 0;
     if ((!runner->role->is_kits_kernel && numalab_job_check_still(job) < 0) ||
         (repetition > 0 && numalab_job_write_changes(job, driver, runner->truth->oracle,
                                                      &runner->truth->changes) < 0) ||
@@ -240,20 +287,20 @@ static int repeat(struct generation *generation, struct runner *runner, size_t r
     return runner->role->is_kits_kernel ? 0 : numalab_job_begin_still(job);
 }
 
-/* All elements, after so many timed repetitions. Of the kit's own kernels the pages that are looked
+/* All elements, after the last repetition. Of the kit's own kernels the pages that are looked
  * at after each of them are enough: nobody's points depend on whether those kernels are right, the
  * audit looks at every element, and a node whose memory is at fault shows there, too. */
-static int finish(struct generation *generation, struct runner *runner, size_t repetitions)
+static int finish(struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
-    if (runner->is_cut || runner->role->is_kits_kernel) return 0;
+    if (runner->role->is_kits_kernel) return 0;
     const struct numalab_expected expected = {driver, runner->truth->oracle, driver->compute_phase,
-                                              repetitions};
+                                              generation->repetition};
     return numalab_job_compare_all(&runner->job, &expected, &runner->results);
 }
 
 /* Each role once, in an order of its own. */
-static int run_round(struct generation *generation, size_t repetition)
+static int run_round(struct generation *generation)
 {
     const size_t role_count = generation->options->role_count;
     size_t order[NUMALAB_MAX_ROLES];
@@ -262,22 +309,14 @@ static int run_round(struct generation *generation, size_t repetition)
     for (size_t i = 0; i < generation->truth_count; i++) {
         size_t k = 0;
         while (k < role_count && (generation->runner[k].truth != &generation->truth[i] ||
-                                  generation->runner[k].is_cut))
+                                  is_over(&generation->runner[k])))
             k++;
-        if (k < role_count && renew(generation, &generation->runner[k], repetition) < 0) return -1;
+        if (k < role_count && step(generation, &generation->runner[k], renew) < 0) return -1;
     }
     numalab_random_order(&generation->random, order, role_count);
     for (size_t i = 0; i < role_count; i++)
-        if (repeat(generation, &generation->runner[order[i]], repetition) < 0) return -1;
+        if (step(generation, &generation->runner[order[i]], repeat) < 0) return -1;
     return 0;
-}
-
-/* Seconds in which the node did not pause. */
-static double unpaused_s(const struct generation *generation)
-{
-    const struct numalab_lived lived =
-        numalab_heartbeat_read(generation->options->limits.heartbeat);
-    return lived.elapsed_s - lived.paused_s;
 }
 
 /* Looks whether the node has paused since this was asked last: 1, 0, or -1. Who then continues all
@@ -319,21 +358,22 @@ static int run_interleaved(struct generation *generation)
 
     numalab_random_order(&generation->random, order, options->role_count);
     if (start(generation, order, options->role_count) < 0 || settle(generation) < 0 ||
-        run_round(generation, 0) < 0 || /* to warm up */
+        run_round(generation) < 0 || /* to warm up */
         settle(generation) < 0)
         return -1;
-    const double start_s = unpaused_s(generation), preparing_s = start_s - generation->begun_s;
-    size_t rounds = 0, whole = 0;
+    const double start_s = counted_s(generation), preparing_s = start_s - generation->begun_s;
+    size_t whole = 0;
     while (!generation->is_held_up && numalab_round_is_due(&options->rounds, whole, preparing_s,
-                                                           unpaused_s(generation) - start_s)) {
+                                                           counted_s(generation) - start_s)) {
         const size_t first = json_array_size(generation->samples);
-        if (run_round(generation, ++rounds) < 0) return -1;
+        generation->repetition++;
+        if (run_round(generation) < 0) return -1;
         const int is_spoilt = settle_samples(generation, first);
         if (is_spoilt < 0) return -1;
         whole += !is_spoilt;
     }
     for (size_t i = 0; i < options->role_count; i++)
-        if (finish(generation, &generation->runner[i], rounds) < 0) return -1;
+        if (step(generation, &generation->runner[i], finish) < 0) return -1;
     return 0;
 }
 
@@ -347,18 +387,19 @@ static int run_one_at_a_time(struct generation *generation)
     numalab_random_order(&generation->random, order, options->role_count);
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation->runner[order[i]];
-        size_t repetitions = 0;
+        generation->repetition = 0;
         if (start(generation, &order[i], 1) < 0 || settle(generation) < 0) return -1;
         for (size_t whole = 0; whole <= options->rounds.least && !generation->is_held_up;) {
             const size_t first = json_array_size(generation->samples);
-            if ((!runner->is_cut && renew(generation, runner, repetitions) < 0) ||
-                repeat(generation, runner, repetitions++) < 0)
+            if (step(generation, runner, renew) < 0 || step(generation, runner, repeat) < 0)
                 return -1;
+            generation->repetition++;
             const int is_spoilt = settle_samples(generation, first);
             if (is_spoilt < 0) return -1;
             whole += !is_spoilt;
         }
-        if (finish(generation, runner, repetitions - 1) < 0) return -1;
+        generation->repetition -= generation->repetition > 0;
+        if (step(generation, runner, finish) < 0) return -1;
         numalab_job_end(&runner->job);
         numalab_proc_end_children(); /* a launcher's, which the next role has not started */
     }
@@ -399,12 +440,13 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
     for (size_t i = 0; i < options->role_count; i++) {
         struct runner *runner = &generation.runner[i];
         numalab_job_end(&runner->job);
-        json_array_append_new(
-            roles, json_pack("{ss so sf sf so so}", "role", runner->role->name, "environment",
-                             describe_environment(runner->role), "initialize_s",
-                             runner->initialize_s, "taken_s", runner->taken_s, "results",
-                             numalab_record_results(&runner->results, driver), "outcome",
-                             numalab_record_job(&runner->job, driver)));
+        json_t *role = json_pack("{ss so sf sf so so}", "role", runner->role->name, "environment",
+                                 describe_environment(runner->role), "initialize_s",
+                                 runner->initialize_s, "taken_s", runner->taken_s, "results",
+                                 numalab_record_results(&runner->results, driver), "outcome",
+                                 numalab_record_job(&runner->job, driver));
+        if (runner->role->may_fail) json_object_set_new(role, "may_fail", json_true());
+        json_array_append_new(roles, role);
         numalab_job_free(&runner->job);
     }
     for (size_t i = 0; i < generation.truth_count; i++) {

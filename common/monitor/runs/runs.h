@@ -22,13 +22,15 @@ enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_
 enum { NUMALAB_RANK_PATIENCE = 4 };
 
 struct numalab_role {
-    const char *name;                   /* "handout", "solution", "submission", "control" */
-    const char *program;                /* path of its worker */
+    const char *name;    /* "handout", "solution", "submission", "control", "probe" */
+    const char *program; /* path of its worker */
     struct numalab_variables variables; /* of its environment, beside the monitor's own */
     size_t rank_count;                  /* of an MPI job */
     double cut_s;        /* of a generation: a timed phase that takes longer ends the role's part in
                             it; 0: only limits.phase_s */
     bool is_kits_kernel; /* of a generation: the kit's own, which is looked at less in the end */
+    bool may_fail;       /* of a generation: the others go on without it, and its time is beside
+                            what says how many rounds there are */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };

@@ -65,6 +65,10 @@ class Kit:
     def worker(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
 
+    def probe_worker(self, lab: str) -> Path:
+        """The worker by which lightspeed is measured, the same for all languages."""
+        return self.build / "labs" / lab / f"{lab}-probe"
+
     def monitor(self, lab: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-monitor"
 

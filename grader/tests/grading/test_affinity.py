@@ -66,12 +66,17 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     for run in generations:
         assert run["team"] == team.threads == two_nodes["cores"] // 2
         environments = {role["role"]: role["environment"] for role in run["roles"]}
-        environments.pop("control", None)  # joins where it stays open
+        environments.pop("control", None)  # joins where it stays open, for the probe
+        probe = environments.pop("probe", as_environment(team.on_all_nodes))
+        assert probe == as_environment(team.on_all_nodes)
         assert environments == {
             "handout": as_environment(team.on_one_node),
             "solution": as_environment(team.on_all_nodes),
             "submission": own,
         }
+    (first, *_) = generations
+    outcomes = {role["role"]: role["outcome"]["status"] for role in first["roles"]}
+    assert outcomes["probe"] == "ok"
     # The threads went where the file says, and that is told of the node as it was described.
     spread = [run for run in session.data["runs"] if run.get("file") == "omp_spread.env"]
     assert {run["runtime"] for run in spread} == {"libomp", "libgomp"}

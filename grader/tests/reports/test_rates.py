@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from support import invented
 from support.invented import TWO_NODES
+from support.pages import assert_legible, texts
 
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json
@@ -15,7 +17,9 @@ from numalab.judging.judge import judge
 from numalab.judging.rates import Rates
 from numalab.judging.timing_account import timing_accounts, with_timing
 from numalab.labs.declaration import Lab
-from numalab.reports.rate_words import byte_words, rate_tables, rate_words
+from numalab.reports.figures import roofline_figure
+from numalab.reports.rate_words import byte_words, rate_table, rate_tables, rate_words
+from numalab.reports.roofline import Roof, roof_lines, roof_words, roofs
 
 MOVED = 4_000_000_000
 
@@ -137,3 +141,98 @@ def test_an_edited_handout_is_called_its_own(first_touch: Lab) -> None:
     evidence = parse(record())
     (table,) = tables(first_touch, replace(evidence, variant="handout"))
     assert table.rows[0][0] == "the handout, graded"
+
+
+# ---- percent of lightspeed, and rooflines -------------------------------------------
+
+
+def beside_probe(probe_s: float, generations: int = 12, **more: Any) -> Json:
+    """The published pair with a probe in the same generations."""
+    made = record(generations, **more)
+    times = invented.steady(generations, **invented.FAST, probe=probe_s)
+    runs = iter(invented.evidence(TWO_NODES, times=times)["runs"])
+    for run in made["runs"]:
+        if run["kind"] == "generation":
+            other = next(found for found in runs if found["kind"] == "generation")
+            run |= {"samples": other["samples"], "roles": other["roles"]}
+            run["roles"][-1]["may_fail"] = True
+    return made
+
+
+def test_the_percent_of_lightspeed_stands_beside_the_rate(first_touch: Lab) -> None:
+    (table,) = tables(first_touch, parse(beside_probe(0.22)))
+    assert table.heads == ("", "time", "GB/s", "of lightspeed")
+    cells = {row[0]: row[-1] for row in table.rows}
+    assert list(cells) == ["yours", "the solution", "the handout", "lightspeed: the probe"]
+    assert cells["lightspeed: the probe"] == ""
+    assert re.fullmatch(r"9[567] % \[9\d\.\.9\d\]", cells["yours"])
+    assert re.fullmatch(r"50 % \[\d\d\.\.5\d\]", cells["the handout"])
+    assert "the kit's own loop with the same reads and writes" in table.notes[-1]
+    assert "not known" not in " ".join(table.notes)
+
+
+def test_what_is_faster_than_the_probe_can_be_is_not_known(first_touch: Lab) -> None:
+    (table,) = tables(first_touch, parse(beside_probe(0.3)))
+    assert [row[-1] for row in table.rows][:2] == ["not known", "not known"]
+    assert "Above 105 % it is not known" in table.notes[-1]
+    assert "%" not in table.rows[0][-1]
+
+
+def test_a_lab_without_a_probe_says_why(labs: dict[str, Lab]) -> None:
+    lab = labs["04_huge_pages"]
+    (account, *_) = timing_accounts(
+        labs["01_first_touch"], judge(labs["01_first_touch"], parse(record())), parse(record())
+    )
+    assert account.rates is not None
+    table = rate_table(lab, account.rates, parse(record()))
+    assert "No percent of lightspeed, and no roofline: its updates jump about" in table.notes[-1]
+
+
+def drawn_roof(lab: Lab, made: Json) -> Roof:
+    evidence = parse(made)
+    accounts = timing_accounts(lab, judge(lab, evidence), evidence)
+    (roof,) = roofs(lab, accounts, evidence)
+    return roof
+
+
+def test_a_roofline_has_the_loops_flops_per_byte_and_the_probes_slope(first_touch: Lab) -> None:
+    """Two flops an element, n = 2^24, and 2^28 bytes: an eighth."""
+    roof = drawn_roof(first_touch, beside_probe(0.22, moved=1 << 28))
+    assert roof.flops_per_byte == pytest.approx(0.125)
+    assert roof.gb_per_s.median == pytest.approx((1 << 28) / (0.22 * 1.02) / 1e9, rel=0.011)
+    assert [point.role for point in roof.points] == ["handout", "solution", "submission"]
+    for point in roof.points:
+        assert point.share.median is not None
+        top = roof.top_gflop_per_s.median
+        assert point.gflop_per_s.median == pytest.approx(point.share.median * top, rel=0.03)
+
+
+def test_a_roofline_is_drawn_and_told(first_touch: Lab) -> None:
+    roof = drawn_roof(first_touch, beside_probe(0.22, moved=1 << 28))
+    figure = roofline_figure(roof)
+    assert_legible(figure)
+    drawn = texts(figure)
+    assert {"the handout", "the solution", "yours", "GFLOP/s"} <= set(drawn)
+    assert any(text.startswith("lightspeed: ") for text in drawn)
+    title, *bars, foot = [line.plain for line in roof_lines(roof, 76)]
+    assert title == "Roofline of compute: 0.125 flop per byte"
+    lengths = [bar.count("=") for bar in bars]
+    assert lengths[0] < 0.6 * lengths[1]  # the handout
+    at_roof = foot.index("|")
+    assert all(len(bar[: bar.rindex("=") + 1]) <= at_roof + 1 for bar in bars)
+    assert all(len(line) <= 80 for line in (title, *bars, foot))
+    assert "0.125 flop per byte" in roof_words(roof)
+
+
+def test_beyond_the_roof_no_figure_is_given(first_touch: Lab) -> None:
+    roof = drawn_roof(first_touch, beside_probe(0.3, moved=1 << 28))
+    _, handout, solution, yours, _ = [line.plain for line in roof_lines(roof, 76)]
+    assert ">" not in handout
+    assert "=>" in solution and "=>" in yours
+    assert yours.endswith("not known")
+
+
+def test_without_a_probe_there_is_no_roofline(first_touch: Lab) -> None:
+    evidence = parse(record())
+    accounts = timing_accounts(first_touch, judge(first_touch, evidence), evidence)
+    assert roofs(first_touch, accounts, evidence) == []

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 import numalab
 from numalab.commands.shared import progress_line, shown_path
@@ -25,6 +26,7 @@ from numalab.learning import progress
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report, verdict_words
 from numalab.reports.occasion import Occasion, Submission
+from numalab.reports.roofline import roof_lines, roofs
 from numalab.reports.timing_plot import timing_lines
 from numalab.terminal import make_console
 from numalab.virtual.place import VirtualPlaces
@@ -112,7 +114,11 @@ def show_kernel(kernel: GradedKernel, explain: bool) -> None:
     """explain: also how its times were decided."""
     console = make_console()
     columns = console.width - 4
-    lines = timing_lines(kernel.lab, kernel.accounts, kernel.here, columns) if explain else ()
+    lines: list[Text] = []
+    if explain:
+        lines += timing_lines(kernel.lab, kernel.accounts, kernel.here, columns)
+        for roof in roofs(kernel.lab, kernel.accounts, kernel.here):
+            lines += [Text(), *roof_lines(roof, columns)]
     report.show_verdict(console, kernel, lines)
 
 

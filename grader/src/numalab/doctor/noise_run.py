@@ -118,20 +118,30 @@ def _why_not(session: Session, criterion: Criterion) -> str:
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
 
+def _untimed_words(criterion: Criterion) -> str:
+    if criterion.at_least_of_lightspeed is not None:
+        return "It is held against the probe, and how near the solution comes to that is no noise"
+    return "It compares no programs; each grading tells by its own times"
+
+
 def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     """What of a lab can be timed on this node."""
     lab, evidence = session.lab, session.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
     here: list[TimedHere] = []
     for timed in needs.timings(lab):
-        criteria = needs.gradable_timing(lab, evidence, timed)
-        if needs.timing_roles(lab, evidence, timed):
+        criteria = [
+            criterion
+            for criterion in needs.gradable_timing(lab, evidence, timed)
+            if criterion.at_least_of_lightspeed is None
+        ]
+        if criteria and needs.timing_roles(lab, evidence, timed):
             here.append(TimedHere(session, timed, tuple(criteria)))
     covered = {c.name for timing in here for c in timing.criteria}
     others = [
         NotTimed(lab, c, _why_not(session, c))
         if gates[c.name].status == "not_gradable"
-        else NotTimed(lab, c, "It compares no programs; each grading tells by its own times")
+        else NotTimed(lab, c, _untimed_words(c))
         for c in lab.criteria
         if c.kind == "timing" and c.name not in covered
     ]

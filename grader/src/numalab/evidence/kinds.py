@@ -233,8 +233,17 @@ def _check(data: Json) -> Check:
 
 
 def _generation(data: Json) -> Generation:
+    """Without a role that may fail and has, or whose results are wrong: it tells of nobody else."""
+    roles = {
+        entry["role"]: RolePart(
+            _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
+        )
+        for entry in data["roles"]
+        if not _is_beside_and_bad(entry)
+    }
+    samples = [sample for sample in data["samples"] if sample["role"] in roles]
     elapsed: dict[str, list[float]] = {}
-    for sample in data["samples"]:
+    for sample in samples:
         if sample["cut"] or not (sample["warm_up"] or sample.get("paused", False)):
             elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
     return Generation(
@@ -244,17 +253,21 @@ def _generation(data: Json) -> Generation:
         bytes_moved=data["bytes_moved"],
         bytes_allocated=data.get("bytes_allocated"),
         loads_in_chain=data.get("loads_in_chain", 0),
-        roles={
-            entry["role"]: RolePart(
-                _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
-            )
-            for entry in data["roles"]
-        },
+        roles=roles,
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
-        cut=frozenset(sample["role"] for sample in data["samples"] if sample["cut"]),
+        cut=frozenset(sample["role"] for sample in samples if sample["cut"]),
         is_second_try=data.get("second_try", False),
-        taken_s={entry["role"]: _taken_s(entry, data["samples"]) for entry in data["roles"]},
+        taken_s={
+            entry["role"]: _taken_s(entry, samples)
+            for entry in data["roles"]
+            if entry["role"] in roles
+        },
     )
+
+
+def _is_beside_and_bad(role: Json) -> bool:
+    is_bad = role["outcome"]["status"] != "ok" or role["results"]["wrong"] > 0
+    return bool(role.get("may_fail", False) and is_bad)
 
 
 def _taken_s(role: Json, samples: Sequence[Json]) -> float:

@@ -3,7 +3,8 @@
 The format is common/schema/evidence.schema.json. A session's record holds the node, the
 build, the environment, and a list of runs; the graded kernel has the role "submission"
 in every run, whatever it is, and the kit's own kernels the roles "solution", "control" (a
-second process of the solution) and "handout".
+second process of the solution) and "handout". "probe" is the kit's own loop with the same reads and
+writes, by which lightspeed is measured.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numalab.evidence.thread_levels import OtherLevel, RankLevel
 
 SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
+PROBE = "probe"
 
 Json = dict[str, Any]
 

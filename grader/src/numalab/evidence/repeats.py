@@ -15,9 +15,19 @@ from numalab.evidence.results import KIT_FAILED, KITS_OWN
 DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
+def _roles(run: Json) -> list[Json]:
+    """Of a generation, those of which the rest depends: not one that may fail and has. After Ctrl-C
+    nobody's part is whole."""
+    return [
+        role
+        for role in run["roles"]
+        if not role.get("may_fail") or role["outcome"]["status"] in ("ok", "cancelled")
+    ]
+
+
 def outcomes(run: Json) -> list[Json]:
-    """How each worker of a run ended."""
-    return [run["outcome"]] if "outcome" in run else [r["outcome"] for r in run["roles"]]
+    """How each worker of a run ended, but for one without which the others went on."""
+    return [run["outcome"]] if "outcome" in run else [r["outcome"] for r in _roles(run)]
 
 
 def paused_s(run: Json) -> float:
@@ -41,7 +51,8 @@ def why_again(kind: Kind[Any], run: Json) -> WhyLeftOut | None:
 def _ends(run: Json) -> list[tuple[str, str]]:
     """Role and end of each worker of a run, with that of one thread, which a team is compared with:
     how that one ended is held against the kernel, too."""
-    ended = [(part["role"], part["outcome"]) for part in run.get("roles", [run])]
+    parts = _roles(run) if "roles" in run else [run]
+    ended = [(part["role"], part["outcome"]) for part in parts]
     if "one_thread" in run:
         ended.append((run["role"], run["one_thread"]["outcome"]))
     return [(role, outcome["status"]) for role, outcome in ended]
@@ -54,7 +65,8 @@ def doubted(kind: Kind[Any], run: Json) -> set[tuple[str, str | None, str]]:
 
 def _all_ends(run: Json) -> list[tuple[str, Json]]:
     """As _ends, with all that is known of each."""
-    ended = [(part.get("role", SUBMISSION), part["outcome"]) for part in run.get("roles", [run])]
+    parts = _roles(run) if "roles" in run else [run]
+    ended = [(part.get("role", SUBMISSION), part["outcome"]) for part in parts]
     if "one_thread" in run:
         ended.append((run["role"], run["one_thread"]["outcome"]))
     return ended

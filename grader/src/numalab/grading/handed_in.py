@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
+from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.explanation import read_explanation
@@ -201,5 +201,6 @@ def timed_environments(session: Session) -> dict[str, dict[str, str]]:
         HANDOUT: thread_goals.as_environment(team.on_one_node),
         SOLUTION: fast,
         CONTROL: fast,
+        PROBE: fast,
         SUBMISSION: files[timed.file.name],
     }

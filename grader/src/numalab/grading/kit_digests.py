@@ -169,6 +169,9 @@ def _measured(name: str, content: bytes) -> bytes:
     else:
         kept = {key: table[key] for key in table.keys() - {*_WORDS_OF_LAB, "criterion"}}
         kept["criterion"] = sorted(set(_runs_of_criteria(table.get("criterion", []))))
+        # Of lightspeed, beside which parts a probe is run; flops and reasons are told only.
+        probed = [of.get("part") for of in table.get("lightspeed", []) if "none" not in of]
+        kept["lightspeed"] = probed
     return json.dumps(kept, sort_keys=True, default=str).encode()
 
 
@@ -176,4 +179,6 @@ def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Of each what is run for it, as text, so that two with the same need are one."""
     for criterion in criteria:
         run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
+        if "at_least_of_lightspeed" in criterion:  # however much
+            run["needs_probe"] = True
         yield json.dumps(run, sort_keys=True, default=str)

@@ -19,6 +19,7 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import WhyLeftOut
 from numalab.evidence.record import (
     HANDOUT,
+    PROBE,
     SCHEMA_VERSION,
     SOLUTION,
     SUBMISSION,
@@ -175,6 +176,8 @@ class Session:
         return built.status == "ok"
 
     def program(self, role: str, suffix: str = "") -> Path:
+        if role == PROBE:
+            return self.kit.probe_worker(self.lab.name)
         variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
         return self.kit.worker(self.lab.name, self.language, variant + suffix)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
@@ -27,19 +27,28 @@ from numalab.words import CountedStep, StepReport
 class _Setup:
     """How a generation's processes are started. programs: of each role; placement: in the
     place of the lab's environment; options: more of the monitor's, by role. is_of_file: what is
-    compared are placement or launch files, of the kit's program."""
+    compared are placement or launch files, of the kit's program; beside: roles without which the
+    others go on."""
 
     programs: dict[str, Path]
     threads: int
     placement: Mapping[str, str] | None
     options: dict[str, list[str]]
     is_of_file: bool = False
+    beside: tuple[str, ...] = ()
 
 
-def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | None:
-    """None: there is no generation on this node."""
+def _setup(
+    session: Session, timed: Timed, roles: Sequence[str], beside: tuple[str, ...] = ()
+) -> _Setup | None:
+    """roles: that are needed; the control's program is the solution, or the probe where that is
+    what all is held against. None: there is no generation on this node."""
+    needed, roles = roles, (*roles, *beside)
     own = {role: session.program(role) for role in roles}
-    kits = dict.fromkeys(roles, session.program(SOLUTION))
+    if PROBE in needed and SOLUTION not in needed:
+        own[CONTROL] = session.program(PROBE)
+    kits = dict.fromkeys(needed, session.program(SOLUTION))
+    kits |= {role: own[role] for role in (PROBE, CONTROL) if role in own}
     placements = session.lab.timed_placements
     if timed.slow is not None:
         plans = mpi_runs.plans_of_roles(session, timed)
@@ -61,8 +70,8 @@ def _setup(session: Session, timed: Timed, roles: Sequence[str]) -> _Setup | Non
         environments = handed_in.timed_environments(session)
         more = {role: monitor.set_options(role, environments[role]) for role in roles}
         team = thread_goals.timed_team(session.node)
-        return _Setup(kits, team.threads, {}, more, is_of_file=True)
-    return _Setup(own, session.threads, None, {})
+        return _Setup(kits, team.threads, {}, more, is_of_file=True, beside=beside)
+    return _Setup(own, session.threads, None, {}, beside=beside)
 
 
 def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0) -> list[str]:
@@ -102,13 +111,14 @@ def _generation(
             *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
             *(word for role in roles for word in setup.options.get(role, [])),
             *(word for role in roles if role in kits for word in ("--kits-kernel", role)),
+            *(word for role in roles if role in setup.beside for word in ("--may-fail", role)),
             *repeating(effort, timed.part, setup.threads, repeat_share),
         ]
 
     def kits_own() -> tuple[list[str], dict[str, str]]:
         if CONTROL not in setup.programs:
             raise KitError("there is no control in times of the kit's own")
-        others = [role for role in roles if role not in (SUBMISSION, CONTROL)]
+        others = [role for role in roles if role not in (SUBMISSION, CONTROL, *setup.beside)]
         return options_of([*others, CONTROL]), environment
 
     cut = ["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []
@@ -127,20 +137,26 @@ def take_times(session: Session) -> None:
     if not any(roles.values()):
         return
     try:
-        session.build_own(*({role for of in roles.values() for role in of} - {SUBMISSION}))
+        beside = {timed: needs.roles_beside(lab, timed, of) for timed, of in roles.items()}
+        wanted = {role for of in (*roles.values(), *beside.values()) for role in of}
+        session.build_own(*(wanted - {SUBMISSION}))
     except KitError as error:
         session.data["timing_error"] = str(error)
         return
     session.continue_earlier()
     for timed, of_timed in roles.items():
-        setup = _setup(session, timed, (*of_timed, CONTROL)) if of_timed else None
+        if not of_timed:
+            continue
+        setup = _setup(session, timed, (*of_timed, CONTROL), beside[timed])
         if setup is not None:
             with session.spending("timing"):
                 _take_times_of(session, timed, setup, of_timed)
 
 
 def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
-    """The control joins once it is to tell whose fault it is that nothing is decided."""
+    """The control joins once it is to tell whose fault it is that nothing is decided. Roles
+    beside those that are needed are then left out: an interval of their ratios takes no more than
+    the least generations, and there are no more processes at a time than the control brings."""
     effort, lab = session.effort, session.lab
     least = effort.least_generations
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
@@ -155,7 +171,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         session.progress(CountedStep(step, f"generation {number}{at_least}"))
         counted = needs.timed_generations(lab, evidence, timed)
         cut_s = needs.timing_cut_s(lab, evidence, timed)
-        timed_roles = (*roles, CONTROL) if counted >= least else roles
+        timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.beside))
         _generation(session, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
         spent_s = time.monotonic() - start - (session.paused_s - paused_before_s)
         evidence = session.evidence

@@ -3,13 +3,13 @@ what it has so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, GENERATION, LATENCY
 from numalab.evidence.page_work import busy_waiter
-from numalab.evidence.record import SOLUTION, Evidence, Kind
+from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES, doubtful_races
 from numalab.judging.judge import (
     RULES_WITHOUT_KERNEL,
@@ -182,6 +182,12 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
         )
         if slow is not None or part in lab.kernel_parts
     )
+
+
+def roles_beside(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
+    """What is timed beside the processes that a generation needs, so that the rates tell what share
+    they are of lightspeed: no verdict depends on it, and where it fails the others go on."""
+    return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
 
 
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:

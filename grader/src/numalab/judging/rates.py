@@ -3,7 +3,6 @@ GB/s, beside the ratios that verdicts rest on. Pure functions."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,17 +10,19 @@ from typing import Any
 
 from numalab.evidence.record import (
     HANDOUT,
+    PROBE,
     SOLUTION,
     SUBMISSION,
     Evidence,
     Generation,
     Json,
 )
+from numalab.judging.lightspeed import OfLightspeed, is_cut, of_lightspeed
 from numalab.judging.sequential import Thresholds, interval
 from numalab.judging.timing_state import best_s, complete, thresholds
 
 GB = 1e9
-_ORDER = (SUBMISSION, SOLUTION, HANDOUT)  # in which they are told
+_ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # in which they are told
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Middle:
 @dataclass(frozen=True)
 class Rate:
     """One role. elapsed_s: the best repetition of a generation; gb_per_s: of the bytes that cross
-    between cores and memory, None where the driver has none or the record is older."""
+    between cores and memory, None where the driver has none or the record is older;
+    of_lightspeed: its share of the probe's speed, None where no probe was timed beside it."""
 
     role: str
     elapsed_s: Middle
     gb_per_s: Middle | None
+    of_lightspeed: OfLightspeed | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ class Rates:
     @property
     def has_rates(self) -> bool:
         return any(rate.gb_per_s for rate in self.roles)
+
+    @property
+    def has_lightspeed(self) -> bool:
+        return any(rate.of_lightspeed for rate in self.roles)
+
+    def of_role(self, role: str) -> Rate | None:
+        return next((rate for rate in self.roles if rate.role == role), None)
 
     @property
     def counted_share(self) -> float:
@@ -104,9 +114,7 @@ def _turned(middle: Middle, numerator: float) -> Middle:
 def _rate(role: str, generations: Sequence[Generation], levels: Thresholds) -> Rate:
     # As speeds, since a repetition that was cut off bounds those from above.
     speeds = [1 / best_s(generation, role) for generation in generations]
-    cut = [
-        role in g.cut and math.isclose(g.elapsed_s[role][-1], best_s(g, role)) for g in generations
-    ]
+    cut = [is_cut(generation, role) for generation in generations]
     speed = _middle(speeds, levels, cut)
     first = generations[0]
     is_told = first.bytes_allocated is not None and first.bytes_moved > 0
@@ -121,18 +129,22 @@ def _rate(role: str, generations: Sequence[Generation], levels: Thresholds) -> R
         )
         if is_told
         else None,
+        of_lightspeed(role, generations, levels),
     )
 
 
 def rates_of(evidence: Evidence, roles: Sequence[str]) -> Rates | None:
     """evidence: with the generations that were taken for one criterion; roles: of the processes
-    that it compares. None where no generation came to its end."""
+    that it compares; the probe is told, too, of the generations that had one. None where no
+    generation came to its end."""
     generations = complete(evidence, roles)
     if not generations:
         return None
     last = generations[-1]
     alike = [g for g in generations if (g.n, g.bytes_moved) == (last.n, last.bytes_moved)]
     levels = thresholds(evidence)
+    beside = [g for g in alike if g.elapsed_s.get(PROBE)]
+    of_roles = [_rate(role, alike, levels) for role in _ORDER if role in roles and role != PROBE]
     allocated = last.bytes_allocated or 0
     return Rates(
         part=last.part,
@@ -143,7 +155,7 @@ def rates_of(evidence: Evidence, roles: Sequence[str]) -> Rates | None:
         bytes_moved=last.bytes_moved,
         bytes_allocated=allocated,
         fits_caches=_fits(evidence.node, last.bytes_moved - allocated),
-        roles=tuple(_rate(role, alike, levels) for role in _ORDER if role in roles),
+        roles=(*of_roles, *([_rate(PROBE, beside, levels)] if beside else [])),
     )
 
 

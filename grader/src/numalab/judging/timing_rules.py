@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import Outcome
 from numalab.judging import chain_words, explain, meddling
 from numalab.judging.sequential import interval
@@ -17,6 +17,7 @@ from numalab.judging.soundness import (
     first_bad,
     held_up,
     is_sound,
+    is_wrong,
     not_looked_at,
     outcomes,
     timed_out,
@@ -31,6 +32,7 @@ from numalab.judging.timing_state import (
     compared_with,
     complete,
     needed_roles,
+    reference_of,
     spending_of,
     timing_state,
 )
@@ -76,6 +78,9 @@ submission does beside its repetitions | fail | too_slow | |
 and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
     | 11 | signs cut off too early to be known | open | cut_too_early | |
     | 12 | else | open | too_noisy, not_decided | |
+
+    Where `at_least_of_lightspeed` is asked for, all this is said of the probe in the place of the
+    solution: the same signs, the same e-values, the same risk.
 
     *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
     most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
@@ -135,6 +140,10 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
     for generation in evidence.of(GENERATION):
         if timed_out(generation):
             return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
+        probe = generation.roles.get(PROBE)
+        if reference_of(criterion) == PROBE and probe is not None and is_wrong(probe.results):
+            why = "The kit's probe gave a wrong result, so its times are no measure."
+            return verdict_on(criterion, "error", "kit", why)
         for role, part in generation.roles.items():
             if part.outcome.blames:
                 return _spoilt(criterion, evidence, role, part.outcome)
@@ -159,8 +168,8 @@ def _spoilt(
 class _Times:
     """What the rules for times look at. value: the median ratio of speeds; whose: whose speed
     value and asked are multiples of; speed, count: clauses that tell what was measured;
-    over_solution: how many times the solution's speed it has at least, the interval's lower
-    end."""
+    over_kits: how many times the speed of the solution, or of the probe where that is what it is
+    held against, it has at least, the interval's lower end."""
 
     criterion: Criterion
     evidence: Evidence
@@ -171,7 +180,7 @@ class _Times:
     whose: str
     speed: str
     count: str
-    over_solution: float
+    over_kits: float
 
     @property
     def measured(self) -> str:
@@ -203,6 +212,11 @@ class _Times:
         )
 
 
+def kits_name(criterion: Criterion) -> str:
+    """What an efficiency is held against, in words."""
+    return "the probe" if reference_of(criterion) == PROBE else "the solution"
+
+
 def _slow_name(criterion: Criterion) -> str:
     """What a speedup is over."""
     return criterion.over if criterion.slow is None else criterion.slow.split("/")[-1]
@@ -210,7 +224,7 @@ def _slow_name(criterion: Criterion) -> str:
 
 def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
     state = timing_state(criterion, evidence)
-    whose = _slow_name(criterion) if criterion.rule == "speedup" else "the solution"
+    whose = _slow_name(criterion) if criterion.rule == "speedup" else kits_name(criterion)
     role = compared_with(criterion)
     ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in generations]
     value = statistics.median(ratios)
@@ -227,9 +241,10 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     count += f"and reached in {_wins_words(state)}"
     if criterion.rule == "efficiency" and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
-    over_solution = [best_s(g, SOLUTION) / best_s(g, SUBMISSION) for g in generations]
-    low, _ = interval(over_solution, state.thresholds, state.cut)
-    over = min(over_solution) if low is None else low
+    kits = reference_of(criterion)
+    over_kits = [best_s(g, kits) / best_s(g, SUBMISSION) for g in generations]
+    low, _ = interval(over_kits, state.thresholds, state.cut)
+    over = min(over_kits) if low is None else low
     return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count, over)
 
 
@@ -261,12 +276,13 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
 def _implausible(times: _Times) -> CriterionVerdict | None:
     """Nobody is accused: it may be a discovery."""
     most = times.criterion.plausible_up_to
-    if times.state.outcome != "pass" or times.over_solution <= most:
+    if times.state.outcome != "pass" or times.over_kits <= most:
         return None
     return times.verdict(
         "inconclusive",
         "implausible",
-        f"{words.ratio(times.over_solution)} times the solution's speed or more: above {most:g} "
+        f"{words.ratio(times.over_kits)} times {kits_name(times.criterion)}'s speed or more: "
+        f"above {most:g} "
         "times is more than the work allows by what is known. An instructor has to look at how it "
         "is done, and sets the points by hand; nothing is lost, and grading again changes nothing.",
     )
@@ -334,7 +350,7 @@ def _overspent(times: _Times) -> CriterionVerdict | None:
         "too_slow",
         f"Far too slow beside what is timed: in {words.count(spending.generations, 'generation')} "
         f"the kernel's process took {spending.submission_s:.3g} s in all to start and for each of "
-        f"its functions, where the solution's took {spending.solution_s:.2g} s. The "
+        f"its functions, where {kits_name(times.criterion)}'s took {spending.kits_s:.2g} s. The "
         f"{spending.allowed_s:.0f} s that a grading has for that are used up.",
         by_signs=False,
     )
@@ -433,8 +449,8 @@ def _speed_words(value: float, whose: str, is_cut: bool, held: str) -> str:
 
 def _too_slow(generation: Generation) -> str:
     detail = generation.roles[SUBMISSION].outcome.detail
-    solution = generation.elapsed_s.get(SOLUTION)
-    beside = f", where the solution takes {min(solution):.2g} s" if solution else ""
+    found = [name for name in (SOLUTION, PROBE) if generation.elapsed_s.get(name)]
+    beside = f", where the {found[0]} takes {best_s(generation, found[0]):.2g} s" if found else ""
     size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
     return (
         f"Far too slow: {explain.one_of(detail['doing'])} took more than "

@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.record import (
+    CONTROL,
+    HANDOUT,
+    PROBE,
+    SOLUTION,
+    SUBMISSION,
+    Evidence,
+    Generation,
+)
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import (
     CAREFUL,
@@ -42,9 +50,14 @@ def best_s(generation: Generation, role: str) -> float:
     return min(generation.elapsed_s[role])
 
 
+def reference_of(criterion: Criterion) -> str:
+    """The role that an efficiency is held against."""
+    return SOLUTION if criterion.at_least_of_lightspeed is None else PROBE
+
+
 def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
-    assert criterion.at_least is not None
-    return best_s(generation, SOLUTION) / criterion.at_least
+    assert criterion.asked_share is not None
+    return best_s(generation, reference_of(criterion)) / criterion.asked_share
 
 
 def _chain_allows_s(criterion: Criterion, generation: Generation) -> float:
@@ -111,7 +124,7 @@ class Asked:
 
 def compared_with(criterion: Criterion) -> str:
     """The role whose speed the ratios that are shown are multiples of."""
-    return HANDOUT if criterion.rule == "speedup" else SOLUTION
+    return HANDOUT if criterion.rule == "speedup" else reference_of(criterion)
 
 
 def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
@@ -126,8 +139,9 @@ def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
 
 def needed_roles(criterion: Criterion) -> tuple[str, ...]:
     """The processes whose times a claim is about."""
-    roles = (SOLUTION, SUBMISSION)
-    return (HANDOUT, *roles) if criterion.rule == "speedup" else roles
+    if criterion.rule == "speedup":
+        return HANDOUT, SOLUTION, SUBMISSION
+    return reference_of(criterion), SUBMISSION
 
 
 def thresholds(evidence: Evidence) -> Thresholds:
@@ -234,20 +248,21 @@ PATIENCE = 3
 @dataclass(frozen=True)
 class Spending:
     """What generations have waited for, in seconds, all of them together; hogging: in how many of
-    them the submission took HOGGING_RATIO times as long as the solution; least: generations that
-    are asked for; allowed_s: that the submission may take longer than the solution until then."""
+    them the submission took HOGGING_RATIO times as long as the solution, or as the probe where
+    there is none; kits_s: what that took; least: generations that are asked for; allowed_s: that
+    the submission may take longer until then."""
 
     generations: int
     hogging: int
     submission_s: float
-    solution_s: float
+    kits_s: float
     least: int
     allowed_s: float
 
     @property
     def excess_s(self) -> float:
         """The submission's account: what it took longer than the solution."""
-        return max(0.0, self.submission_s - self.solution_s)
+        return max(0.0, self.submission_s - self.kits_s)
 
     @property
     def is_overspent(self) -> bool:
@@ -258,19 +273,26 @@ class Spending:
         )
 
 
+def kits_role(generation: Generation) -> str:
+    """Whose second process the control is: the solution, or the probe where nothing asks for a
+    solution."""
+    return SOLUTION if SOLUTION in generation.roles else PROBE
+
+
 def spending_of(evidence: Evidence) -> Spending:
     """evidence: with the generations that were taken for one criterion."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
-        (generation.taken_s[SUBMISSION], generation.taken_s[SOLUTION])
-        for generation in complete(evidence, (SOLUTION, SUBMISSION))
+        (generation.taken_s[SUBMISSION], generation.taken_s[kits_role(generation)])
+        for generation in complete(evidence, (SUBMISSION,))
         if generation.taken_s  # of older records nothing is known
+        and generation.elapsed_s.get(kits_role(generation))
     ]
     return Spending(
         generations=len(both),
         hogging=sum(own_s >= HOGGING_RATIO * kits_s for own_s, kits_s in both),
         submission_s=sum(own_s for own_s, _ in both),
-        solution_s=sum(kits_s for _, kits_s in both),
+        kits_s=sum(kits_s for _, kits_s in both),
         least=effort.least_generations,
         allowed_s=PATIENCE * effort.budget_s,
     )
@@ -309,11 +331,11 @@ def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]
 
 
 def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
-    """Further from the limit, the nearer one of two, on whichever side, than the solution's two
-    processes from each other."""
+    """Further from the limit, the nearer one of two, on whichever side, than the kit's two processes
+    of one program from each other."""
     own_s = best_s(generation, SUBMISSION)
     own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, generation))
-    kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, SOLUTION)))
+    kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, kits_role(generation))))
     return own > UNSTEADY_RATIO * kits
 
 

@@ -363,7 +363,7 @@ def verdict_on(
         why=why,
         points=criterion.points if status == "pass" else 0,
         max_points=criterion.points,
-        at_least=criterion.at_least,
+        at_least=criterion.asked_share,
         at_most=criterion.at_most,
         **more,
     )

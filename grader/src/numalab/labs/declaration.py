@@ -12,6 +12,7 @@ from numalab.errors import KitError, UserError
 from numalab.files import MIB
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
+from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.toml_files.tables import Table, read_table
 
 Language = Literal["c", "fortran"]
@@ -91,6 +92,8 @@ class Criterion:
     plausible_up_to: of times, how many times as fast as the solution a kernel may be before its
     points wait until an instructor has looked.
     whole_team: the pages have to be used by as many threads as the kit asks for.
+    at_least_of_lightspeed: of an efficiency, the share of the probe's speed that is asked for, in
+    the place of at_least, which is one of the solution's.
     over: what a speedup is over, in words, where it is no launch.
     """
 
@@ -111,6 +114,13 @@ class Criterion:
     whole_team: bool
     plausible_up_to: float = PLAUSIBLE_UP_TO
     over: str = "the handout"
+    at_least_of_lightspeed: float | None = None
+
+    @property
+    def asked_share(self) -> float | None:
+        """Of the speed of what an efficiency is held against: the solution, or the probe."""
+        of_probe = self.at_least_of_lightspeed
+        return self.at_least if of_probe is None else of_probe
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,8 @@ class Lab:
     parts are started where they are timed. repetition: what is timed at once, in the lab's
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
-    which what is modelled from pages is carried over."""
+    which what is modelled from pages is carried over. lightspeed: of the kernels
+    that are timed, which the probe is timed beside."""
 
     name: str
     title: str
@@ -140,6 +151,7 @@ class Lab:
     hints: tuple[Ladder, ...]
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
+    lightspeed: tuple[Lightspeed, ...] = ()
 
     @property
     def number(self) -> str:
@@ -171,6 +183,15 @@ class Lab:
         """The kernel that runs under a file."""
         return next(c.part for c in self.criteria if c.file == file)
 
+    def lightspeed_of(self, part: str | None) -> Lightspeed | None:
+        """None: nothing is declared."""
+        return next((found for found in self.lightspeed if found.part == part), None)
+
+    def has_probe(self, part: str | None) -> bool:
+        """Whether the kit's own loop can be timed beside a part."""
+        found = self.lightspeed_of(part)
+        return found is not None and found.has_probe
+
     def launch_of(self, part: str | None) -> HandedFile:
         """The launch that is handed in for a part, and that the kit's slow ones are compared
         with. Raises KitError where there is not one."""
@@ -193,12 +214,13 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
+    "at_least_of_lightspeed",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
     "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "modelled_on", "criterion",
+    "modelled_on", "lightspeed", "criterion",
 )  # fmt: skip
 
 
@@ -246,6 +268,9 @@ def _criterion(table: Table) -> Criterion:
         kit_writes_first=table.truth("kit_writes_first", default=False),
         plausible_up_to=table.number("plausible_up_to", least=1.0, default=PLAUSIBLE_UP_TO),
         whole_team=table.truth("whole_team", default=False),
+        at_least_of_lightspeed=table.maybe(
+            "at_least_of_lightspeed", lambda key: table.number(key, least=0.0, most=1.0)
+        ),
     )
 
 
@@ -285,6 +310,15 @@ def load_lab(folder: Path) -> Lab:
         modelled_on=top.texts("modelled_on", ()),
     )
     _check_parts(lab, top, tables)
+    launched = [criterion.part for criterion in criteria if criterion.slow is not None]
+    of_parts = read_lightspeed(
+        top.tables("lightspeed", LIGHTSPEED_KEYS) if "lightspeed" in top else [],
+        lab.parts,
+        lab.mpi,
+        launched,
+    )
+    lab = replace(lab, lightspeed=of_parts)
+    _check_efficiency(lab, tables)
     return lab
 
 
@@ -307,6 +341,29 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
         if criterion.part not in lab.kit_parts or criterion.rule != "speedup":
             table.fail("'slow' is for the rule speedup and a part of kit_parts", "slow")
         lab.launch_of(criterion.part)
+
+
+def _check_efficiency(lab: Lab, tables: Sequence[Table]) -> None:
+    """What an efficiency is held against: the solution or the probe, one of them."""
+    for criterion, table in zip(lab.criteria, tables, strict=True):
+        key = "at_least_of_lightspeed"
+        if criterion.at_least_of_lightspeed is None:
+            if criterion.rule == "efficiency" and criterion.at_least is None:
+                table.fail(f"efficiency needs either 'at_least' or '{key}'; add one")
+            continue
+        if criterion.rule != "efficiency":
+            table.fail(f"'{key}' is for the rule efficiency, not for {criterion.rule}", key)
+        if criterion.at_least is not None or criterion.at_most is not None:
+            table.fail(f"'{key}' takes the place of 'at_least'; keep one of them", key)
+        if not criterion.at_least_of_lightspeed > 0:
+            table.wrong(key, "it must be above 0")
+        if not lab.has_probe(criterion.part):
+            of = f' with part = "{criterion.part}"' if criterion.part else ""
+            table.fail(
+                f"'{key}' needs a probe: add a [[lightspeed]]{of} and flops_per_element, and "
+                f"solutions/{lab.name}/probe.c",
+                key,
+            )
 
 
 def lab_names(root: Path) -> list[str]:

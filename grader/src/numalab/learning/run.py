@@ -27,6 +27,7 @@ from numalab.labs import declaration
 from numalab.labs.declaration import HandedFile, Lab, load_labs
 from numalab.machines.gallery import published_latencies
 from numalab.reports import report
+from numalab.reports.roofline import roofs
 from numalab.terminal import WIDTH
 
 if TYPE_CHECKING:
@@ -200,6 +201,23 @@ class Run:
                 f'machine. lab.on("{machine}").run(...) looks there'
             )
         return modelled_figure(next((one for one in found if one.speedup is not None), found[0]))
+
+    def roofline(self, part: str | None = None) -> Figure:
+        """What the loop's flops per byte allow, by the rate of the probe that was timed beside it,
+        and what was reached. part: one of the lab's kernels; else the first that has one."""
+        from numalab.reports.figures import roofline_figure
+
+        accounts = timing_accounts(self.lab, self.verdict, self.here)
+        found = roofs(self.lab, accounts, self.here)
+        chosen = [roof for roof in found if part is None or roof.name == part]
+        if not chosen:
+            declared = [d for d in self.lab.lightspeed if d.none and part in (None, d.part)]
+            why = "nothing was timed beside a probe"
+            if declared and not found:
+                why = f"there is no roofline: {declared[0].none}"
+            self._fail_by_kernel(why)
+            raise NothingToDraw(f"{why}. lab.run(..., times=True) takes times.")
+        return roofline_figure(chosen[0])
 
     def messages(self) -> Figure:
         """What messages took over their sizes; once 64 KiB are predicted, beside what was

@@ -33,6 +33,7 @@ from numalab.reports.latency_report import latency_lines
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.picture_words import seat_words, touch_words, work_words
 from numalab.reports.rate_words import rate_tables
+from numalab.reports.roofline import roof_title, roof_words, roofs
 from numalab.reports.timing_words import (
     READING,
     asked_words,
@@ -120,6 +121,7 @@ class _Kernel:
     memory: _Table | None
     memory_picture: _Picture | None
     rates: Sequence[_RateTable]
+    roofs: Sequence[_Picture]
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,11 @@ def _rates(graded: GradedKernel) -> Iterator[_RateTable]:
         yield _RateTable(table, found.notes)
 
 
+def _roofs(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
+    for roof in roofs(graded.lab, graded.accounts, graded.seen[0][1]):
+        yield picture(roof_title(roof), partial(report_figures.roofline, roof), roof_words(roof))
+
+
 def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
     verdict, evidence = graded.verdict, graded.seen[0][1]
     number, _, _ = graded.lab.name.partition("_")
@@ -336,6 +343,7 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         memory=memory,
         memory_picture=memory_picture,
         rates=list(_rates(graded)),
+        roofs=list(_roofs(graded, picture)),
     )
 
 

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence
+from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence
+from numalab.judging.lightspeed import MOST_SHARE, OfLightspeed
 from numalab.judging.rates import Middle, Rates
 from numalab.judging.timing_account import TimingAccount
 from numalab.labs.declaration import Lab
@@ -41,16 +42,19 @@ class RateTable:
     notes: tuple[str, ...]
 
 
-def _name(role: str, rates: Rates, evidence: Evidence) -> str:
+def role_name(role: str, rates: Rates, evidence: Evidence) -> str:
+    """Whose a process is, in tables and pictures."""
     if role == SUBMISSION:
         return _GRADED[evidence.variant]
     if role == HANDOUT:
         return rates.slow or "the handout"
+    if role == PROBE:
+        return "lightspeed: the probe"
     assert role == SOLUTION
     return "the kit's launch" if rates.slow else "the solution"
 
 
-def _ends(middle: Middle, worded: Sequence[str]) -> str:
+def _ends(middle: Middle | OfLightspeed, worded: Sequence[str]) -> str:
     """The interval behind its median: [1.2, 1.4]; an end that is not known is left open."""
     low, high = worded
     if middle.low is None and middle.high is None:
@@ -66,11 +70,38 @@ def time_words(middle: Middle) -> str:
 
 def rate_words(middle: Middle) -> str:
     """21.8 [21.3..22.2]"""
-    ends = [_three(end) if end is not None else "" for end in (middle.low, middle.high)]
-    return _three(middle.median) + _ends(middle, ends)
+    ends = [three_digits(end) if end is not None else "" for end in (middle.low, middle.high)]
+    return three_digits(middle.median) + _ends(middle, ends)
 
 
-def _three(value: float) -> str:
+def percent_words(found: OfLightspeed) -> str:
+    """96 % [95..98], or that it is not known."""
+    if found.median is None:
+        return "not known"
+    ends = [f"{100 * end:.0f}" if end is not None else "" for end in (found.low, found.high)]
+    return f"{100 * found.median:.0f} %{_ends(found, ends)}"
+
+
+def lightspeed_words(rates: Rates) -> str:
+    """What lightspeed is, and where a share is not known, why; empty where there is none."""
+    shares = [rate.of_lightspeed for rate in rates.roles if rate.of_lightspeed]
+    if not shares:
+        return ""
+    text = (
+        "Lightspeed: what the probe reached in the same generations, the kit's own loop with the "
+        "same reads and writes on all cores, each core's share in the memory of its NUMA node."
+    )
+    if shares[0].generations < rates.generations:
+        text += f" The first {shares[0].generations} of the {rates.generations} had one."
+    if not all(share.is_known for share in shares):
+        text += (
+            f" Above {100 * MOST_SHARE:.0f} % it is not known: what is so much faster than the "
+            "probe moves fewer bytes than are counted, or shows that more is possible."
+        )
+    return text
+
+
+def three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
@@ -89,11 +120,15 @@ def byte_words(rates: Rates) -> str:
 def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
     rows: list[tuple[str, ...]] = []
     for rate in rates.roles:
-        row: tuple[str, ...] = (_name(rate.role, rates, evidence), time_words(rate.elapsed_s))
+        row: tuple[str, ...] = (role_name(rate.role, rates, evidence), time_words(rate.elapsed_s))
         if rates.has_rates:
             row += (rate_words(rate.gb_per_s) if rate.gb_per_s else "",)
+        if rates.has_lightspeed:
+            row += (percent_words(rate.of_lightspeed) if rate.of_lightspeed else "",)
         rows.append(row)
-    heads = ("", "time", "GB/s") if rates.has_rates else ("", "time")
+    heads: tuple[str, ...] = ("", "time", "GB/s") if rates.has_rates else ("", "time")
+    if rates.has_lightspeed:
+        heads += ("of lightspeed",)
     notes = [
         f"Best repetition of each of {words.count(rates.generations, 'generation')}, n = "
         f"{rates.n:,}: median, in brackets what holds it with {100 * rates.confidence:.0f} %."
@@ -104,12 +139,17 @@ def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
             notes.append(
                 "All of it is less than this node's last-level caches hold: a rate of caches, too."
             )
+    declared = lab.lightspeed_of(rates.part)
+    if rates.has_lightspeed:
+        notes.append(lightspeed_words(rates))
+    elif declared is not None and declared.none:
+        notes.append(f"No percent of lightspeed, and no roofline: {declared.none}.")
     what = f"{rates.part}: {lab.repetition}" if rates.part else words.first_upper(lab.repetition)
     return RateTable(f"{what} takes", heads, tuple(rows), tuple(notes))
 
 
-def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence) -> list[RateTable]:
-    """Of what was timed; criteria that rest on the same processes share a table."""
+def chosen_rates(accounts: Sequence[TimingAccount]) -> list[Rates]:
+    """Of what was timed; of criteria that rest on the same processes those with most of them."""
     chosen: dict[tuple[str | None, str | None], Rates] = {}
     for account in accounts:
         rates = account.rates
@@ -118,7 +158,12 @@ def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence)
         key = (rates.part, rates.slow)
         if key not in chosen or len(rates.roles) > len(chosen[key].roles):
             chosen[key] = rates
-    return [rate_table(lab, rates, evidence) for rates in chosen.values()]
+    return list(chosen.values())
+
+
+def rate_tables(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence) -> list[RateTable]:
+    """Of what was timed."""
+    return [rate_table(lab, rates, evidence) for rates in chosen_rates(accounts)]
 
 
 def rate_lines(found: RateTable) -> list[Table | Padding]:

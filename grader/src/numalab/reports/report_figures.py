@@ -10,6 +10,7 @@ from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.modelling.of_evidence import Comparison
 from numalab.reports.comparison import SeatView, TouchView, WorkView, place_words
+from numalab.reports.roofline import Roof
 from numalab.reports.touch_map import OWNERS, rows_by_array
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ def timing(account: TimingAccount) -> Figure:
     from numalab.reports.figures import timing_figure
 
     return timing_figure(account, width_in=WIDE_IN)
+
+
+def roofline(roof: Roof) -> Figure:
+    from numalab.reports.figures import roofline_figure
+
+    return roofline_figure(roof, width_in=WIDE_IN)
 
 
 def latency(evidence: Evidence, published: Sequence[PublishedFigure], is_predicted: bool) -> Figure:

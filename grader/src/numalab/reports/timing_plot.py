@@ -13,6 +13,7 @@ from rich.text import Text
 
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import Side, TimingAccount
+from numalab.judging.timing_rules import kits_name
 from numalab.judging.timing_state import TIMING_RULES
 from numalab.labs.declaration import Lab
 from numalab.reports.timing_words import (
@@ -244,7 +245,7 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     in_rows = len(account.side.margins) <= MOST_ROWS
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
     axis = axis_for(account.side.margins, max(width, 24), unit)
-    reference = [(1.0, "solution")]
+    reference = [(1.0, kits_name(account.criterion).removeprefix("the "))]
     if account.criterion.rule == "speedup":
         slow = named.slow.removeprefix("the ")
         asked = account.asked.median

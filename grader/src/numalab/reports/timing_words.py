@@ -11,7 +11,12 @@ from numalab.judging.chain_words import band
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.judging.timing_account import Side, TimingAccount
-from numalab.judging.timing_rules import AGAIN_WHEN_QUIET, QUICK_RISK, ratios_asked
+from numalab.judging.timing_rules import (
+    AGAIN_WHEN_QUIET,
+    QUICK_RISK,
+    kits_name,
+    ratios_asked,
+)
 from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
 from numalab.words import count, first_upper, ratio
@@ -59,7 +64,8 @@ def asked_words(account: TimingAccount, named: Named) -> str:
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
     if account.criterion.rule == "efficiency":
-        return f"Asked for: more than {ratios_asked(account.asked)} times the solution's speed."
+        whose = kits_name(account.criterion)
+        return f"Asked for: more than {ratios_asked(account.asked)} times {whose}'s speed."
     if account.criterion.rule == "chain":
         shown = "not to be faster" if account.side.is_floor else "not to be slower"
         return (
@@ -77,7 +83,7 @@ def asked_words(account: TimingAccount, named: Named) -> str:
 def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
     if account.criterion.rule == "efficiency":
-        return account.criterion.at_least or 1.0, "times the solution's speed"
+        return account.criterion.asked_share or 1.0, f"times {kits_name(account.criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "times the solution's time"
     if account.criterion.rule == "chain":
@@ -176,18 +182,20 @@ def _used_up(evidence: Evidence) -> str:
 
 
 def _control(account: TimingAccount, named: Named) -> str:
+    is_of_probe = account.criterion.at_least_of_lightspeed is not None
+    program = "program" if is_of_probe else "solution"
     control = account.state.control
     if not control.signs:
         return "Whose fault that is can't be told yet."
     text = (
-        "Beside it ran a second process of the kit's own solution, the control: it was fast "
+        f"Beside it ran a second process of the kit's own {program}, the control: it was fast "
         f"enough in {control.wins} of {count(control.signs, 'generation')}. "
     )
     unsteady = account.state.unsteady
     further = (
         f"In {unsteady.wins} of {count(unsteady.signs, 'generation')} {named.graded} was further "
         f"from what is asked for than {UNSTEADY_RATIO:g} times what the two processes of the "
-        "solution were from each other"
+        f"{program} were from each other"
     )
     if account.state.is_unstable:
         return (

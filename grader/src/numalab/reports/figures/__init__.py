@@ -5,6 +5,7 @@ from numalab.reports.figures.latency import latency_figure
 from numalab.reports.figures.memory import memory_figure
 from numalab.reports.figures.modelled import modelled_figure
 from numalab.reports.figures.rates import rates_figure
+from numalab.reports.figures.roofline import roofline_figure
 from numalab.reports.figures.threads import Sitting, sittings, thread_figure
 from numalab.reports.figures.timing import timing_figure
 from numalab.reports.figures.topology import topology_figure
@@ -17,6 +18,7 @@ __all__ = [
     "memory_figure",
     "modelled_figure",
     "rates_figure",
+    "roofline_figure",
     "sittings",
     "thread_figure",
     "timing_figure",

@@ -12,9 +12,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import SOLUTION, SUBMISSION
 from numalab.judging.timing_account import TimingAccount
+from numalab.judging.timing_rules import kits_name
 from numalab.palette import BLUE, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
-from numalab.reports.rate_words import rate_words
+from numalab.reports.rate_words import percent_words, rate_words
 from numalab.reports.timing_plot import axis_for
 from numalab.reports.timing_words import heading_words
 
@@ -27,7 +28,8 @@ INTERVAL_COLOUR = "#BBBBBB"
 def _unit(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is on the scale, and what the scale is called."""
     if account.criterion.rule == "efficiency":
-        return account.criterion.at_least or 1.0, "speed / the solution's speed"
+        criterion = account.criterion
+        return criterion.asked_share or 1.0, f"speed / {kits_name(criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "time / the solution's time"
     if account.criterion.rule == "chain":
@@ -97,12 +99,18 @@ def _draw_growth(axes: Axes, account: TimingAccount) -> None:
 
 
 def _rate_words(account: TimingAccount) -> list[str]:
-    """The submission's rate with its interval, beside the solution's."""
+    """The submission's rate with its interval, beside the solution's, and its share of
+    lightspeed."""
     rates = account.rates
     if rates is None or not rates.has_rates:
         return []
     told = {rate.role: rate_words(rate.gb_per_s) for rate in rates.roles if rate.gb_per_s}
-    return [f"GB/s: {told[SUBMISSION]}; the solution {told[SOLUTION]}"]
+    beside = f"; the solution {told[SOLUTION]}" if SOLUTION in told else ""
+    lines = [f"GB/s: {told[SUBMISSION]}{beside}"]
+    own = rates.of_role(SUBMISSION)
+    if own is not None and own.of_lightspeed is not None:
+        lines.append(f"Percent of lightspeed: {percent_words(own.of_lightspeed)}")
+    return lines
 
 
 @styled

@@ -1,0 +1,68 @@
+"""Lightspeed as lab.toml declares it: which timed kernels are told what share they reach of the
+rate of the kit's own loop with the same reads and writes, the probe, and why others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numalab.toml_files.tables import Table
+
+LIGHTSPEED_KEYS = ("part", "flops_per_element", "none")
+
+
+@dataclass(frozen=True)
+class Lightspeed:
+    """Of one timed kernel. part: as criteria name it, None: the lab's only one;
+    flops_per_element: of a repetition, over n elements; None: there is no probe, and none says
+    why, as the rest of a sentence."""
+
+    part: str | None
+    flops_per_element: float | None
+    none: str = ""
+
+    @property
+    def has_probe(self) -> bool:
+        return self.flops_per_element is not None
+
+
+def _read(table: Table) -> Lightspeed:
+    flops = table.maybe("flops_per_element", lambda key: table.number(key, least=0.0))
+    none = table.maybe("none", table.text)
+    if (flops is None) == (none is None):
+        table.fail(
+            "[[lightspeed]] needs either 'flops_per_element', where the kit has a probe, or "
+            "'none', which says why it has not"
+        )
+    return Lightspeed(table.maybe("part", table.text), flops, none or "")
+
+
+def read_lightspeed(
+    tables: Sequence[Table],
+    parts: Collection[str | None],
+    is_launched: bool,
+    launched_parts: Collection[str | None],
+) -> tuple[Lightspeed, ...]:
+    """parts: of the lab; is_launched: its kernels are MPI ranks; launched_parts: of which launches
+    are compared. Fails in the table that is wrong."""
+    found: dict[str | None, Lightspeed] = {}
+    for table in tables:
+        read = _read(table)
+        part = read.part
+        if part not in parts:
+            named = ", ".join(str(name) for name in parts if name is not None)
+            if part is None:
+                table.fail(f"[[lightspeed]] has no key 'part'; add it, one of: {named}")
+            table.fail(f"'part' is {part}, and no criterion is about it", "part")
+        if part in found:
+            table.fail("there is a [[lightspeed]] of this part already; keep one", "part")
+        if read.has_probe and (is_launched or part in launched_parts):
+            table.fail(
+                "a probe is one process, and this part is timed as ranks of MPI; say why there is "
+                "'none' instead",
+                "flops_per_element",
+            )
+        found[part] = read
+    return tuple(found.values())
