@@ -331,8 +331,8 @@ def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]
 
 
 def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
-    """Further from the limit, the nearer one of two, on whichever side, than the kit's two processes
-    of one program from each other."""
+    """Further from the limit, the nearer one of two, on whichever side, than the kit's two
+    processes of one program from each other."""
     own_s = best_s(generation, SUBMISSION)
     own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, generation))
     kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, kits_role(generation))))

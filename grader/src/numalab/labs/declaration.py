@@ -131,8 +131,8 @@ class Lab:
     parts are started where they are timed. repetition: what is timed at once, in the lab's
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
-    which what is modelled from pages is carried over. lightspeed: of the kernels
-    that are timed, which the probe is timed beside."""
+    which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
+    which the probe is timed beside."""
 
     name: str
     title: str
