@@ -229,7 +229,8 @@ def test_it_is_told_in_nanoseconds_per_step_where_steps_are_counted(chain: Crite
         if run["kind"] == "generation":
             run["loads_in_chain"] = 200_000
     found = judge_timing(chain, parse(record))
-    assert found.why.startswith("110 ns per step, the kit's 100 ns: 1.10 times the kit's time")
+    # The best repetition that counts takes 2 % longer than the first.
+    assert found.why.startswith("112 ns per step, the kit's 102 ns: 1.10 times the kit's time")
 
 
 def test_a_chain_that_the_caches_hold_is_told(chain: Criterion) -> None:

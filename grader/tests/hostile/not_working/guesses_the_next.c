@@ -19,11 +19,14 @@ size_t chase(const size_t *next, size_t start, size_t steps)
     size_t place = start;
     for (size_t step = 0; step < steps; step++) {
         const size_t told = next[place];
-        place = (place * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407)) & mask;
-        __asm__("" : "+r"(place)); /* the compiler is not to know that both are the same */
-        if (__builtin_expect(told != place, 0))
+        size_t seen =
+            (place * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407)) & mask;
+        place = seen;
+        __asm__("" : "+r"(seen)); /* the compiler is not to know that both are the same */
+        if (told != seen) {
+            __asm__ volatile(""); /* a branch, and no conditional move, which would wait */
             place = told;
-        __asm__("" : "+r"(place));
+        }
     }
     return place;
 }
