@@ -15,7 +15,7 @@ from numalab.evidence.kinds import KINDS
 from numalab.evidence.read_record import parse, validate
 from numalab.judging import judge as judging
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
-from numalab.judging.judge import judge
+from numalab.judging.judge import RULES_OF_ANSWERS, judge
 from numalab.judging.needs import (
     Timed,
     needs_control,
@@ -812,7 +812,8 @@ def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
             }[one.kind]
             assert one.rule in rules
             if one.kind == "evidence":
-                assert any(one.rule in kind.rules for kind in KINDS)
+                has_runs = any(one.rule in kind.rules for kind in KINDS)
+                assert has_runs or one.rule in RULES_OF_ANSWERS
 
 
 def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:
