@@ -9,14 +9,15 @@
  * chase. All elements are one cycle at all times, or a walk would soon go round in a few cache
  * lines. So a change takes an element out of the cycle, and puts it in elsewhere: where x -> p -> q
  * and y -> z, then x -> q and y -> p -> z, three elements that are written. Between the first and
- * the last of them p still leads to where the others are. An element is changed once between two
- * repetitions at most, since threads write changes in any order.
+ * the last of them p still leads to where the others are.
  *
- * What is not walked is not known: start is another one each time, anywhere; an element that was
- * taken out of the stretch that is walked, or put into it, moves its end by a step, and there are
- * tens of those where times are taken. So what was kept of earlier calls (the order of all
- * elements, or where so many steps lead) is wrong, and to bring it up to date takes a look at all
- * of next, which holds 64 times as many elements as are walked, or more. */
+ * What is not walked is not known. start is another one each time, anywhere. Two elements of the
+ * stretch that is walked next are taken out of it, anywhere in it, and put in anywhere: so its end
+ * is two elements further than it was, but for one walk in hundreds. What was kept of earlier calls
+ * (the order of all elements, or where so many steps lead) is wrong then, and who would bring it up
+ * to date has to find the places: by walking there, or by a look at all of next, which holds 512
+ * times as many elements as are walked. Whoever does either, and is right, is not as fast as a
+ * walk, or faster: the times tell. More changes would take longer to make than a walk does. */
 #include "numalab/driver.h"
 
 #include <stdbool.h>
@@ -46,7 +47,6 @@ struct write {
 struct cycle {
     size_t n, drawn;
     size_t *next;
-    unsigned char *is_changed; /* since the last call, a bit per element */
     struct write move[MOVED];
     size_t moved; /* how many of a move's changes are made; MOVED: it is over */
     size_t start, steps, reached;
@@ -95,7 +95,6 @@ static void destroy(struct numalab_oracle *oracle)
 {
     for (size_t i = 0; i < MAX_ARRAYS; i++) free(oracle->sums.value[i]);
     free(oracle->cycle.next);
-    free(oracle->cycle.is_changed);
     free(oracle);
 }
 
@@ -186,14 +185,18 @@ static size_t chase_bytes_moved(size_t n)
     return 0;
 }
 
+static size_t loads_in_chain(size_t n)
+{
+    return walk_steps(n);
+}
+
 static struct numalab_oracle *chase_create(size_t n)
 {
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
     if (!oracle) return NULL;
     oracle->cycle.n = n;
     oracle->cycle.next = calloc(n, sizeof *oracle->cycle.next);
-    oracle->cycle.is_changed = calloc(n / 8 + 1, 1);
-    if (oracle->cycle.next && oracle->cycle.is_changed) return oracle;
+    if (oracle->cycle.next) return oracle;
     destroy(oracle);
     return NULL;
 }
@@ -208,16 +211,18 @@ static void initialize_cycle(struct cycle *cycle)
     cycle->moved = MOVED;
 }
 
-static void walk(struct cycle *cycle)
+static size_t walk(const struct cycle *cycle, size_t place, size_t steps)
 {
-    size_t place = cycle->start, before = initial_reached(cycle->n);
-    for (size_t step = 0; step < cycle->steps; step++) {
-        before = place;
-        place = cycle->next[place];
-    }
-    cycle->before = before;
-    cycle->reached = place;
-    cycle->after = cycle->next[place];
+    for (size_t step = 0; step < steps; step++) place = cycle->next[place];
+    return place;
+}
+
+static void reach(struct cycle *cycle)
+{
+    const size_t steps = cycle->steps;
+    cycle->before = steps > 0 ? walk(cycle, cycle->start, steps - 1) : initial_reached(cycle->n);
+    cycle->reached = steps > 0 ? cycle->next[cycle->before] : cycle->start;
+    cycle->after = cycle->next[cycle->reached];
 }
 
 static void chase_advance(struct numalab_oracle *oracle, const char *phase)
@@ -226,26 +231,15 @@ static void chase_advance(struct numalab_oracle *oracle, const char *phase)
     if (strcmp(phase, "initialize_chase") == 0)
         initialize_cycle(cycle);
     else
-        walk(cycle);
-    memset(cycle->is_changed, 0, cycle->n / 8 + 1);
+        reach(cycle);
     cycle->drawn = 0;
 }
 
-static bool is_changed(const struct cycle *cycle, size_t element)
-{
-    return cycle->is_changed[element / 8] >> element % 8 & 1;
-}
-
-/* Begins to put what comes after x behind y; or does nothing where one of the three has changed
- * already, or where they are not three. */
+/* Begins to put what comes after x behind y; not where these are no three elements. */
 static void begin_move(struct cycle *cycle, size_t x, size_t y)
 {
     const size_t p = cycle->next[x];
-    if (x == y || x == p || y == p || is_changed(cycle, x) || is_changed(cycle, y) ||
-        is_changed(cycle, p)) {
-        cycle->moved = MOVED;
-        return;
-    }
+    if (x == y || x == p || y == p) return;
     /* Right, too, where y comes just behind p, or x just behind y. */
     cycle->move[0] = (struct write){x, cycle->next[p]};
     cycle->move[1] = (struct write){p, cycle->next[y]};
@@ -253,20 +247,15 @@ static void begin_move(struct cycle *cycle, size_t x, size_t y)
     cycle->moved = 0;
 }
 
-/* The next change of elements; where a move is not possible, one that changes nothing. */
-static void change_next(struct cycle *cycle, size_t x, size_t y, struct numalab_change *change)
+/* The next change of an element; where a move is not possible, one that changes nothing.
+ * steps_to_x: from start on. */
+static struct write change_next(struct cycle *cycle, size_t steps_to_x, size_t y)
 {
-    if (cycle->moved == MOVED) begin_move(cycle, x, y);
-    size_t element = x, value = cycle->next[x];
-    if (cycle->moved < MOVED) {
-        element = cycle->move[cycle->moved].element;
-        value = cycle->move[cycle->moved].value;
-        cycle->moved++;
-    }
-    cycle->is_changed[element / 8] |= (unsigned char)(1 << element % 8);
-    cycle->next[element] = value;
-    *change = (struct numalab_change){.array = NEXT, .element = element};
-    memcpy(change->value, &value, sizeof value);
+    if (cycle->moved == MOVED) begin_move(cycle, walk(cycle, cycle->start, steps_to_x), y);
+    if (cycle->moved == MOVED) return (struct write){y, cycle->next[y]};
+    const struct write write = cycle->move[cycle->moved++];
+    cycle->next[write.element] = write.value;
+    return write;
 }
 
 /* Where times are taken so nearly the same that it makes no difference to them; else anything up
@@ -274,31 +263,35 @@ static void change_next(struct cycle *cycle, size_t x, size_t y, struct numalab_
 static size_t steps_of(const struct cycle *cycle, uint64_t random)
 {
     const size_t usual = walk_steps(cycle->n);
-    return usual < WALK_STEPS ? (size_t)(random % (2 * cycle->n + 1))
-                              : usual + (size_t)(random % (WALK_STEPS / 128));
+    return cycle->n < LEAST_TIMED_N ? (size_t)(random % (2 * cycle->n + 1))
+                                    : usual + (size_t)(random % (usual / 128));
 }
 
-/* start and steps are the first to change; the last move may end among the next changes. */
+/* start and steps are the first to change; the last move may end among the next changes. They are
+ * few (elements_per_change), so that they are made in their order. */
 static int chase_change(struct numalab_oracle *oracle, uint64_t random_position,
                         uint64_t random_value, struct numalab_change *change)
 {
     struct cycle *cycle = &oracle->cycle;
     const size_t element = (size_t)(random_value % cycle->n);
+    struct write write = {0};
+    *change = (struct numalab_change){.array = NEXT};
     switch (cycle->drawn++) {
     case 0:
-        cycle->start = element;
-        *change = (struct numalab_change){.array = START};
-        memcpy(change->value, &cycle->start, sizeof cycle->start);
-        return 0;
+        change->array = START;
+        write.value = cycle->start = element;
+        break;
     case 1:
-        cycle->steps = steps_of(cycle, random_value);
-        *change = (struct numalab_change){.array = STEPS};
-        memcpy(change->value, &cycle->steps, sizeof cycle->steps);
-        return 0;
+        change->array = STEPS;
+        write.value = cycle->steps = steps_of(cycle, random_value);
+        break;
     default:
-        change_next(cycle, (size_t)(random_position % cycle->n), element, change);
-        return 0;
+        write = change_next(cycle, (size_t)(random_position % (cycle->steps + 1)), element);
+        break;
     }
+    change->element = write.element;
+    memcpy(change->value, &write.value, sizeof write.value);
+    return 0;
 }
 
 /* What an array should hold from an element on. */
@@ -379,8 +372,8 @@ static const struct numalab_driver chase_driver = {
     /* 64 and 512 MiB: more than the last-level cache of one thread on most nodes. Four times all
      * caches of a large node would take each of five processes seconds to fill. */
     .timed_n = {(size_t)1 << 23, (size_t)1 << 26, (size_t)1 << 26},
-    .elements_per_change = 2 * PAGE_ELEMENTS,
     .bytes_moved = chase_bytes_moved,
+    .loads_in_chain = loads_in_chain,
     .create = chase_create,
     .destroy = destroy,
     .advance = chase_advance,

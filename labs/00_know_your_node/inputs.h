@@ -43,15 +43,14 @@ static inline size_t initial_next(size_t n, uint64_t mask, size_t i)
     return (size_t)place;
 }
 
-/* Of an array that is timed a walk comes to a small part, some milliseconds long: who first works
- * out the order of all n elements has more to do than to walk. A short array's is walked up to
- * twice around. */
-enum { WALK_STEPS = 1 << 16, WALK_SHARE = 64 };
+/* An array of so many elements is one that is timed. A walk comes to a small part of them, some
+ * milliseconds long, so that there are many: who first works out the order of all has more to do
+ * than to walk. A shorter one is walked up to twice around. */
+enum { LEAST_TIMED_N = 1 << 20, WALK_SHARE = 512 };
 
 static inline size_t walk_steps(size_t n)
 {
-    const size_t part = n / WALK_SHARE;
-    return part < WALK_STEPS ? part : WALK_STEPS;
+    return n / WALK_SHARE;
 }
 
 static inline size_t initial_start(size_t n)

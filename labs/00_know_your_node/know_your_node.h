@@ -18,9 +18,10 @@ void triad(size_t n, double s, double *restrict a, const double *restrict b,
  * it reaches: start for no step, next[start] for one, next[next[start]] for two.
  *
  * Every element of next is the index of an element, counted from 0 in Fortran,
- * too. How many there are is not told: whoever follows them stays inside. The
- * elements are in random order, and a walk comes to few of them twice. Called many
- * times; between two calls start, steps and elements of next change. */
+ * too. How many there are is not told: whoever follows them stays inside. They are
+ * one cycle, in random order: as many steps as there are elements lead back to
+ * where the walk began. Called many times; between two calls start, steps and
+ * elements of next change. */
 size_t chase(const size_t *next, size_t start, size_t steps);
 
 #endif

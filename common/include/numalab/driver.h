@@ -94,6 +94,10 @@ struct numalab_driver {
     size_t (*bytes_moved)(size_t n);
     size_t (*bytes_allocated)(size_t n);
 
+    /* Loads of one compute phase each of which has its address from the one before it; NULL: it is
+     * not about them. */
+    size_t (*loads_in_chain)(size_t n);
+
     /* Row and column of an element, from 0, of arrays that have two dimensions; false for
      * others. NULL: none has. */
     bool (*place)(size_t n, size_t array, size_t element, size_t *row, size_t *column);

@@ -412,11 +412,13 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
         numalab_job_changes_free(&generation.truth[i].changes);
     }
     const size_t allocated = driver->bytes_allocated ? driver->bytes_allocated(generation.n) : 0;
-    return json_pack("{so sI sI sI sb sI sb so so}", "seed",
+    const size_t loads = driver->loads_in_chain ? driver->loads_in_chain(generation.n) : 0;
+    return json_pack("{so sI sI sI sI sb sI sb so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)generation.random.seed), "n",
                      (json_int_t)generation.n, "bytes_moved",
                      (json_int_t)driver->bytes_moved(generation.n), "bytes_allocated",
-                     (json_int_t)allocated, "one_at_a_time", (int)options->one_at_a_time,
-                     "paused_rounds", (json_int_t)generation.spoilt_count, "held_up",
-                     (int)generation.is_held_up, "roles", roles, "samples", generation.samples);
+                     (json_int_t)allocated, "loads_in_chain", (json_int_t)loads, "one_at_a_time",
+                     (int)options->one_at_a_time, "paused_rounds",
+                     (json_int_t)generation.spoilt_count, "held_up", (int)generation.is_held_up,
+                     "roles", roles, "samples", generation.samples);
 }

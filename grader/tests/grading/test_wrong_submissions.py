@@ -152,9 +152,12 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     pages_only = not any(c.on_machines for c in criteria)
     is_second = not folder.is_dir() and language != entry["languages"][0]
     if is_second:
-        # Those for times cost nothing where none are taken, and name the parts of a lab.
+        # Those for times cost nothing where none are taken, and name the parts of a lab; where a
+        # part has none, what else is about it does.
+        kept = [c for c in criteria if c.name in can_fail | {"correct"} or c.kind == "timing"]
+        named = {c.part for c in kept} | {None}
         criteria = tuple(
-            c for c in criteria if c.name in can_fail | {"correct"} or c.kind == "timing"
+            c for c in criteria if c in kept or (c.part not in named and c.name not in shown_there)
         )
     is_seen_here = is_second and bool(set(entry["fails"]) - shown_there)
     if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):

@@ -20,6 +20,7 @@ from numalab.judging.timing_rules import judge_timing
 from numalab.judging.timing_state import TimingState, timing_state
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion, Lab
+from numalab.reports.timing_plot import timing_lines
 
 Times = list[dict[str, float]]
 SOLUTION_S = 0.02
@@ -211,7 +212,7 @@ def test_losses_of_the_two_sides_share_the_risk() -> None:
 
 def test_each_side_says_what_it_comes_from(chain: Criterion) -> None:
     fast, slow = judged(chain, taking(0.4)), judged(chain, taking(1.6))
-    assert fast.why.startswith("0.40 times the kit's time per step (median")
+    assert fast.why.startswith("0.40 times the kit's time (median")
     assert "0.9 to 1.25 times is asked for, and reached in 0 of 30 generations" in fast.why
     assert "loads don't wait for one another" in fast.why
     assert "between one load and the next" in slow.why
@@ -220,6 +221,16 @@ def test_each_side_says_what_it_comes_from(chain: Criterion) -> None:
         low, high = found.interval
         assert low is not None and high is not None and found.value is not None
         assert low <= found.value * 1.0001 and found.value <= high * 1.0001
+
+
+def test_it_is_told_in_nanoseconds_per_step_where_steps_are_counted(chain: Criterion) -> None:
+    record = invented.evidence(invented.ONE_NODE, times=taking(1.1))
+    for run in record["runs"]:
+        if run["kind"] == "generation":
+            run["loads_in_chain"] = 200_000
+    found = judge_timing(chain, parse(record))
+    # The best repetition that counts takes 2 % longer than the first.
+    assert found.why.startswith("112 ns per step, the kit's 102 ns: 1.10 times the kit's time")
 
 
 def test_a_chain_that_the_caches_hold_is_told(chain: Criterion) -> None:
@@ -234,6 +245,24 @@ def test_a_chain_that_the_caches_hold_is_told(chain: Criterion) -> None:
         found = judge_timing(chain, parse(record))
         assert found.status == "pass"
         assert ("480.0 MiB, can hold the whole chain, 128.0 MiB" in found.why) == is_told
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sides"),
+    [(0.4, "too fast | slow enough"), (0.95, "too fast | slow enough"), (1.2, "too slow | fast")],
+)
+def test_the_side_that_was_harder_to_show_is_drawn(
+    labs: dict[str, Lab], chain: Criterion, ratio: float, sides: str
+) -> None:
+    lab = replace(labs["00_know_your_node"], criteria=(chain,))
+    seen = evidence(taking(ratio, count=12))
+    accounts = timing_accounts(lab, judge(lab, seen), seen)
+    text = "\n".join(line.plain for line in timing_lines(lab, accounts, seen, 76))
+    assert sides in " ".join(text.split())
+    assert "Asked for: 0.9 to 1.25 times the solution's time." in text
+    word = "slow enough" if ratio < 1 else "fast enough"
+    mark = "x too fast" if ratio < 0.9 else f"o {word}"
+    assert mark in " ".join(text.split())
 
 
 def test_its_account_has_both_sides(labs: dict[str, Lab], chain: Criterion) -> None:

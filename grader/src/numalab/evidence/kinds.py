@@ -243,6 +243,7 @@ def _generation(data: Json) -> Generation:
         n=data["n"],
         bytes_moved=data["bytes_moved"],
         bytes_allocated=data.get("bytes_allocated"),
+        loads_in_chain=data.get("loads_in_chain", 0),
         roles={
             entry["role"]: RolePart(
                 _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]

@@ -329,7 +329,8 @@ class RolePart:
 class Generation:
     """slow: the launch that its handout ran under, where launches are compared. bytes_moved: by a
     repetition, between cores and memory; bytes_allocated: of these, lines that stores fetch before
-    they write to them; None: an earlier record, whose bytes_moved leaves them out."""
+    they write to them; None: an earlier record, whose bytes_moved leaves them out. loads_in_chain:
+    of a repetition, loads that wait for one another; 0 where it is not about them."""
 
     part: str | None
     slow: str | None
@@ -341,6 +342,7 @@ class Generation:
     is_second_try: bool = False  # the first was late, disturbed, or one of several held up
     taken_s: Mapping[str, float] = field(default_factory=dict)  # of each role: waited for it in all
     bytes_allocated: int | None = None
+    loads_in_chain: int = 0
 
     @property
     def ok(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from numalab import words
-from numalab.evidence.record import Generation, Json
-from numalab.judging.timing_state import TimingState
+from numalab.evidence.record import SOLUTION, SUBMISSION, Generation, Json
+from numalab.judging.timing_state import TimingState, best_s
 from numalab.labs.declaration import Criterion
 
 ELEMENT_BYTES = 8  # of the index that each load brings
@@ -48,13 +49,35 @@ def caches(node: Json, generations: Sequence[Generation]) -> str:
     )
 
 
+def step_ns(generation: Generation, role: str) -> float | None:
+    """Nanoseconds per step in a role's best repetition; None where nobody has counted steps."""
+    steps = generation.loads_in_chain
+    return best_s(generation, role) / steps * 1e9 if steps else None
+
+
+def _steps(generations: Sequence[Generation]) -> str:
+    """What a step takes, as a clause; empty where it is not known."""
+    found = []
+    for role in (SUBMISSION, SOLUTION):
+        each = [ns for g in generations if (ns := step_ns(g, role)) is not None]
+        if not each:
+            return ""
+        found.append(f"{statistics.median(each):.3g} ns")
+    return f"{found[0]} per step, the kit's {found[1]}: "
+
+
 def measured(
-    value: float, held: str, criterion: Criterion, state: TimingState, is_mostly_cut: bool
+    value: float,
+    held: str,
+    criterion: Criterion,
+    state: TimingState,
+    generations: Sequence[Generation],
 ) -> tuple[str, str]:
     """What was measured, and what is asked for, as clauses. value: the median ratio of times; held:
     by what interval."""
-    least = "at least " if is_mostly_cut else ""
-    taken = f"{least}{words.ratio(value)} times the kit's time per step (median{held})"
+    is_mostly_cut = sum(state.cut) > len(generations) / 2
+    steps, least = ("", "at least ") if is_mostly_cut else (_steps(generations), "")
+    taken = f"{steps}{least}{words.ratio(value)} times the kit's time (median{held})"
     inside = sum(
         not slow and not fast for slow, fast in zip(state.missed, _floor_missed(state), strict=True)
     )

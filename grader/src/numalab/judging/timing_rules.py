@@ -220,7 +220,7 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     if criterion.rule == "chain":
         value, bounds = 1 / value, chain_words.turned(bounds)
         held = _interval_words(bounds, state)
-        taken, count = chain_words.measured(value, held, criterion, state, is_mostly_cut)
+        taken, count = chain_words.measured(value, held, criterion, state, generations)
         return _Times(criterion, evidence, state, value, bounds, asked, whose, taken, count, 0.0)
     speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
     count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "

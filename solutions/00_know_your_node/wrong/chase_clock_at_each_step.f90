@@ -1,0 +1,40 @@
+! Wrong: the clock is asked at each step, which takes longer than the load.
+module know_your_node
+  use, intrinsic :: iso_c_binding, only: c_double, c_size_t
+  implicit none
+  private
+  public :: triad, chase
+
+contains
+
+  subroutine triad(n, s, a, b, c) bind(c)
+    integer(c_size_t), value :: n
+    real(c_double), value :: s
+    real(c_double), intent(out) :: a(n)
+    real(c_double), intent(in) :: b(n), c(n)
+    integer(c_size_t) :: i
+
+    !$omp parallel do schedule(static)
+    do i = 1, n
+       a(i) = b(i) + s * c(i)
+    end do
+    !$omp end parallel do
+  end subroutine triad
+
+  integer(c_size_t) function chase(next, start, steps) bind(c)
+    integer(c_size_t), intent(in) :: next(0:*)
+    integer(c_size_t), value :: start, steps
+    integer(c_size_t) :: step
+    real(c_double), save :: longest = 0
+    real(c_double) :: before, after
+
+    chase = start
+    do step = 1, steps
+       call cpu_time(before)
+       chase = next(chase)
+       call cpu_time(after)
+       longest = max(longest, after - before)
+    end do
+  end function chase
+
+end module know_your_node
