@@ -123,6 +123,8 @@ def test_bytes_are_not_counted_once_more_elsewhere(lab: Lab) -> None:
         ("lightspeed", model(time_ns="8 * loads / 20"), "on one machine"),
         ("lightspeed", model(time_ns="loads / stores / read_gb_s"), "0 stores"),
         ("lightspeed", model(time_ns="loads ** 2 / read_gb_s"), "can't stand"),
+        ("lightspeed", model(time_ns="loads / read_gb_s - 1"), "has to be above 0"),
+        ("lightspeed", model(time_ns="1e999 * loads / read_gb_s"), "has to be above 0"),
         ("lightspeed", model(time_ns="(" * 150 + "read_gb_s" + ")" * 150), "longer than"),
         ("lightspeed", model().replace(f'"{TIME}"', "true"), "write a formula in quotes"),
     ],
