@@ -123,6 +123,8 @@ def test_bytes_are_not_counted_once_more_elsewhere(lab: Lab) -> None:
         ("lightspeed", model(time_ns="8 * loads / 20"), "on one machine"),
         ("lightspeed", model(time_ns="loads / stores / read_gb_s"), "0 stores"),
         ("lightspeed", model(time_ns="loads ** 2 / read_gb_s"), "can't stand"),
+        ("lightspeed", model(time_ns="loads / read_gb_s - 1"), "has to be above 0"),
+        ("lightspeed", model(time_ns="1e999 * loads / read_gb_s"), "has to be above 0"),
         ("lightspeed", model(time_ns="(" * 150 + "read_gb_s" + ")" * 150), "longer than"),
         ("lightspeed", model().replace(f'"{TIME}"', "true"), "write a formula in quotes"),
     ],
@@ -279,7 +281,7 @@ def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab)
     """Stores only take half the time that their share in others tells, as where whole lines that
     are written are not fetched: then neither formula holds."""
     evades = loops(EQUAL, 20, lambda mix: 0.5 if mix == Mix(0, 2, 0) else 1.0)
-    for text in (model(), model(time_ns=WRONG_TIMES["rates added"])):
+    for text in (model(), model(time_ns=TIME.replace("16 * stores", "20 * stores"))):
         found = verdicts(lab, record(evades, text=text))["lightspeed"]
         assert told(found) == ("not_gradable", "solution_misses_it")
     knows_better = model(time_ns=WRONG_TIMES["no write-allocate"])

@@ -116,11 +116,17 @@ class Model:
                 "machine at most",
             )
         for mix in loop_times.all_unseen():
+            loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
             try:
-                formula.value(loop_times.values_for(mix, loop_times.Rates(1, 1, 1), cores=1))
+                found = formula.value(loop_times.values_for(mix, loop_times.Rates(1, 1, 1), 1))
             except BadFormula as error:
-                loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
                 self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)
+            if not 0 < found < math.inf:
+                self.table.fail(
+                    f"{TIME} is {found:.3g} for a loop of {loop} where all rates are 1 GB/s; a "
+                    "time has to be above 0, and finite",
+                    TIME,
+                )
         return formula
 
     def _formula(self, key: str, language: Language) -> Formula:
