@@ -279,7 +279,7 @@ def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab)
     """Stores only take half the time that their share in others tells, as where whole lines that
     are written are not fetched: then neither formula holds."""
     evades = loops(EQUAL, 20, lambda mix: 0.5 if mix == Mix(0, 2, 0) else 1.0)
-    for text in (model(), model(time_ns=WRONG_TIMES["rates added"])):
+    for text in (model(), model(time_ns=TIME.replace("16 * stores", "20 * stores"))):
         found = verdicts(lab, record(evades, text=text))["lightspeed"]
         assert told(found) == ("not_gradable", "solution_misses_it")
     knows_better = model(time_ns=WRONG_TIMES["no write-allocate"])
