@@ -98,7 +98,14 @@ def test_what_has_no_rate_is_left_out_and_told() -> None:
         ("core", 16), ("core", 22), ("core", 28), ("l3", None), ("link", 22), ("link", 28),
     )  # fmt: skip
     assert {d.numbers for d in found.of("link")} == {(1, 0), (2, 0), (3, 0)}
-    assert {d.numbers[0] for d in found.of("core")} == set(range(8)), "those of NUMA node 0"
+    # Farther memory is no faster than the nearer one whose rate is known.
+    assert [d.s_per_gb for d in found.of("core")] == [pytest.approx(1 / 64 / 10)] * 64
+    far_only = machine("nebula", CONTROLLER, made_up("core", 5, 28))
+    some = modelled(far_only, behind_first(far_only, team))
+    assert some is not None
+    distances = far_only.guest_distances()
+    rated = {d.numbers[0] // 8 for d in some.of("core")}
+    assert rated == {node for node in range(8) if distances[node][0] == 28}
     assert len(found.flows) == 8, "with a rate or without"
 
 

@@ -92,8 +92,8 @@ def test_an_array_behind_one_controller_is_named(kit: Kit, lab: Lab) -> None:
 def test_what_is_left_out_is_told(kit: Kit, lab: Lab) -> None:
     said = sentences(of_pages(kit, lab, rates=(RATES[0], RATES[2])))
     assert said[2] == (
-        "No rate is known of cores with memory at distance 21, and links: they are left out, "
-        "though they may be slower."
+        "No rate is known of cores with memory at distance 21, and links: left out, or counted as "
+        "nearer ones, they may be slower."
     )
     shared = invented.evidence(TWO_NODES, users=lambda owner, page: (0, 7))
     assert "share cache lines is left out" in sentences(of_pages(kit, lab, shared))[-1]

@@ -56,8 +56,8 @@ class Flow:
 @dataclass(frozen=True)
 class Modelled:
     """flows: all, with a rate or without; demands: those whose rate is known; bottleneck: those of
-    them that need longest, alike; without: what has no rate, and so was left out. threads: that
-    move the bytes."""
+    them that need longest, alike; without: what has no rate, and so was left out, or counted as
+    nearer memory. threads: that move the bytes."""
 
     s_per_gb: float
     bottleneck: tuple[Demand, ...]
@@ -130,21 +130,35 @@ def _cores(machine: Machine, traffic: Traffic) -> Found:
     nodes, distances = node_of_core(machine), machine.guest_distances()
     share: dict[int, float] = {}
     time_s: dict[int, float] = {}
-    slow: dict[int, set[int]] = {}  # distances without a rate that a core's bytes cross
+    unrated: set[int] = set()
+    unknown: set[int] = set()
     for (core, home), moved in traffic.bytes.items():
         distance = distances[nodes[core]][home]
         rate = known_rate(machine.rates, "core", distance)
+        if rate is None:
+            unknown.add(distance)
+            rate = _nearer_rate(machine.rates, distance)
         share[core] = share.get(core, 0.0) + moved
         if rate is None:
-            slow.setdefault(core, set()).add(distance)
+            unrated.add(core)
         else:
             time_s[core] = time_s.get(core, 0.0) + moved / rate
     known = [
         Demand("core", (core,), share[core], time_s[core])
         for core in sorted(share)
-        if core not in slow
+        if core not in unrated
     ]
-    return known, _without(machine.rates, "core", set().union(*slow.values()))
+    return known, _without(machine.rates, "core", unknown)
+
+
+def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
+    """Of a core, with the farthest memory nearer than that: it is not faster with farther one."""
+    nearer = {
+        rate.distance: rate.gb_s
+        for rate in rates
+        if rate.of == "core" and rate.distance is not None and rate.distance < distance
+    }
+    return nearer[max(nearer)] if nearer else None
 
 
 def _l3s(machine: Machine, traffic: Traffic) -> Found:

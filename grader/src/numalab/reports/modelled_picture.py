@@ -10,6 +10,8 @@ from rich.text import Text
 from numalab.modelling.of_evidence import Comparison
 from numalab.reports.modelled_words import (
     NOTHING,
+    UNRATED,
+    UNRATED_MEANS,
     Bar,
     drawn_and_others,
     heads,
@@ -35,11 +37,14 @@ def modelled_pictures(found: Sequence[Comparison], columns: int) -> Iterator[lis
             yield _wrapped(drawn.why_not, columns, dim=False)
             continue
         lines = modelled_picture(drawn, columns)
-        for one in others(more):
+        told = others(more)
+        for one in told:
             lines += _wrapped(
                 f"Modelled on {machine}, how many times as fast as {one.over}:", columns, dim=False
             )
             lines += _table(one.lines, columns)
+        if any(line[-1].endswith(UNRATED) for one in told for line in one.lines):
+            lines += _wrapped(UNRATED_MEANS, columns)
         yield lines
 
 

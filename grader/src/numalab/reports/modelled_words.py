@@ -12,6 +12,7 @@ from numalab.modelling.times import Demand, Missing, Modelled
 from numalab.words import count, listed, percent
 
 NO_TIMES = "Worked out from published rates, not timed; no points depend on it."
+MAY_BE_SLOWER = "left out, or counted as nearer ones, they may be slower"
 MOST_LINKS = 4  # that have a row of their own; of more the busiest over each distance
 MS = 1000.0
 
@@ -97,10 +98,7 @@ def sentences(comparison: Comparison) -> list[str]:
         )
     missing = _missing(comparison)
     if missing:
-        said.append(
-            f"No rate is known of {_missing_words(missing)}: they are left out, though they may be "
-            "slower."
-        )
+        said.append(f"No rate is known of {_missing_words(missing)}: {MAY_BE_SLOWER}.")
     if comparison.is_shared:
         said.append(
             "Its threads use the same pages in small pieces; what it costs to share cache lines is "
@@ -253,10 +251,14 @@ def in_one_line(comparison: Comparison) -> str:
     return " ".join(sentences(comparison))
 
 
+UNRATED = "+"
+UNRATED_MEANS = f"{UNRATED} Parts of it have no rate: {MAY_BE_SLOWER}."
+
+
 @dataclass(frozen=True)
 class Others:
     """What else is compared on a machine. over: with what; lines: whose, threads, how many times
-    as fast, bottleneck."""
+    as fast, bottleneck, with UNRATED behind it where parts have no rate."""
 
     over: str
     lines: tuple[tuple[str, str, str, str], ...]
@@ -269,9 +271,7 @@ def others(found: Sequence[Comparison]) -> list[Others]:
         if one.yours is None or one.speedup is None:
             continue
         threads = count(one.yours.threads, "thread")
-        limit, missing = bottleneck_words(one.yours), _missing(one)
-        if missing:
-            limit += f"; no rate of {_missing_words(missing)}"
+        limit = bottleneck_words(one.yours) + (f" {UNRATED}" if _missing(one) else "")
         line = (one.whose, threads, times_words(one.speedup), limit)
         by_over.setdefault(one.over, []).append(line)
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
@@ -285,8 +285,9 @@ def drawn_and_others(found: Sequence[Comparison]) -> tuple[Comparison, list[Comp
 
 def other_sentences(found: Sequence[Comparison]) -> list[str]:
     """For pages: what else is compared on a machine."""
-    return [
+    said = [
         f"Modelled, {whose} ({threads}): {times} as fast as {one.over}; bottleneck: {limit}."
         for one in others(found)
         for whose, threads, times, limit in one.lines
     ]
+    return [*said, UNRATED_MEANS] if any(f" {UNRATED}." in line for line in said) else said
