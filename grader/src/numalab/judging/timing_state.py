@@ -276,7 +276,7 @@ class Spending:
 def kits_role(generation: Generation) -> str:
     """Whose second process the control is: the solution, or the probe where nothing asks for a
     solution."""
-    return SOLUTION if SOLUTION in generation.roles else PROBE
+    return PROBE if PROBE in generation.roles and SOLUTION not in generation.roles else SOLUTION
 
 
 def spending_of(evidence: Evidence) -> Spending:
