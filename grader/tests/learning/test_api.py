@@ -282,3 +282,9 @@ def test_what_virtual_nodes_would_show_is_told(kit: Kit, labs: dict[str, Lab]) -
     assert max(map(len, said.splitlines())) <= 80
     assert here._shown_elsewhere(judged("fail")) == ""
     assert here.on("hydra")._shown_elsewhere(judged("not_gradable")) == ""
+
+
+def test_no_picture_answers_what_a_seeded_machine_is_asked(first: OpenLab) -> None:
+    with pytest.raises(UserError, match="machine run seeded-7 -- bash"):
+        first.on("seeded-7").topology()
+    assert isinstance(first.on("hydra").topology(), Figure)

@@ -87,7 +87,7 @@ def explore_command(
       ./numalab explore 04 --quick                latency and the TLB
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
-      ./numalab explore model                     modelled beside measured bandwidths
+      ./numalab explore model                     modelled beside measured rates
     """
     if name == explore_model.NAME:
         if n is not None or plot_path is not None:

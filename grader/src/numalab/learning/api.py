@@ -109,9 +109,16 @@ class OpenLab:
         raise KitError(f"there is no handout {file} of {self.name}; run ./numalab setup")
 
     def topology(self) -> Figure:
-        """The machine of on(), else this node."""
+        """The machine of on(), else this node. One that is made from a seed is there to be looked
+        at from inside: raises UserError."""
         from numalab.reports.figures import topology_figure
 
+        if self.machine is not None and self.machine.seed is not None:
+            name = self.machine.name
+            raise UserError(
+                f"a picture of {name} would show its answers. Look around there, in a terminal: "
+                f"./numalab machine run {name} -- bash"
+            )
         return topology_figure(self.machine if self.machine is not None else self.node())
 
     def node(self) -> Json:
