@@ -78,8 +78,8 @@ def cases() -> list[Any]:
                 name = f"{lab}-{language}-{entry['name']}"
                 quiet = needs_quiet(LABS[lab], entry, language)
                 marks = [pytest.mark.timed] if quiet else []
-                # Nothing else runs meanwhile, so every other of these is enough for each change.
-                is_usual = language in usual and not (quiet and number % 2)
+                # Nothing else runs meanwhile, so every fourth of these is enough for each change.
+                is_usual = language in usual and not (quiet and number % 4)
                 marks += [] if is_usual else [pytest.mark.slow]
                 found.append(pytest.param(lab, language, entry, id=name, marks=marks))
     return found

@@ -35,6 +35,8 @@ WRONG_TIMES = {
     "streams": "(loads + 2 * stores + 2 * updates) / read_gb_s",
     "the slowest array": "max(min(loads, 1) * 8 / read_gb_s, min(stores, 1) * 16 / write_gb_s,"
     " min(updates, 1) * 16 / update_gb_s)",
+    "the slowest kind": "max(8 * loads / read_gb_s, 16 * stores / write_gb_s,"
+    " 16 * updates / update_gb_s)",
     "rates added": "(8 * loads + 16 * stores + 16 * updates)"
     " / (read_gb_s + write_gb_s + update_gb_s)",
     "each core has all of it": f"({TIME}) / cores",
@@ -72,7 +74,7 @@ def test_right_bytes_pass_without_any_run(lab: Lab) -> None:
         ({"fill": 8, "copy_float": 8}, "fetches the line first"),
         ({"scale": 8, "accumulate": 24}, "crosses twice"),
         ({"scale": 24, "accumulate": 40}, "not fetched once more"),
-        ({"dot": 32, "every_fourth": 64}, "does not go back"),
+        ({"copy_float": 16, "dot": 32, "accumulate": 48, "every_fourth": 64}, "does not go back"),
         ({"every_fourth": 8}, "whole cache lines"),
         ({"copy_float": 24}, "A float has 4 bytes"),
         ({"fill": 2, "copy_float": 3, "scale": 2, "dot": 2, "accumulate": 4, "every_fourth": 1},
@@ -91,6 +93,15 @@ def test_wrong_bytes_are_put_down_to_a_mistake(
 def test_wrong_bytes_of_no_known_mistake_are_named_only(lab: Lab) -> None:
     found = counted(lab, fill=17)
     assert found.why == "1 loop of 6: `a[i] = s` does not move 17."
+
+
+@pytest.mark.parametrize(
+    "changed", [{"every_fourth": 64}, {"fill": 8, "scale": 8}, {"dot": 8}, {"copy_float": 16}]
+)
+def test_no_mistake_is_told_that_other_loops_speak_against(
+    lab: Lab, changed: dict[str, float]
+) -> None:
+    assert counted(lab, **changed).why.endswith(f"move {[*changed.values()][-1]:g}.")
 
 
 def test_no_right_number_is_told(lab: Lab) -> None:
@@ -217,6 +228,7 @@ def test_no_unseen_loop_has_the_mix_of_a_measured_one() -> None:
         assert drawn == loop_times.draw_unseen(str(seed))
         assert any(mix.stores == mix.updates == 0 for mix in drawn)
         assert any(mix.loads == mix.updates == 0 for mix in drawn)
+        assert any(mix.loads and mix.updates for mix in drawn), "kinds add up"
     assert len({loop_times.draw_unseen(str(seed)) for seed in range(50)}) == 2
 
 

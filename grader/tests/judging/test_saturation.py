@@ -159,3 +159,25 @@ def test_numbers_are_drawn_where_models_are_told_apart() -> None:
             assert rate(threads) / rate(cores) < 0.9
         for threads in at_it:
             assert threads * rate(1) / rate(cores) - rate(threads) / rate(cores) > 0.1
+
+
+@pytest.mark.parametrize("knee", [5.3, 5.7])
+def test_where_few_cores_are_left_beyond_the_bend_all_of_them_tell_it(
+    lab: Lab, knee: float
+) -> None:
+    """Made up: what grows for ever is right for fewer, and says more than all for all."""
+    run = threads_run(8, curve_of(8, knee), 14)
+    assert run["drawn"][1] == 8
+    right = verdicts(lab, record(run, text=model(), cores=8))["saturation"]
+    assert told(right) == ("pass", "reached")
+    for_ever = WRONG_SHARES["in proportion for ever"]
+    wrong = verdicts(lab, record(run, text=model(share=for_ever), cores=8))["saturation"]
+    assert told(wrong) == ("fail", "not_predicted")
+
+
+def test_rates_of_arrays_in_caches_say_nothing_of_memory(lab: Lab) -> None:
+    run = threads_run(16, CURVES[16], 14) | {"arrays": 1}
+    data = record(run, text=model(), cores=16)
+    data["node"]["last_level_cache_bytes"] = run["array_bytes"]
+    found = verdicts(lab, data)["saturation"]
+    assert told(found) == ("not_gradable", "not_visible_here")

@@ -21,8 +21,9 @@ from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, looks, verdict_over
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import find_kit
+from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
+from numalab.labs.node_answers import PUBLISHED_SEED, seed_of
 
 ROOT = find_kit("gnu").root
 OWN = ROOT / "solutions" / "00_know_your_node"
@@ -49,7 +50,12 @@ def described(seed: int) -> Json:
 
 def record(lab: Lab, text: str | None = RIGHT, seed: int | None = 489, **more: Any) -> Json:
     """text: of the file, None: not handed in; seed: of the machine that was looked at, if any."""
-    data = invented.evidence(invented.ONE_NODE) | {"lab": lab.name, "runs": []} | more
+    data = invented.evidence(invented.ONE_NODE) | {
+        "lab": lab.name,
+        "runs": [],
+        "variant": "solution",
+    }
+    data |= more
     (file,) = lab.files
     complaint = "node.toml was not handed in." if text is None else complaint_of(file, text)
     data["handed_in"] = [
@@ -71,6 +77,14 @@ def test_all_answers_right_pass(lab: Lab, schema: Path) -> None:
     found = judged(lab, data)
     assert (found.status, found.value, found.points) == ("pass", 0, found.max_points)
     assert found.why == "All 9 answers are what hwloc sees on seeded-489."
+
+
+def test_answers_that_come_with_the_solution_are_not_paid(lab: Lab, kit: Kit) -> None:
+    published = (kit.solution_folder(lab.name) / "node.toml").read_text()
+    assert seed_of(published) == PUBLISHED_SEED
+    found = judged(lab, record(lab, published, variant="submission"))
+    assert (found.status, found.cause) == ("fail", "bad_file")
+    assert "Write a seed of your own into node.toml" in found.why
 
 
 @pytest.mark.parametrize("name", WRONG)

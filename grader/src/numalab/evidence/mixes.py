@@ -49,13 +49,15 @@ class UnseenLoops:
 @dataclass(frozen=True)
 class ThreadRates:
     """Rates of one loop over numbers of threads on cores of one NUMA node, in 10^9 bytes that cross
-    between cores and memory per second. pus: a core's each; curve: of each number, before any was
+    between cores and memory per second. pool_bytes: of all arrays that the loop takes turns on;
+    pus: a core's each; curve: of each number, before any was
     chosen; drawn: the numbers that are predicted; rates_gb_s: of each generation, a process for
     each number, with 1 and all cores."""
 
     part: str | None
     outcome: Outcome
     team: int
+    pool_bytes: int
     pus: tuple[int, ...]
     curve: Mapping[int, float]
     drawn: tuple[int, ...]
@@ -101,6 +103,7 @@ def thread_rates(data: dict[str, Any]) -> ThreadRates:
         part=data["part"],
         outcome=_outcome(data["outcome"]),
         team=data["team"],
+        pool_bytes=data["array_bytes"] * data["arrays"],
         pus=tuple(data["pus"]),
         curve={process["threads"]: rate(process) for process in data["curve"]},
         drawn=tuple(data["drawn"]),

@@ -138,11 +138,17 @@ def take_times(session: Session) -> None:
         return
     try:
         beside = {timed: needs.roles_beside(lab, timed, of) for timed, of in roles.items()}
-        wanted = {role for of in (*roles.values(), *beside.values()) for role in of}
+        wanted = _all_of(roles)
         session.build_own(*(wanted - {SUBMISSION}))
     except KitError as error:
         session.data["timing_error"] = str(error)
         return
+    try:
+        if _all_of(beside) - wanted:
+            session.build_own(*(_all_of(beside) - wanted))
+    except KitError as error:
+        session.progress(f"without the probe: {error}")
+        beside = dict.fromkeys(beside, ())
     session.continue_earlier()
     for timed, of_timed in roles.items():
         if not of_timed:
@@ -153,10 +159,15 @@ def take_times(session: Session) -> None:
                 _take_times_of(session, timed, setup, of_timed)
 
 
+def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
+    return {role for of in roles.values() for role in of}
+
+
 def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
     """The control joins once it is to tell whose fault it is that nothing is decided. Roles
     beside those that are needed are then left out: an interval of their ratios takes no more than
-    the least generations, and there are no more processes at a time than the control brings."""
+    the least generations, and there are no more processes at a time than the control brings. What
+    they take is not spent."""
     effort, lab = session.effort, session.lab
     least = effort.least_generations
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
@@ -164,6 +175,7 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     evidence = session.evidence
     if needs.timing_stands(lab, evidence, timed):
         return  # an earlier session of the same has decided it
+    beside_s = 0.0
     excess_before_s = needs.timing_spent(lab, evidence, timed).excess_s
     for number in range(1, effort.most_generations + 1):
         at_least = f" of {least} or more" if number <= least else ""
@@ -173,8 +185,10 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
         cut_s = needs.timing_cut_s(lab, evidence, timed)
         timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.beside))
         _generation(session, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
-        spent_s = time.monotonic() - start - (session.paused_s - paused_before_s)
         evidence = session.evidence
+        for generation in evidence.of(GENERATION)[-1:]:
+            beside_s += sum(generation.taken_s.get(role, 0.0) for role in setup.beside)
+        spent_s = time.monotonic() - start - (session.paused_s - paused_before_s) - beside_s
         if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
             return
         if number >= least:

@@ -124,15 +124,15 @@ def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     which = "; ".join(
         f"`{LOOPS[name].code}` does not move {value:g}" for name, value in wrong.items()
     )
-    why = f"{words.count(len(wrong), 'loop')} of {len(LOOPS)}: {which}.{_advice(wrong)}"
+    why = f"{words.count(len(wrong), 'loop')} of {len(LOOPS)}: {which}.{_advice(told)}"
     return by_value(criterion, float(len(wrong)), why, unit="loops")
 
 
-def _advice(wrong: dict[str, float]) -> str:
-    """What one mistake explains all that is wrong, if one does."""
+def _advice(told: dict[str, float]) -> str:
+    """What one mistake explains all that was written, right or wrong, if one does."""
     mistakes = mistaken_bytes(next(iter(LOOPS.values())))
     for sentence in mistakes:
-        if all(mistaken_bytes(LOOPS[name])[sentence] == value for name, value in wrong.items()):
+        if all(mistaken_bytes(LOOPS[name])[sentence] == value for name, value in told.items()):
             return f" {words.first_upper(sentence)}."
     return ""
 
@@ -250,7 +250,7 @@ def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
-        cached = _in_caches(criterion, evidence, run)
+        cached = _in_caches(criterion, evidence, run.pool_bytes)
         if cached is not None:
             return cached
         seen = [_ratios(formula, run, times) for times in run.times_ns]
@@ -269,13 +269,13 @@ def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _in_caches(
-    criterion: Criterion, evidence: Evidence, run: UnseenLoops
+    criterion: Criterion, evidence: Evidence, pool_bytes: int
 ) -> CriterionVerdict | None:
     caches = int(evidence.node["last_level_cache_bytes"] or 0)
-    if run.pool_bytes >= LEAST_OVER_CACHES * caches:
+    if pool_bytes >= LEAST_OVER_CACHES * caches:
         return None
     why = (
-        f"The arrays would lie in the caches: {words.amount(run.pool_bytes)}, which is what this "
+        f"The arrays would lie in the caches: {words.amount(pool_bytes)}, which is what this "
         f"node's memory allows, are less than {LEAST_OVER_CACHES:g} times its "
         f"{words.amount(caches)} of cache."
     )
@@ -354,6 +354,9 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
+        cached = _in_caches(criterion, evidence, run.pool_bytes)
+        if cached is not None:
+            return cached
         if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
             return _no_bend(criterion, run)
         seen = [_shares(run, rates, _of_formula(formula)) for rates in run.rates_gb_s]

@@ -2,20 +2,20 @@
 
 What is measured: of how many questions the answer is another than what hwloc saw on the machine as
 it was booted, all PUs online and nobody bound. What could pass without having looked: answers that
-somebody else has found for the same seed, and the kit's own sources, which make the machine; a
-course gives each student a seed of their own (labs/node_answers.py). A guess has nine to make. What
-fails: one answer that is wrong or missing, a file that can't be used, or one of another seed than
-is asked for. A node that can't boot the machine judges nothing.
+somebody else has found for the same seed, and the kit's own sources, which make the machine. (What
+gives out seeds can have them checked: labs/node_answers.py.) A guess has nine to make. What fails:
+one answer that is wrong or missing, a file that can't be used, and the answers that come with the
+kit's solution. A node that can't boot the machine judges nothing.
 """
 
 from __future__ import annotations
 
 from numalab import words
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import SUBMISSION, Evidence
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-from numalab.labs.node_answers import Answers, read_answers
+from numalab.labs.node_answers import PUBLISHED_SEED, Answers, read_answers
 from numalab.labs.node_questions import (
     QUESTIONS,
     Question,
@@ -58,6 +58,12 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     structure = structure_of_node(seen.node)
     asked = asked_about(answers.seed)
     wrong = [q for q in QUESTIONS if answers.given[q.key] != q.right(structure, asked)]
+    if not wrong and answers.seed == PUBLISHED_SEED and evidence.variant == SUBMISSION:
+        why = (
+            f"The answers about {name} are the kit's own, which come with its solution. Write a "
+            f"seed of your own into {file.name}, and answer what is asked about that machine."
+        )
+        return verdict_on(criterion, "fail", "bad_file", why)
     if not wrong:
         why = f"All {len(QUESTIONS)} answers are what hwloc sees on {name}."
         return by_value(criterion, 0.0, why, UNIT)

@@ -51,8 +51,9 @@ class Formula:
         return _evaluated(self.tree, values, self.language)
 
 
-def read_formula(text: str, language: Language) -> Formula:
-    """Raises BadFormula."""
+def read_formula(text: str, language: Language, tried: Mapping[str, float]) -> Formula:
+    """tried: values of all names as they may be, for which it is worked out once. Raises
+    BadFormula."""
     text = text.strip()
     if len(text) > LONGEST_FORMULA:
         raise BadFormula(f"the formula is longer than {LONGEST_FORMULA} characters")
@@ -62,7 +63,7 @@ def read_formula(text: str, language: Language) -> Formula:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise BadFormula(f"`{text}` is no formula; it can have {language.allowed}") from error
     formula = Formula(text, language, tree)
-    formula.value(dict.fromkeys(language.names, 1.0))
+    formula.value(tried)
     return formula
 
 

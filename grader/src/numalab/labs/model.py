@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from numalab.evidence.mixes import Mix
 from numalab.labs import loop_times, saturation
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table
@@ -77,7 +78,7 @@ def mistaken_bytes(loop: Loop) -> dict[str, float]:
         * (loop.loads + 2 * loop.stores + 3 * loop.updates),
         "an array that is only read does not go back": size * stride * 2 * arrays,
         "memory is read by whole cache lines": size * moved,
-        "a float has 4 bytes, a double 8": (12 - size) * stride * moved,
+        "a float has 4 bytes, and not a double's 8": 8 * stride * moved,
         "it is bytes that are asked for, of one iteration": moved,
     }
 
@@ -99,7 +100,7 @@ class Model:
 
     def share(self) -> Formula:
         """Raises BadModel where there is no formula that can be read."""
-        formula = self._formula(SHARE, saturation.LANGUAGE)
+        formula = self._formula(SHARE, saturation.LANGUAGE, saturation.values_for(3, 8, 10.0, 40.0))
         if "threads" not in formula.names:
             self.table.wrong(
                 SHARE, "it does not have the name threads, so it is the same for every number"
@@ -108,28 +109,31 @@ class Model:
 
     def time_ns(self) -> Formula:
         """As share."""
-        formula = self._formula(TIME, loop_times.LANGUAGE)
+        rates = loop_times.Rates(20.0, 22.0, 30.0)
+        tried = {mix: loop_times.values_for(mix, rates, 4) for mix in loop_times.all_unseen()}
+        of_all_kinds = loop_times.values_for(Mix(3, 2, 1), rates, 4)
+        formula = self._formula(TIME, loop_times.LANGUAGE, of_all_kinds)
         if not formula.names & set(loop_times.RATES):
             self.table.wrong(
                 TIME,
                 f"it has none of the rates {', '.join(loop_times.RATES)}, so it can hold on one "
                 "machine at most",
             )
-        for mix in loop_times.all_unseen():
+        for mix, values in tried.items():
             loop = f"{mix.loads} loads, {mix.stores} stores and {mix.updates} updates"
             try:
-                found = formula.value(loop_times.values_for(mix, loop_times.Rates(1, 1, 1), 1))
+                found = formula.value(values)
             except BadFormula as error:
                 self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)
             if not 0 < found < math.inf:
                 self.table.fail(
-                    f"{TIME} is {found:.3g} for a loop of {loop} where all rates are 1 GB/s; a "
-                    "time has to be above 0, and finite",
+                    f"{TIME} is {found:.3g} for a loop of {loop} where the rates are 20, 22 and 30 "
+                    "GB/s; a time has to be above 0, and finite",
                     TIME,
                 )
         return formula
 
-    def _formula(self, key: str, language: Language) -> Formula:
+    def _formula(self, key: str, language: Language, tried: Mapping[str, float]) -> Formula:
         if key not in self.table:
             self.table.fail(f"{key} is missing; write {key} = a formula in quotes")
         value = self.table.values[key]
@@ -138,7 +142,7 @@ class Model:
         if not isinstance(value, str) or not value.strip():
             self.table.wrong(key, "write a formula in quotes")
         try:
-            return read_formula(value, language)
+            return read_formula(value, language, tried)
         except BadFormula as error:
             self.table.fail(f"{key}: {error}", key)
 

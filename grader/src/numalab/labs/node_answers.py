@@ -17,6 +17,7 @@ from numalab.pu_lists import BadList, parse_pus
 from numalab.toml_files.tables import Table, as_written, parse_table
 
 SEED = "seed"
+PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
 _WRITE = 'write a number, a list such as [0, 4], or "0-3,8"'
 

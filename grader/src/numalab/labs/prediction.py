@@ -49,6 +49,6 @@ def predict(formula: str, latency_us: float, bandwidth_mb_s: float) -> float:
 def _read(formula: str) -> Formula:
     """Raises BadPrediction."""
     try:
-        return read_formula(formula, _LANGUAGE)
+        return read_formula(formula, _LANGUAGE, dict.fromkeys(_LANGUAGE.names, 1.0))
     except BadFormula as error:
         raise BadPrediction(str(error)) from error

@@ -78,10 +78,14 @@ def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[i
 
 
 def draw_counts(curve: Mapping[int, float], seed: str) -> tuple[int, ...]:
-    """The numbers that are predicted: one below saturation, and one at it where that can be told.
-    Empty where no number tells the models apart."""
+    """The numbers that are predicted: one below saturation, and one at it. Where no smaller one can
+    be told from a rate that grows with each core, all cores are it: their share is 1, and that
+    model says more. Empty where no number tells the models apart."""
     below, at_it = telling_counts(curve)
-    if not below:
+    cores = max(curve)
+    if not at_it and cores * curve[1] / curve[cores] - 1 >= FAR:
+        at_it = (cores,)
+    if not below or not at_it:
         return ()
     generator = random.Random(seed)
-    return tuple(generator.choice(some) for some in (below, at_it) if some)
+    return tuple(generator.choice(some) for some in (below, at_it))

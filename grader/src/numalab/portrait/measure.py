@@ -33,7 +33,7 @@ WANTED_S = 60.0
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15  # 6 allow a 95 % interval of a median
 _NO_MEMORY = (
     "a process of the probe ended for lack of memory. End what else takes memory, or ask for more "
-    "in the job."
+    "in the job"
 )
 
 
@@ -65,9 +65,9 @@ def _samples(
 
 
 def measure(kit: Kit, rounds: int | None, progress: Callable[[str], None]) -> Portrait:
-    """The caller holds the build folder's lock. After Ctrl-C: what there is by then, marked so.
-    Raises UserError where memory is short, KitError, and Interrupted where not even one sample was
-    taken."""
+    """The caller holds the build folder's lock. After Ctrl-C, or where memory ran out: what there
+    is by then, marked so. Raises UserError where memory is short, KitError, and Interrupted where
+    not even one sample was taken."""
     progress("building")
     build_explorations(kit, [kit.probe.name])
     node = describe_node(kit)
@@ -76,22 +76,23 @@ def measure(kit: Kit, rounds: int | None, progress: Callable[[str], None]) -> Po
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = _about(kit)
     taken: list[Sample] = []
-    interrupted = False
+    interrupted, ended_by = False, ""
     try:
         _samples(kit, plan, rounds, taken, progress)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
     except UserError as error:
         if not taken:
-            raise UserError(_NO_MEMORY) from error
-        progress(_NO_MEMORY)
-        interrupted = True
+            raise UserError(f"{_NO_MEMORY}.") from error
+        ended_by = _NO_MEMORY
     if not taken:
         raise Interrupted
     virtual = is_virtual_machine(read_text(Path("/proc/cpuinfo")) or "")
     return portrait_of(
         plan, taken,
-        Occasion(made_at, __version__, node, about, read_build(kit), virtual, interrupted),
+        Occasion(
+            made_at, __version__, node, about, read_build(kit), virtual, interrupted, ended_by
+        ),
     )  # fmt: skip
 
 

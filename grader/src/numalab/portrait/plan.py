@@ -70,8 +70,10 @@ class Plan:
 
 
 def memory_nodes(node: Json) -> list[int]:
-    """All NUMA nodes, also those without PUs."""
-    return [entry["numa_node"] for entry in node["numa_node_list"]]
+    """NUMA nodes with room for arrays, also those without PUs; where none has, all."""
+    nodes = node["numa_node_list"]
+    large = [one for one in nodes if one["memory_bytes"] >= LEAST_ARRAY * ARRAY_SHARE]
+    return [one["numa_node"] for one in large or nodes]
 
 
 def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
@@ -323,7 +325,10 @@ def portrait_plan(node: Json, available_bytes: int) -> Plan:
     pages = HUGE if has_huge else SMALL
     largest = largest_table(node, available_bytes)
     of_node = max(len(core_pus(topology, one)) for one in thread_nodes(topology))
-    smallest_memory = min(entry["memory_bytes"] for entry in node["numa_node_list"])
+    measured = set(memory_nodes(node))
+    smallest_memory = min(
+        one["memory_bytes"] for one in node["numa_node_list"] if one["numa_node"] in measured
+    )
     pair_bytes = array_bytes(node, of_node, of_node, min(available_bytes, smallest_memory))
     asked = [
         *_curves(node, topology, largest, pages),

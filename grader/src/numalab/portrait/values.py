@@ -37,6 +37,7 @@ class Occasion:
     build: Json
     is_virtual_machine: bool | None
     interrupted: bool
+    ended_by: str = ""  # what else ended it early, as a sentence without a capital or a stop
 
 
 def refusal(asked: Asked, record: Json, numa_nodes: int) -> str | None:
@@ -142,7 +143,13 @@ def _of_the_node(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Ite
             "This is a virtual machine: its caches, packages and NUMA nodes are those that the "
             "hypervisor tells, and a cache that other guests use, too, may be shown whole."
         )
-    if len(memory_nodes(node)) == 1:
+    small = len(node["numa_node_list"]) - len(memory_nodes(node))
+    if small:
+        yield (
+            f"{count(small, 'NUMA node')} with too little memory for arrays: nothing is measured "
+            "there."
+        )
+    if len(node["numa_node_list"]) == 1:
         yield (
             "There is one NUMA node, so the matrices have one row and one column, and there is no "
             "remote memory to measure. (./numalab machine list has machines with more.)"
@@ -177,13 +184,14 @@ def _of_sizes(plan: Plan, node: Json) -> Iterator[str]:
             )
 
 
-def _lacking(plan: Plan, taken: _Taken, interrupted: bool) -> Iterator[str]:
+def _lacking(plan: Plan, taken: _Taken, occasion: Occasion) -> Iterator[str]:
     for why, times in taken.refused.items():
         yield f"{count(times, 'sample')} left out: {why}."
     found = {id(asked) for part in _PARTS for asked, _ in taken.of(part)}
     missing = sum(id(asked) not in found for asked in plan.asked)
     if missing:
-        why = "it was interrupted" if interrupted else "see the samples left out"
+        why = "it was interrupted" if occasion.interrupted else "see the samples left out"
+        why = occasion.ended_by or why
         yield f"Of {len(plan.asked)} measurements {missing} have no value: {why}."
 
 
@@ -213,6 +221,6 @@ def portrait_of(plan: Plan, samples: Sequence[Sample], occasion: Occasion) -> Po
         not_measured=(
             *_of_the_node(plan, node, occasion.is_virtual_machine),
             *_of_sizes(plan, node),
-            *_lacking(plan, taken, occasion.interrupted),
+            *_lacking(plan, taken, occasion),
         ),
     )

@@ -27,14 +27,26 @@ def headline(comparison: Comparison) -> str:
     if comparison.speedup is None:
         return comparison.why_not
     whose = "" if comparison.whose == KERNEL else f"{comparison.whose}, "
-    said = f"On {comparison.machine}, modelled: {whose}{times_words(comparison.speedup)} "
+    bound, known = _bound(comparison)
+    said = f"On {comparison.machine}, modelled: {whose}{bound}{times_words(comparison.speedup)} "
     said += comparison.over if comparison.over == HANDOUT else f"as fast as {comparison.over}"
     crowded = comparison.crowded
     if crowded is not None:
         pages = f"pages of {crowded.array}" if crowded.array else "pages"
         share = f"all {pages}" if crowded.share == 1 else f"{percent(crowded.share)} of the {pages}"
         said += f"; {share} behind one controller"
-    return f"{said}."
+    return f"{said}{known}."
+
+
+def _bound(comparison: Comparison) -> tuple[str, str]:
+    """What stands before and behind a speedup where parts that one of the two uses have no rate:
+    they only ever take longer."""
+    yours, theirs = (
+        model is not None and bool(model.without) for model in (comparison.yours, comparison.theirs)
+    )
+    if yours and theirs:
+        return "", ", by the rates that are known"
+    return ("at most " if yours else "at least " if theirs else ""), ""
 
 
 def bottleneck_words(model: Modelled) -> str:
@@ -272,7 +284,7 @@ def others(found: Sequence[Comparison]) -> list[Others]:
             continue
         threads = count(one.yours.threads, "thread")
         limit = bottleneck_words(one.yours) + (f" {UNRATED}" if _missing(one) else "")
-        line = (one.whose, threads, times_words(one.speedup), limit)
+        line = (one.whose, threads, _bound(one)[0] + times_words(one.speedup), limit)
         by_over.setdefault(one.over, []).append(line)
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
 

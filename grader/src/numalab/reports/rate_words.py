@@ -89,10 +89,11 @@ def lightspeed_words(rates: Rates) -> str:
         return ""
     text = (
         "Lightspeed: what the probe reached in the same generations, the kit's own loop with the "
-        "same reads and writes on all cores, each core's share in the memory of its NUMA node."
+        "same reads and writes by as many threads, each thread's share in the memory of its NUMA "
+        "node."
     )
     if shares[0].generations < rates.generations:
-        text += f" The first {shares[0].generations} of the {rates.generations} had one."
+        text += f" {shares[0].generations} of {rates.generations} generations had one."
     if not all(share.is_known for share in shares):
         text += (
             f" Above {100 * MOST_SHARE:.0f} % it is not known: what is so much faster than the "

@@ -99,9 +99,9 @@ def roof_words(roof: Roof) -> str:
         for point in roof.points
     )
     return (
-        f"At {roof.flops_per_byte:.3g} flop per byte and the probe's "
-        f"{three_digits(roof.gb_per_s.median)} GB/s no more than {three_digits(top.median)} "
-        f"GFLOP/s can be had. In GFLOP/s: {', '.join(did)}."
+        f"At {roof.flops_per_byte:.3g} flop per byte the probe's "
+        f"{three_digits(roof.gb_per_s.median)} GB/s are {three_digits(top.median)} GFLOP/s. "
+        f"In GFLOP/s: {', '.join(did)}."
     )
 
 
