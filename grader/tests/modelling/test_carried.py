@@ -86,7 +86,7 @@ def test_a_team_that_works_in_part_stays_as_many() -> None:
 
 def test_it_says_that_nothing_was_run_there() -> None:
     said = sentences(over(invented.evidence(TWO)))
-    assert said[0] == "On nebula, modelled: 8.0 times the handout."
+    assert said[0] == "On nebula, modelled: 8.0 times the handout, by the rates that are known."
     assert said[2] == (
         "Carried over by first touch from the touch map on hydra: nothing was run on nebula."
     )

@@ -99,6 +99,17 @@ def test_what_is_left_out_is_told(kit: Kit, lab: Lab) -> None:
     assert "share cache lines is left out" in sentences(of_pages(kit, lab, shared))[-1]
 
 
+def test_parts_without_a_rate_make_it_a_bound(kit: Kit, lab: Lab) -> None:
+    """They only ever take longer: of the handout, of what is as remote, or of the kernel alone."""
+    known = (RATES[0], RATES[2])
+    right = of_pages(kit, lab, invented.evidence(TWO_NODES), known)
+    assert sentences(right)[0] == "On hydra, modelled: at least 2.0 times the handout."
+    swapped = replace(right, yours=right.theirs, theirs=right.yours)
+    assert sentences(swapped)[0].startswith("On hydra, modelled: at most ")
+    both = replace(right, yours=right.theirs)
+    assert "by the rates that are known" in sentences(both)[0]
+
+
 def test_without_rates_the_reason_stands_there(kit: Kit, lab: Lab) -> None:
     found = of_pages(kit, lab, rates=())
     assert "no published rate" in " ".join(lines_of([found]))
