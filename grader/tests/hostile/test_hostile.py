@@ -132,10 +132,11 @@ ATTACKS = attacks()
 
 def cases() -> Iterator[Any]:
     """Each attack in each of its languages and modes. For every change one of them, in turns, of
-    every sixth attack, and of what is timed, which runs alone, of every twelfth."""
+    every sixth attack, and of what is timed, which runs alone, of every
+    twenty-fourth."""
     for number, attack in enumerate(ATTACKS):
         variants = [(language, mode) for language in attack.languages for mode in attack.modes]
-        is_usual = number % (12 if attack.is_by_time(LABS[attack.lab]) else 6) == 0
+        is_usual = number % (24 if attack.is_by_time(LABS[attack.lab]) else 6) == 0
         usual = variants[number // 3 % len(variants)] if is_usual else None
         for language, mode in variants:
             name = f"{attack.folder.name}-{attack.name}-{language}-{mode}"
