@@ -62,7 +62,7 @@ def _distances(name: str, points: float) -> Draw:
         axes.grid(False)
         axes.set_ylabel("from NUMA node")
         axes.set_title("to NUMA node", fontsize=16)
-        note = "; black lines: packages" if machine.nodes_per_package > 1 else ""
+        note = "; black lines: packages" if machine.nodes_per_package.most > 1 else ""
         damaged = any("reconstruction" in note for note in machine.notes)
         rebuilt = " (reconstructed: the print is damaged)" if damaged else ""
         return Drawn(figure, f"Source: {machine.source}{rebuilt}{note}")
@@ -71,8 +71,8 @@ def _distances(name: str, points: float) -> Draw:
 
 
 def _package_borders(axes: Axes, machine: Machine) -> None:
-    if machine.nodes_per_package > 1:
-        for border in range(0, len(machine.numa_nodes) + 1, machine.nodes_per_package):
+    if machine.nodes_per_package.most > 1:
+        for border in range(0, len(machine.numa_nodes) + 1, machine.nodes_per_package.most):
             axes.axhline(border, color="black", linewidth=2.5)
             axes.axvline(border, color="black", linewidth=2.5)
 

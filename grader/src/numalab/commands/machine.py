@@ -19,11 +19,22 @@ from numalab.labs.node_questions import KEYS, QUESTIONS, asked_about, text_of
 from numalab.machines.announced import own_and_other
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.hwloc_xml import import_xml
+from numalab.machines.machine import ARCHITECTURES
 from numalab.machines.machine_file import parse_machine
-from numalab.machines.picture import description, distance_table, heading, summary, terminal
-from numalab.machines.rates import known_rate, rate_name, unknown_rates
+from numalab.machines.picture import (
+    description,
+    distance_table,
+    heading,
+    kinds_line,
+    memory_words,
+    summary,
+    terminal,
+)
+from numalab.machines.rates import rate_name, unknown_rates
 from numalab.machines.seeded import PREFIX
+from numalab.modelling.times import why_not
 from numalab.palette import keep_matplotlib_in
+from numalab.pu_lists import format_pus
 from numalab.terminal import make_console, stripped
 from numalab.virtual import guest, plan, session
 from numalab.words import listed
@@ -75,8 +86,7 @@ def list_command(kit: Kit) -> None:
     table.add_column("source", no_wrap=True)
     table.add_column("what it is", ratio=1)
     for name, one in machines.items():
-        counts = (one.packages, one.nodes_per_package, one.cores_per_node, one.threads_per_core)
-        shape = "x".join(str(count) for count in counts)
+        shape = one.shape.replace(" ", "")
         source = Text(one.source.split(":")[0])
         source.truncate(14, overflow="ellipsis")
         table.add_row(name, shape, str(one.pus), source, Text(one.title))
@@ -117,8 +127,8 @@ def _rates(one: Machine, with_values: bool) -> list[object]:
     from rich.padding import Padding
     from rich.text import Text
 
-    has_l3s = one.groups_per_node > 1
-    unknown = unknown_rates(one.rates, one.spanned_distances, has_l3s)
+    has_l3s = one.groups_per_node.most > 1
+    unknown = unknown_rates(one.rates, one.spanned_distances, one.memory_kinds, has_l3s)
     parts: list[object] = [Text("Rates, for modelled times", style="bold")]
     for rate in one.rates:
         text = Text(rate_name(rate))
@@ -128,13 +138,15 @@ def _rates(one: Machine, with_values: bool) -> list[object]:
         parts.append(Padding(text, (0, 0, 0, 2)))
     if unknown:
         parts.append(Padding(Text(f"unknown: {listed(unknown)}"), (0, 0, 0, 2)))
-    if known_rate(one.rates, "controller") is None:
+    if why_not(one) is not None:
         why = "No time is modelled on it, since no controller's rate is known."
         parts.append(Padding(Text(why), (0, 0, 0, 2)))
     return parts
 
 
 def _memory(one: Machine) -> str:
+    if any(node.memory_kind or node.memory_side_cache_mb for node in one.numa_nodes):
+        return _unlike_memory(one)
     sizes = [node.memory_mb for node in one.numa_nodes]
     if None in sizes and len(set(sizes)) == 1:
         return "Memory: not given in the source"
@@ -142,6 +154,20 @@ def _memory(one: Machine) -> str:
     if len(set(sizes)) == 1:
         listed = f"{sizes[0]}" + (" each" if len(sizes) > 1 else "")
     return f"Memory of NUMA nodes, MiB: {listed}"
+
+
+def _unlike_memory(one: Machine) -> str:
+    """A line for NUMA nodes with memory of one size and kind."""
+    nodes: dict[str, list[int]] = {}
+    for node in one.numa_nodes:
+        nodes.setdefault(memory_words(node) or "not given in the source", []).append(node.number)
+    if len(nodes) == 1:
+        return f"Memory of each NUMA node: {next(iter(nodes))}"
+    lines = [
+        f"  NUMA node{'' if len(numbers) == 1 else 's'} {format_pus(numbers)}: {words}"
+        for words, numbers in nodes.items()
+    ]
+    return "\n".join(["Memory:", *lines])
 
 
 def _show(one: Machine, console: Console, with_published: bool) -> None:
@@ -154,6 +180,15 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
         Text(f"Source: {one.source}"),
         Text(summary(one)),
     ]
+    if kinds_line(one):
+        parts.append(Text(f"Cores: {kinds_line(one)}"))
+    if not one.is_native:
+        parts.append(
+            Text(
+                f"Instruction set: {ARCHITECTURES[one.architecture]} ({one.architecture}); a "
+                "virtual node has its topology on x86 processors."
+            )
+        )
     if one.scaled_from is not None:
         parts.append(
             Text(

@@ -79,8 +79,7 @@ def _on(
 
 def _as_booted(machine: Machine, evidence: Evidence) -> Machine:
     """With as many cores as its virtual node had. Raises KitError where it is another machine."""
-    cores = int(evidence.node["cores"])
-    small = machine.scaled(max(1, cores // len(machine.nodes_with_cores)))
+    small = machine.scaled_to_cores(int(evidence.node["cores"]))
     told = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
     described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
     if told != described:

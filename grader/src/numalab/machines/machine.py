@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -13,12 +15,42 @@ LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives non
 
 Matrix = tuple[tuple[int, ...], ...]
 
+# As `uname -m` says; the first one is that of virtual nodes.
+ARCHITECTURES = {
+    "x86_64": "x86", "aarch64": "Arm", "ppc64le": "POWER", "riscv64": "RISC-V",
+}  # fmt: skip
+NATIVE = "x86_64"
+
+
+class Span(NamedTuple):
+    """How many of something units of one level have: the fewest and the most."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def of(cls, numbers: Iterable[int]) -> Span:
+        """numbers: one at least."""
+        found = list(numbers)
+        return cls(min(found), max(found))
+
+    @property
+    def is_even(self) -> bool:
+        return self.least == self.most
+
+    def __str__(self) -> str:
+        return str(self.most) if self.is_even else f"{self.least}-{self.most}"
+
 
 @dataclass(frozen=True)
 class Core:
-    """pus: Linux's numbers of its hardware threads, first thread first."""
+    """pus: Linux's numbers of its hardware threads, first thread first. kind: such as
+    "performance", where a machine has cores of several kinds; else empty. has_l3: whether it has a
+    part in an L3, as all of its group do, or none does."""
 
     pus: tuple[int, ...]
+    kind: str = ""
+    has_l3: bool = True
 
 
 @dataclass(frozen=True)
@@ -27,13 +59,17 @@ class NumaNode:
 
     number, package: Linux's numbers. memory_mb: its memory as `numactl -H` prints it,
     which is in units of 2^20 bytes though printed as MB; None where the source gives none.
-    core_groups: the cores by the L3 that they share, all groups of a machine equally long.
+    core_groups: the cores by the L3 that they share; those that share none are a group, too.
+    memory_kind: such as "DDR5" or "HBM2e"; empty: the source gives none, or all are of one kind.
+    memory_side_cache_mb: of the cache between its memory and all who use it; None: there is none.
     """
 
     number: int
     package: int
     memory_mb: int | None
     core_groups: tuple[tuple[Core, ...], ...]
+    memory_kind: str = ""
+    memory_side_cache_mb: int | None = None
 
     @property
     def cores(self) -> tuple[Core, ...]:
@@ -77,7 +113,7 @@ class Machine:
     machine, never of a scaled or virtual one. processor: whose topology by CPUID is on record
     (machines/announced.py), the machine's or one of its kind; None: none is. text: the file's.
     seed: what it was made from (machines/seeded.py), else None; virtual nodes show such a machine
-    whole, with the memory of each NUMA node.
+    whole, with the memory of each NUMA node. architecture: one of ARCHITECTURES.
     """
 
     name: str
@@ -94,6 +130,12 @@ class Machine:
     rates: tuple[Rate, ...] = ()
     scaled_from: Machine | None = field(default=None, repr=False)
     seed: int | None = None
+    architecture: str = NATIVE
+
+    @property
+    def is_native(self) -> bool:
+        """Whether virtual nodes have its instruction set."""
+        return self.architecture == NATIVE
 
     @property
     def nodes_with_cores(self) -> tuple[NumaNode, ...]:
@@ -104,29 +146,45 @@ class Machine:
         return len({node.package for node in self.nodes_with_cores})
 
     @property
-    def nodes_per_package(self) -> int:
+    def nodes_per_package(self) -> Span:
         """Without those of memory only."""
-        return len(self.nodes_with_cores) // self.packages
+        return Span.of(Counter(node.package for node in self.nodes_with_cores).values())
 
     @property
-    def groups_per_node(self) -> int:
-        return len(self.nodes_with_cores[0].core_groups)
+    def groups_per_node(self) -> Span:
+        return Span.of(len(node.core_groups) for node in self.nodes_with_cores)
 
     @property
-    def cores_per_node(self) -> int:
-        return len(self.nodes_with_cores[0].cores)
+    def cores_per_node(self) -> Span:
+        return Span.of(len(node.cores) for node in self.nodes_with_cores)
 
     @property
-    def threads_per_core(self) -> int:
-        return len(self.nodes_with_cores[0].cores[0].pus)
+    def threads_per_core(self) -> Span:
+        return Span.of(len(core.pus) for node in self.numa_nodes for core in node.cores)
+
+    @property
+    def shape(self) -> str:
+        """Packages x NUMA nodes x cores x threads: "2 x 4 x 8 x 1" or "1 x 4 x 16-18 x 4"."""
+        per = (self.nodes_per_package, self.cores_per_node, self.threads_per_core)
+        return " x ".join(map(str, (self.packages, *per)))
+
+    @property
+    def core_kinds(self) -> dict[str, int]:
+        """How many cores there are of each kind, in the file's order."""
+        return dict(Counter(core.kind for node in self.numa_nodes for core in node.cores))
+
+    @property
+    def memory_kinds(self) -> tuple[str, ...]:
+        """All that there are, in the order of the NUMA nodes, an empty one where none is given."""
+        return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property
     def cores(self) -> int:
         return sum(len(node.cores) for node in self.numa_nodes)
 
-    @property
+    @cached_property
     def pus(self) -> int:
-        return self.cores * self.threads_per_core
+        return sum(len(core.pus) for node in self.numa_nodes for core in node.cores)
 
     @cached_property
     def pu_table(self) -> tuple[PuPlace, ...]:
@@ -165,31 +223,68 @@ class Machine:
         return frozenset(distance for row in self.guest_distances() for distance in row)
 
     def scaled(self, cores_per_node: int) -> Machine:
-        """The machine with at most so many cores per NUMA node, its PUs renumbered by rank.
+        """The machine with at most so many cores on each NUMA node, its PUs renumbered by rank.
 
-        The kept cores are spread over the node's L3 groups, equally many each: all groups
-        stay where there are cores enough, else as many of one core. So the number can be
-        smaller than asked for.
+        The kept cores are spread over the node's L3 groups, equally many each as far as a group has
+        them: all groups stay where there are cores enough, else as many of one core. So the number
+        can be smaller than asked for. Of a group with several kinds of cores some of each are kept.
         """
         if cores_per_node < 1:
             raise UserError(f"{self.name}: {cores_per_node} cores per NUMA node; ask for 1 or more")
-        if cores_per_node >= self.cores_per_node:
+        if cores_per_node >= self.cores_per_node.most:
             return self
-        groups = min(self.groups_per_node, cores_per_node)
-        each = cores_per_node // groups
-        kept = tuple(
-            tuple(group[:each] for group in node.core_groups[:groups]) for node in self.numa_nodes
-        )
+        kept = tuple(_kept_groups(node.core_groups, cores_per_node) for node in self.numa_nodes)
         old = sorted(pu for node in kept for group in node for core in group for pu in core.pus)
         rank = {pu: number for number, pu in enumerate(old)}
         nodes = tuple(
             replace(
                 node,
                 core_groups=tuple(
-                    tuple(Core(tuple(rank[pu] for pu in core.pus)) for core in group)
+                    tuple(replace(core, pus=tuple(rank[pu] for pu in core.pus)) for core in group)
                     for group in core_groups
                 ),
             )
             for node, core_groups in zip(self.numa_nodes, kept, strict=True)
         )
         return replace(self, numa_nodes=nodes, scaled_from=self.scaled_from or self)
+
+    def scaled_to_cores(self, cores: int) -> Machine:
+        """The smallest of those with fewer cores per NUMA node that has so many in all, or more."""
+        few, many = 1, self.cores_per_node.most
+        while few < many:
+            middle = (few + many) // 2
+            if self.scaled(middle).cores < cores:
+                few = middle + 1
+            else:
+                many = middle
+        return self.scaled(few)
+
+
+_Groups = tuple[tuple[Core, ...], ...]
+
+
+def _kept_groups(groups: _Groups, cores: int) -> _Groups:
+    """At most so many cores of a NUMA node; of one of memory only none."""
+    if len(groups) >= cores or not groups:
+        return tuple(group[:1] for group in groups[:cores])
+    sizes = [len(group) for group in groups]
+    each = 1
+    while each < max(sizes) and sum(min(each + 1, size) for size in sizes) <= cores:
+        each += 1
+    return tuple(_kept_cores(group, each) for group in groups)
+
+
+def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
+    """At most so many of a group, the first of each kind, and of each kind about the same part."""
+    sizes = Counter(core.kind for core in group)
+    kept: Counter[str] = Counter()
+    for _ in range(min(cores, len(group))):
+        # Of a kind that has none yet, else of that of which the least part is kept.
+        kind = min(sizes, key=lambda k: (kept[k] > 0, kept[k] == sizes[k], kept[k] / sizes[k]))
+        kept[kind] += 1
+    chosen = []
+    for core in group:
+        if kept[core.kind]:
+            kept[core.kind] -= 1
+            chosen.append(core)
+    return tuple(chosen)

@@ -1,7 +1,7 @@
 """Reading a machine's file.
 
-common/machines/README.md says what each key means; the checks here refuse what neither
-Linux nor QEMU could make a machine of, with the file's line.
+common/machines/README.md says what each key means; the checks here refuse what Linux could make no
+machine of, with the file's line.
 """
 
 from __future__ import annotations
@@ -14,31 +14,103 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.machines.announced import RECORDED
-from numalab.machines.machine import LOCAL_DISTANCE, Core, Figure, Machine, Matrix, NumaNode
+from numalab.machines.machine import (
+    ARCHITECTURES,
+    LOCAL_DISTANCE,
+    NATIVE,
+    Core,
+    Figure,
+    Machine,
+    Matrix,
+    NumaNode,
+)
 from numalab.machines.rates import read_rates
 from numalab.machines.seeded import PREFIX, is_seeded
-from numalab.pu_lists import parse_pus
+from numalab.pu_lists import LINUX_PUS, parse_pus
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 MAX_DISTANCE = 254  # 255 is ACPI's "unreachable"
-MAX_PUS = 255  # more need an x2APIC and an interrupt remapper in QEMU
+# As many as Linux is built for at most: NR_CPUS and 2^NODES_SHIFT of its configurations.
+MAX_PUS = LINUX_PUS
+MAX_NODES = 1024
+LONGEST_KIND = 24  # characters of a kind of cores or memory, which stand in pictures
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
-NODE_KEYS = ("package", "memory_mb", "pus", "l3_groups")
+NODE_KEYS = (
+    "package", "memory_mb", "memory_kind", "memory_side_cache_mb", "pus", "l3_groups", "cores",
+)  # fmt: skip
+CORES_KEYS = ("kind", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
 SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
 TOP_KEYS = (
-    "name", "title", "source", "processor", "notes", "distances", "numa_node", *FIGURE_TABLES,
-    "rate",
+    "name", "title", "source", "architecture", "processor", "notes", "distances", "numa_node",
+    *FIGURE_TABLES, "rate",
 )  # fmt: skip
 
 
+Group = tuple[Core, ...]
+
+
 def _numa_node(table: Table, number: int) -> NumaNode:
-    table.need("package", "pus")
-    package = table.whole("package", 0)
-    memory = table.whole("memory_mb", 1) if "memory_mb" in table else None
-    threads = []
+    table.need("package")
+    return NumaNode(
+        number,
+        table.whole("package", 0),
+        table.maybe("memory_mb", lambda key: table.whole(key, 1)),
+        _core_groups(table, number),
+        _kind(table, "memory_kind"),
+        table.maybe("memory_side_cache_mb", lambda key: table.whole(key, 1)),
+    )
+
+
+def _kind(table: Table, key: str) -> str:
+    """Free text, or nothing."""
+    if key not in table:
+        return ""
+    text = table.text(key)
+    if len(text) > LONGEST_KIND or not text.isprintable():
+        table.wrong(key, f"write a word or two, in {LONGEST_KIND} characters or fewer")
+    return text
+
+
+def _core_groups(table: Table, number: int) -> tuple[Group, ...]:
+    """The cores of a NUMA node, by L3."""
+    if "cores" not in table:
+        table.need("pus")
+        cores = _cores(table, number, "")
+        return _split(table, cores, table.whole("l3_groups", 0, default=1))
+    for key in ("pus", "l3_groups"):
+        if key in table:
+            table.fail(
+                f"NUMA node {number} has '{key}' and [[numa_node.cores]]; where its cores are "
+                f"unlike, write {key} in each [[numa_node.cores]] alone",
+                key,
+            )
+    shared: list[Core] = []
+    groups: list[Group] = []
+    parts = table.tables("cores", CORES_KEYS)
+    if not parts:
+        table.fail("'cores' is an empty list; a node of memory only has pus = []", "cores")
+    for part in parts:
+        part.need("pus")
+        cores = _cores(part, number, _kind(part, "kind"))
+        if not cores:
+            part.fail("'pus' is empty; list these cores' PUs, or take the table out", "pus")
+        if "l3_groups" in part:
+            groups += _split(part, cores, part.whole("l3_groups", 0))
+        else:
+            if not shared:
+                place = len(groups)
+            shared += cores
+    if shared:
+        groups.insert(place, tuple(shared))
+    return tuple(groups)
+
+
+def _cores(table: Table, number: int, kind: str) -> Group:
+    """number: of the NUMA node."""
+    threads: list[tuple[int, ...]] = []
     for index, text in enumerate(table.texts("pus")):
         try:
             threads.append(parse_pus(text, MAX_PUS))
@@ -47,50 +119,28 @@ def _numa_node(table: Table, number: int) -> NumaNode:
         if len(threads[index]) != len(threads[0]):
             table.fail(
                 f"NUMA node {number} lists {len(threads[0])} first threads but "
-                f"{len(threads[index])} in list {index}; give every core a PU in each list",
+                f"{len(threads[index])} in list {index}; give every core a PU in each list, and "
+                "cores with fewer threads a [[numa_node.cores]] of their own",
                 "pus",
                 index,
             )
-    groups = table.whole("l3_groups", 1, default=1)
-    if not threads:
-        return NumaNode(number, package, memory, ())
-    cores = tuple(Core(pus) for pus in zip(*threads, strict=True))
+    return tuple(Core(pus, kind) for pus in zip(*threads, strict=True))
+
+
+def _split(table: Table, cores: Group, groups: int) -> tuple[Group, ...]:
+    """groups: 0: these cores have no L3, and are one group without."""
+    if not cores:
+        return ()
+    if groups == 0:
+        return (tuple(replace(core, has_l3=False) for core in cores),)
     if len(cores) % groups:
         table.fail(
-            f"{len(cores)} cores can't be split in {groups} equal L3 groups; "
-            "take a number that divides them",
+            f"{len(cores)} cores can't be split in {groups} equal L3 groups; take a number that "
+            "divides them, or for unequal ones [[numa_node.cores]] tables",
             "l3_groups",
         )
     each = len(cores) // groups
-    split = tuple(cores[first : first + each] for first in range(0, len(cores), each))
-    return NumaNode(number, package, memory, split)
-
-
-def _check_cores(top: Table, nodes: Sequence[NumaNode]) -> None:
-    """The nodes with cores must be alike: QEMU knows one number of cores for all."""
-    for node in nodes:
-        first, here = nodes[0], ("numa_node", node.number)
-        if len(node.cores) != len(first.cores):
-            top.fail(
-                f"NUMA node {node.number} has {len(node.cores)} cores, node {first.number} has "
-                f"{len(first.cores)}; all nodes with cores must have equally many",
-                *here,
-                "pus",
-            )
-        if len(node.cores[0].pus) != len(first.cores[0].pus):
-            top.fail(
-                f"NUMA node {node.number} has {len(node.cores[0].pus)} threads per core, node "
-                f"{first.number} has {len(first.cores[0].pus)}; give each node equally many lists",
-                *here,
-                "pus",
-            )
-        if len(node.core_groups) != len(first.core_groups):
-            top.fail(
-                f"NUMA node {node.number} has {len(node.core_groups)} L3 groups, node "
-                f"{first.number} has {len(first.core_groups)}; all must have equally many",
-                *here,
-                "l3_groups",
-            )
+    return tuple(cores[first : first + each] for first in range(0, len(cores), each))
 
 
 def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]) -> None:
@@ -114,14 +164,6 @@ def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[N
                 node.number,
                 "package",
             )
-        if count[node.package] != count[nodes[0].package]:
-            top.fail(
-                f"package {node.package} has {count[node.package]} NUMA nodes with cores, package "
-                f"{nodes[0].package} has {count[nodes[0].package]}; all must have equally many",
-                "numa_node",
-                node.number,
-                "package",
-            )
 
 
 def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
@@ -130,12 +172,14 @@ def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
         for core in node.cores:
             for pu in core.pus:
                 if pu in owner:
+                    nodes_of_pu = f"NUMA nodes {owner[pu]} and {node.number}"
+                    if owner[pu] == node.number:
+                        nodes_of_pu = f"NUMA node {node.number}"
                     top.fail(
-                        f"PU {pu} is listed twice, in NUMA nodes {owner[pu]} and {node.number}; "
-                        "a PU belongs to one core",
+                        f"PU {pu} is listed twice, in {nodes_of_pu}; a PU belongs to one core",
                         "numa_node",
                         node.number,
-                        "pus",
+                        *_place_of(top, node.number, pu),
                     )
                 owner[pu] = node.number
     highest = max(owner)
@@ -146,7 +190,7 @@ def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
             "number the PUs from 0 on without gaps",
             "numa_node",
             owner[highest],
-            "pus",
+            *_place_of(top, owner[highest], highest),
         )
     boot = next(node for node in nodes if node.package == 0)
     if boot.cores[0].pus[0] != 0:
@@ -156,8 +200,18 @@ def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
             "of PU 0 first, and number its package 0",
             "numa_node",
             boot.number,
-            "pus",
+            *_place_of(top, boot.number, boot.cores[0].pus[0]),
         )
+
+
+def _place_of(top: Table, number: int, pu: int) -> tuple[str | int, ...]:
+    """Where in a NUMA node's table a PU is listed last."""
+    table = top.tables("numa_node", NODE_KEYS)[number]
+    parts = table.tables("cores", CORES_KEYS)
+    for index in reversed(range(len(parts))):
+        if any(pu in parse_pus(text, MAX_PUS) for text in parts[index].texts("pus")):
+            return ("cores", index, "pus")
+    return ("pus",)
 
 
 def _distances(top: Table, nodes: int) -> Matrix:
@@ -252,11 +306,17 @@ def _machine(top: Table, path: Path) -> Machine:
             f"the name is '{name}' but the file's name '{path.stem}'; make both the same", "name"
         )
     tables = top.tables("numa_node", NODE_KEYS)
+    if len(tables) > MAX_NODES:
+        top.fail(
+            f"{len(tables)} NUMA nodes; Linux knows {MAX_NODES} at most: describe a part of the "
+            "machine",
+            "numa_node",
+            MAX_NODES,
+        )
     nodes = tuple(_numa_node(table, number) for number, table in enumerate(tables))
     with_cores = [node for node in nodes if node.core_groups]
     if not with_cores:
         top.fail("no NUMA node has cores; describe one in a [[numa_node]]", "numa_node")
-    _check_cores(top, with_cores)
     _check_packages(top, with_cores, nodes)
     _check_pus(top, with_cores)
     distances = _distances(top, len(nodes)) if "distances" in top else None
@@ -270,7 +330,17 @@ def _machine(top: Table, path: Path) -> Machine:
         caches=_figures(top, "cache"),
         bandwidths=_figures(top, "bandwidth"),
         latencies=_figures(top, "latency"),
-        processor=top.choice("processor", tuple(RECORDED)) if "processor" in top else None,
+        processor=_processor(top),
         text=top.file.text,
+        architecture=top.choice("architecture", tuple(ARCHITECTURES), default=NATIVE),
     )
-    return replace(machine, rates=read_rates(top, machine.spanned_distances))
+    rates = read_rates(top, machine.spanned_distances, machine.memory_kinds)
+    return replace(machine, rates=rates)
+
+
+def _processor(top: Table) -> str | None:
+    if "processor" not in top:
+        return None
+    if top.choice("architecture", tuple(ARCHITECTURES), default=NATIVE) != NATIVE:
+        top.fail(f"'processor' is about CPUID, which {NATIVE} alone has; take it out", "processor")
+    return top.choice("processor", tuple(RECORDED))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.machines.machine import Core, Machine, NumaNode
+from numalab.machines.machine import Core, Machine, NumaNode, Span
 from numalab.palette import THREAD_COLOURS
 from numalab.pu_lists import format_pus
 
@@ -21,23 +21,52 @@ def _colour(node: int) -> str:
     return THREAD_COLOURS[node % len(THREAD_COLOURS)]
 
 
+def _count(number: int | Span, word: str) -> str:
+    is_one = number in (1, (1, 1))
+    return f"{number} {word}{'' if is_one else 's'}"
+
+
 def summary(machine: Machine) -> str:
-    """Such as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs"."""
-
-    def count(number: int, word: str) -> str:
-        return f"{number} {word}{'' if number == 1 else 's'}"
-
+    """Such as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs"; where units are unlike,
+    from the fewest to the most: "16-18 cores"."""
     only = len(machine.numa_nodes) - len(machine.nodes_with_cores)
     text = " x ".join(
         (
-            count(machine.packages, "package"),
-            count(machine.nodes_per_package, "NUMA node"),
-            count(machine.cores_per_node, "core"),
-            count(machine.threads_per_core, "thread"),
+            _count(machine.packages, "package"),
+            _count(machine.nodes_per_package, "NUMA node"),
+            _count(machine.cores_per_node, "core"),
+            _count(machine.threads_per_core, "thread"),
         )
     )
-    text += f" = {count(machine.pus, 'PU')}"
-    return text + (f", and {count(only, 'NUMA node')} of memory only" if only else "")
+    text += f" = {_count(machine.pus, 'PU')}"
+    return text + (f", and {_count(only, 'NUMA node')} of memory only" if only else "")
+
+
+def kinds_line(machine: Machine) -> str:
+    """How many cores there are of each kind, with their PUs; nothing where they are of one."""
+    kinds = machine.core_kinds
+    if len(kinds) < 2:
+        return ""
+    pus: dict[str, list[int]] = {kind: [] for kind in kinds}
+    for node in machine.numa_nodes:
+        for core in node.cores:
+            pus[core.kind] += core.pus
+    parts = []
+    for kind, number in kinds.items():
+        cores = _count(number, f"{kind or 'other'} core")
+        parts.append(f"{cores}: PU{'' if len(pus[kind]) == 1 else 's'} {format_pus(pus[kind])}")
+    return "; ".join(parts)
+
+
+def memory_words(node: NumaNode) -> str:
+    """Its memory's size, kind and cache, as far as they are given: "98304 MiB DDR4, behind 16384
+    MiB of memory-side cache"."""
+    size = "" if node.memory_mb is None else f"{node.memory_mb} MiB"
+    words = " ".join(filter(None, (size, node.memory_kind)))
+    if node.memory_side_cache_mb is not None:
+        cache = f"behind {node.memory_side_cache_mb} MiB of memory-side cache"
+        words = f"{words}, {cache}" if words else f"memory {cache}"
+    return words
 
 
 def heading(machine: Machine) -> str:
@@ -68,7 +97,8 @@ def _detailed(group: Sequence[Core]) -> list[str]:
 
 
 def _collapsed(group: Sequence[Core]) -> list[str]:
-    """Ranges of first threads, of second threads and so on, breakable at commas."""
+    """Ranges of first threads, of second threads and so on, breakable at commas; of cores with
+    equally many threads."""
     threads = [format_pus(pus) for pus in zip(*(core.pus for core in group), strict=True)]
     cells: list[str] = []
     for number, text in enumerate(threads):
@@ -78,12 +108,38 @@ def _collapsed(group: Sequence[Core]) -> list[str]:
     return cells
 
 
+def _alike(group: Sequence[Core]) -> list[tuple[str, list[Core]]]:
+    """The cores of each kind and number of threads, with the kind's name."""
+    found: dict[tuple[str, int], list[Core]] = {}
+    for core in group:
+        found.setdefault((core.kind, len(core.pus)), []).append(core)
+    return [(kind, cores) for (kind, _), cores in found.items()]
+
+
 def _pu_lines(node: NumaNode, columns: int, collapse: bool) -> list[str]:
     if not node.core_groups:
         return ["memory only"]
-    prefix = "L3: " if len(node.core_groups) > 1 else ""
+    lines = []
     cells = _collapsed if collapse else _detailed
-    return [line for group in node.core_groups for line in _fill(cells(group), columns, prefix)]
+    for group in node.core_groups:
+        prefix = ""
+        if not group[0].has_l3:
+            prefix = "no L3: "
+        elif len(node.core_groups) > 1:
+            prefix = "L3: "
+        for kind, cores in _alike(group):
+            name = f"{kind}: " if kind else ""
+            lines += _fill(cells(cores), columns, prefix + name)
+            prefix = " " * len(prefix)
+    return lines
+
+
+def _memory_lines(node: NumaNode) -> list[str]:
+    """What is inside a box beside the size, which its border has."""
+    lines = [node.memory_kind] if node.memory_kind else []
+    if node.memory_side_cache_mb is not None:
+        lines.append(f"cache {node.memory_side_cache_mb} MiB")
+    return lines
 
 
 def _title(node: NumaNode, columns: int) -> tuple[str, str]:
@@ -102,7 +158,7 @@ def _node_box(node: NumaNode, columns: int, collapse: bool, titled: bool) -> lis
     colour = _colour(node.number)
     title, memory = _title(node, columns if titled else 0)
     rows = [memory] if memory else []
-    rows += _pu_lines(node, columns, collapse)
+    rows += [*_memory_lines(node), *_pu_lines(node, columns, collapse)]
     top = Text("┌ ", style=colour)
     top.append(title, style=f"bold {colour}")
     top.append(f" {'─' * (columns - len(title))}┐", style=colour)
@@ -136,11 +192,11 @@ def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
         for across in range(min(machine.packages, MAX_COLUMNS), 0, -1):
             columns = (width - (across - 1)) // across - FRAMES
             lines = [_pu_lines(node, columns, collapse) for node in nodes]
+            fixed = [line for node in nodes for line in (*_memory_lines(node), _title(node, 0)[0])]
+            fixed += [_title(node, 0)[1] for node in nodes]
             fits = all(len(line) <= columns for rows in lines for line in rows)
-            fits = fits and all(
-                max(len(text) for text in _title(node, 0)) <= columns for node in nodes
-            )
-            limit = max(MAX_PU_ROWS, machine.groups_per_node)
+            fits = fits and all(len(line) <= columns for line in fixed)
+            limit = max(MAX_PU_ROWS, machine.groups_per_node.most)
             if fits and all(len(rows) <= limit for rows in lines):
                 return across, columns, collapse
     return 1, width - FRAMES, True
@@ -155,6 +211,7 @@ def terminal(machine: Machine, width: int) -> list[Text]:
         for node in machine.numa_nodes
         for line in (
             *_pu_lines(node, columns, collapse),
+            *_memory_lines(node),
             *_title(node, columns if titled else 0),
         )
     ]
@@ -178,10 +235,12 @@ def terminal(machine: Machine, width: int) -> list[Text]:
     legend = "Numbers are PUs"
     if collapse:
         legend += ", 0-6:2 is 0,2,4,6"
-    if machine.threads_per_core > 1:
+    if machine.threads_per_core.most > 1:
         legend += "; + joins the threads of " + ("each core" if collapse else "a core")
-    if machine.groups_per_node > 1:
+    if machine.groups_per_node.most > 1:
         legend += "; L3: cores that share one"
+    if any(node.memory_side_cache_mb for node in machine.numa_nodes):
+        legend += "; cache: of the memory's side"
     lines += [Text(line, style="dim") for line in textwrap.wrap(legend, width)]
     for line in lines:
         line.no_wrap = True
@@ -205,16 +264,16 @@ def distance_table(machine: Machine) -> list[str]:
 
 def node_label(node: NumaNode) -> str:
     """Its number, and its memory where that is known."""
-    memory = "" if node.memory_mb is None else f", {node.memory_mb} MiB"
-    return f"NUMA node {node.number}{memory}"
+    return ", ".join(filter(None, (f"NUMA node {node.number}", memory_words(node))))
 
 
 def description(machine: Machine) -> str:
     """What the picture shows, for those who can't see it."""
-    sentences = [f"{summary(machine)}."]
+    sentences = [f"{line}." for line in (summary(machine), kinds_line(machine)) if line]
     for node in machine.numa_nodes:
         groups = "; ".join(
-            f"L3 group {index}: {' '.join(_detailed(group))}"
+            f"{f'L3 group {index}' if group[0].has_l3 else 'without L3'}: "
+            f"{' '.join(_detailed(group))}"
             for index, group in enumerate(node.core_groups)
         )
         cores = f"PUs by core, {groups}" if groups else "memory only"

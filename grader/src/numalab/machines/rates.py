@@ -16,7 +16,7 @@ LOCAL = 10  # the SLIT's distance of a NUMA node to itself
 Resource = Literal["core", "l3", "controller", "link"]
 RESOURCES: tuple[Resource, ...] = ("core", "l3", "controller", "link")
 BY_DISTANCE: tuple[Resource, ...] = ("core", "link")  # the others are no pair
-RATE_KEYS = ("of", "distance", "gb_s", "source", "how")
+RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
 
 @dataclass(frozen=True)
@@ -24,26 +24,35 @@ class Rate:
     """Of one core, one L3 with all its cores, one NUMA node's memory, or one link: threads of one
     NUMA node that use memory of another one. gb_s: 10^9 bytes per second, each byte that crosses,
     lines that stores fetch before they write to them included. distance: between core or threads
-    and memory, as in the SLIT; None: any that has no rate of its own. how: it came about."""
+    and memory, as in the SLIT; None: any that has no rate of its own. how: it came about.
+    memory_kind: of a controller, on machines with memory of several kinds; empty: any that has no
+    rate of its own."""
 
     of: Resource
     gb_s: float
     source: str
     how: str
     distance: int | None = None
+    memory_kind: str = ""
 
 
-def known_rate(rates: Sequence[Rate], of: Resource, distance: int | None = None) -> float | None:
-    """In GB/s; None where it is unknown. distance: of a core or link."""
-    fitting = {rate.distance: rate.gb_s for rate in rates if rate.of == of}
-    if distance in fitting:
-        return fitting[distance]
-    return fitting.get(None)
+def known_rate(
+    rates: Sequence[Rate], of: Resource, distance: int | None = None, memory_kind: str = ""
+) -> float | None:
+    """In GB/s; None where it is unknown. distance: of a core or link; memory_kind: of a
+    controller's NUMA node."""
+    fitting = {(rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.of == of}
+    for key in ((distance, memory_kind), (None, "")):
+        if key in fitting:
+            return fitting[key]
+    return None
 
 
-def read_rates(top: Table, distances: Collection[int]) -> tuple[Rate, ...]:
-    """All [[rate]] of a machine's file. distances: that the machine has, its own (10) among them.
-    Raises the file's error."""
+def read_rates(
+    top: Table, distances: Collection[int], memory_kinds: Collection[str]
+) -> tuple[Rate, ...]:
+    """All [[rate]] of a machine's file. distances: that the machine has, its own (10) among them;
+    memory_kinds: that its NUMA nodes have. Raises the file's error."""
     rates: list[Rate] = []
     for table in top.tables("rate", RATE_KEYS):
         table.need("of", "gb_s", "source", "how")
@@ -62,11 +71,27 @@ def read_rates(top: Table, distances: Collection[int]) -> tuple[Rate, ...]:
             if distance not in has:
                 known = ", ".join(map(str, has)) or "none"
                 table.wrong("distance", f"the distances that {_named(of)} spans here: {known}")
-        if any((rate.of, rate.distance) == (of, distance) for rate in rates):
+        kind = _memory_kind(table, of, memory_kinds)
+        if any((r.of, r.distance, r.memory_kind) == (of, distance, kind) for r in rates):
             where = "" if distance is None else f" at distance {distance}"
+            where += f" of {kind}" if kind else ""
             table.fail(f"the rate of {_named(of)}{where} is given twice; keep one", "of")
-        rates.append(Rate(of, gb_s, table.text("source"), table.text("how"), distance))
+        rates.append(Rate(of, gb_s, table.text("source"), table.text("how"), distance, kind))
     return tuple(rates)
+
+
+def _memory_kind(table: Table, of: Resource, kinds: Collection[str]) -> str:
+    if "memory_kind" not in table:
+        return ""
+    if of != "controller":
+        table.fail(
+            f"'memory_kind' belongs to controller; {_named(of)} goes by distance", "memory_kind"
+        )
+    kind = table.text("memory_kind")
+    if kind not in kinds:
+        known = ", ".join(filter(None, kinds)) or "none is given"
+        table.wrong("memory_kind", f"the kinds of memory that the NUMA nodes have: {known}")
+    return kind
 
 
 def _named(of: Resource) -> str:
@@ -76,6 +101,8 @@ def _named(of: Resource) -> str:
 def rate_name(rate: Rate) -> str:
     """As in: a core, its own memory."""
     name = _named(rate.of)
+    if rate.memory_kind:
+        return f"{name} of {rate.memory_kind}"
     if rate.of not in BY_DISTANCE:
         return f"{name}, all its cores" if rate.of == "l3" else name
     if rate.distance == LOCAL:
@@ -87,16 +114,18 @@ def rate_name(rate: Rate) -> str:
     )
 
 
-def unknown_rates(rates: Sequence[Rate], distances: Collection[int], l3s: bool) -> tuple[str, ...]:
-    """Names of what has no rate. l3s: whether NUMA nodes have several, else their cores' common
-    limit is the controller's."""
+def unknown_rates(
+    rates: Sequence[Rate], distances: Collection[int], memory_kinds: Collection[str], l3s: bool
+) -> tuple[str, ...]:
+    """Names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it is not
+    given; l3s: whether NUMA nodes have several, else their cores' common limit is the
+    controller's."""
     missing = []
     for of in RESOURCES:
         if of == "l3" and not l3s:
             continue
         if of not in BY_DISTANCE:
-            if known_rate(rates, of) is None:
-                missing.append(f"{_named(of)}")
+            missing += _without_kind(rates, of, memory_kinds)
             continue
         spans = sorted(set(distances) - ({LOCAL} if of == "link" else set()))
         without = [distance for distance in spans if known_rate(rates, of, distance) is None]
@@ -107,3 +136,10 @@ def unknown_rates(rates: Sequence[Rate], distances: Collection[int], l3s: bool) 
         else:
             missing.append(f"{_named(of)} at distance {', '.join(map(str, without))}")
     return tuple(missing)
+
+
+def _without_kind(rates: Sequence[Rate], of: Resource, kinds: Collection[str]) -> list[str]:
+    without = [kind for kind in kinds if known_rate(rates, of, None, kind) is None]
+    if len(without) == len(kinds):
+        return [_named(of)] if without else []
+    return [f"{_named(of)} of {kind or 'other memory'}" for kind in without]

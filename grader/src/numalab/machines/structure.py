@@ -108,12 +108,13 @@ def structure_of_machine(machine: Machine) -> Structure:
     for node in machine.numa_nodes:
         for group in node.core_groups:
             shared = frozenset(pu for each in group for pu in each.pus)
-            l3.update(dict.fromkeys(shared, shared))
+            l3.update(dict.fromkeys(shared, shared if group[0].has_l3 else frozenset()))
             core.update({pu: frozenset(each.pus) for each in group for pu in each.pus})
-    package = {
-        pu: frozenset(other for other in nodes if nodes[other].package == nodes[pu].package)
-        for pu in nodes
+    members = {
+        package: frozenset(pu for node in machine.nodes_of(package) for pu in node.pus)
+        for package in range(machine.packages)
     }
+    package = {pu: members[node.package] for pu, node in nodes.items()}
     in_order = topology_of_machine(machine).pus
     distances = machine.guest_distances()
     return Structure(

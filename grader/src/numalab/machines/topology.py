@@ -75,7 +75,12 @@ def topology_of_machine(machine: Machine) -> Topology:
     pus = []
     table = machine.pu_table
     for node in sorted(machine.nodes_with_cores, key=lowest):
-        groups = [sorted(group, key=lambda core: min(core.pus)) for group in node.core_groups]
+        groups = [
+            sorted(cores, key=lambda core: min(core.pus))
+            for group in node.core_groups
+            # What shares no L3 is in none of hwloc's groups.
+            for cores in ((group,) if group[0].has_l3 else ((core,) for core in group))
+        ]
         for group in sorted(groups, key=lambda group: min(group[0].pus)):
             for core in group:
                 for pu in sorted(core.pus):

@@ -93,7 +93,8 @@ class Modelled:
 
 def why_not(machine: Machine) -> str | None:
     """Why no time can be modelled on a machine, as a sentence; None: it can."""
-    if known_rate(machine.rates, "controller") is not None:
+    kinds = {node.memory_kind for node in machine.nodes_with_cores}
+    if all(_controller_rate(machine, kind) is not None for kind in kinds):
         return None
     return (
         f"No time is modelled on {machine.name}: no published rate of one of its memory "
@@ -163,7 +164,7 @@ def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
 
 def _l3s(machine: Machine, traffic: Traffic) -> Found:
     """Only where NUMA nodes have several: else their cores meet at the controller anyway."""
-    if machine.groups_per_node < 2:
+    if machine.groups_per_node.most < 2:
         return [], []
     group_of: list[int] = []
     node_of: list[int] = []
@@ -183,12 +184,22 @@ def _l3s(machine: Machine, traffic: Traffic) -> Found:
 
 
 def _controllers(machine: Machine, traffic: Traffic) -> Found:
-    rate = known_rate(machine.rates, "controller")
-    assert rate is not None  # see why_not
     share: dict[int, float] = {}
     for (_, home), moved in traffic.bytes.items():
         share[home] = share.get(home, 0.0) + moved
-    return [Demand("controller", (n,), share[n], share[n] / rate) for n in sorted(share)], []
+    demands: list[Demand] = []
+    unknown: list[Missing] = []  # of memory only: see why_not
+    for number in sorted(share):
+        rate = _controller_rate(machine, machine.numa_nodes[number].memory_kind)
+        if rate is None:
+            unknown.append(Missing("controller"))
+        else:
+            demands.append(Demand("controller", (number,), share[number], share[number] / rate))
+    return demands, unknown
+
+
+def _controller_rate(machine: Machine, memory_kind: str) -> float | None:
+    return known_rate(machine.rates, "controller", memory_kind=memory_kind)
 
 
 def _flows(machine: Machine, traffic: Traffic) -> tuple[Flow, ...]:

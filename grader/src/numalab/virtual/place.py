@@ -62,8 +62,8 @@ class VirtualPlace:
             "source": machine.source,
             "accelerator": plan.accelerator,
             "guest_kernel": plan.kernel.version,
-            "cores_per_numa_node": plan.machine.cores_per_node,
-            "cores_per_numa_node_of_machine": machine.cores_per_node,
+            "cores_per_numa_node": plan.machine.cores_per_node.most,
+            "cores_per_numa_node_of_machine": machine.cores_per_node.most,
             # Of one made from a seed the smallest: they have memory of their own.
             "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
             "announces_cores": announces_cores(machine),

@@ -4,14 +4,14 @@ carry, how much memory, which folders the guest sees."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
-from numalab.machines.machine import Machine
+from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest import find_qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
@@ -48,13 +48,59 @@ def scale(
     """As much of the machine as the host can carry, or as was asked for. Raises UserError."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
-    if options.full or machine.seed is not None:
+    if machine.seed is not None:
         return machine
-    if options.cores_per_node is not None:
-        return machine.scaled(options.cores_per_node)
+    largest = bootable(machine)
+    most = largest.cores_per_node.most
+    asked = machine.cores_per_node.most if options.full else options.cores_per_node
+    if asked is not None:
+        if asked > most and largest is not machine:
+            option = "--full" if options.full else f"--cores {asked}"
+            raise UserError(
+                f"{option}: a virtual node has {qemu.HIGHEST_APIC_ID + 1} PUs at most, counting "
+                f"places that QEMU keeps empty; of {machine.name} that is --cores {most} "
+                f"({count(largest.pus, 'PU')} of {machine.pus})"
+            )
+        return machine.scaled(asked)
     pus = PUS_PER_CORE[accelerator] * host_cores
-    cores = pus // (len(machine.nodes_with_cores) * machine.threads_per_core)
-    return machine.scaled(max(LEAST_CORES_PER_NODE, cores))
+    return largest_with(machine, LEAST_CORES_PER_NODE, most, lambda small: small.pus <= pus)
+
+
+def bootable(machine: Machine) -> Machine:
+    """The machine, or with as many cores per NUMA node as a virtual node can have. Raises
+    UserError where no part of it can be booted."""
+    nodes = len(machine.numa_nodes)
+    if nodes > qemu.MOST_NODES:
+        raise UserError(
+            f"{machine.name} has {nodes} NUMA nodes, and QEMU boots {qemu.MOST_NODES} at most; "
+            f"look at it with ./numalab machine show {machine.name}"
+        )
+
+    def fits(small: Machine) -> bool:
+        return qemu.highest_apic_id(small) <= qemu.HIGHEST_APIC_ID
+
+    largest = largest_with(machine, 1, machine.cores_per_node.most, fits)
+    if not fits(largest):
+        raise UserError(
+            f"{machine.name} has {count(largest.pus, 'PU')} with one core per NUMA node, and a "
+            f"virtual node has {qemu.HIGHEST_APIC_ID + 1} at most; look at it with ./numalab "
+            f"machine show {machine.name}"
+        )
+    return largest
+
+
+def largest_with(
+    machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
+) -> Machine:
+    """With as many cores per NUMA node, from least to most, as fit; with least where none do."""
+    few, many = least, max(least, most)
+    while few < many:
+        middle = (few + many + 1) // 2
+        if fits(machine.scaled(middle)):
+            few = middle
+        else:
+            many = middle - 1
+    return machine.scaled(few)
 
 
 def free_memory_mib() -> int:
@@ -116,6 +162,11 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
             f"{machine.cores_per_node} of {real} cores per NUMA node ({count(machine.pus, 'PU')})"
         )
     notes.append(f"{memory_mib} MiB of memory per NUMA node")
+    if not machine.is_native:
+        notes.append(
+            f"{ARCHITECTURES[NATIVE]} processors in place of its own ("
+            f"{ARCHITECTURES[machine.architecture]})"
+        )
     return f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
 
 

@@ -1,7 +1,8 @@
 """QEMU's command line for a machine of the gallery. Pure functions.
 
-Every package of the guest has the same shape, dies x cores x threads. A die is a group of cores
-with one L3 cache, since QEMU gives each die one; what a program reads from CPUID has no dies.
+Every package of the guest has room for the same shape, dies x cores x threads; where the machine
+has fewer, the slot stays empty. A die is a group of cores with one L3 cache, since QEMU gives each
+die one; what a program reads from CPUID has no dies.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ NO_QEMU = (
 )
 
 Accelerator = Literal["tcg", "kvm"]
+
+# 0xFF means all, and more bits need an x2APIC and an interrupt remapper.
+HIGHEST_APIC_ID = 0xFE
+MOST_NODES = 128  # QEMU's MAX_NODES
 
 SHARES = 8  # 9p devices; a snapshot fits only the devices that it was taken with
 PORT = "numalab"
@@ -71,11 +76,20 @@ def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
 def apic_layout(machine: Machine) -> ApicLayout:
     """With room for the PUs of the machine. Of a package of several dies each has room for two PUs
     or more: Linux takes a processor that announces one PU for a package of its own."""
-    dies = _dies(machine, 0)
-    cores = len(dies[0])
-    if len(dies) > 1 and cores * machine.threads_per_core == 1:
+    by_package = [_dies(machine, package) for package in range(machine.packages)]
+    dies = max(map(len, by_package))
+    cores = max(len(die) for found in by_package for die in found)
+    threads = machine.threads_per_core.most
+    if dies > 1 and cores * threads == 1:
         cores = 2
-    return ApicLayout(machine.packages, len(dies), cores, machine.threads_per_core)
+    return ApicLayout(machine.packages, dies, cores, threads)
+
+
+def highest_apic_id(machine: Machine) -> int:
+    """That QEMU would have to give out, to a PU or an empty slot."""
+    shape = apic_layout(machine)
+    last = Position(shape.sockets - 1, shape.dies - 1, shape.cores - 1, shape.threads - 1)
+    return shape.apic_id(last)
 
 
 def positions(machine: Machine) -> dict[int, Position]:
@@ -102,6 +116,7 @@ def _empty_slots(machine: Machine) -> dict[Position, int]:
     found: dict[Position, int] = {}
     for package in range(machine.packages):
         nodes = [n.number for n in _populated(machine, package) for _ in n.core_groups]
+        nodes += [nodes[-1]] * (shape.dies - len(nodes))
         for die, node in enumerate(nodes):
             for core in range(shape.cores):
                 for thread in range(shape.threads):
@@ -120,8 +135,10 @@ def processor_numbers(machine: Machine) -> list[int]:
 
 
 def lists_nodes_in_order(machine: Machine) -> bool:
-    """Whether QEMU's tables, which go by package, have the nodes in order of number."""
+    """Whether QEMU's tables, which go by package and end with memory, have the nodes in order of
+    number."""
     nodes = [n.number for p in range(machine.packages) for n in _populated(machine, p)]
+    nodes += [node.number for node in machine.numa_nodes if not node.cores]
     return nodes == sorted(nodes)
 
 

@@ -3,8 +3,10 @@ them goes on paper. Lengths are inches."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from numalab.evidence.record import Json
 from numalab.machines.machine import Core, Machine, Matrix, NumaNode
-from numalab.machines.picture import heading, summary
+from numalab.machines.picture import heading, kinds_line, summary
 from numalab.machines.topology import Topology, topology_of_node
 from numalab.palette import place_colour, thinned
 from numalab.reports.figures.canvas import LEAST_POINTS, LETTER_IN
@@ -43,12 +45,59 @@ class Shape:
     distances: Matrix | None
     note: str
 
-    @property
+    @cached_property
     def packages(self) -> tuple[int, ...]:
         return tuple(sorted({node.package for node in self.nodes}))
 
     def nodes_of(self, package: int) -> list[NumaNode]:
         return [node for node in self.nodes if node.package == package]
+
+    @cached_property
+    def most_nodes(self) -> int:
+        """In a package."""
+        return max(Counter(node.package for node in self.nodes).values())
+
+    @cached_property
+    def most_groups(self) -> int:
+        """In a NUMA node, counting one where there is none."""
+        return max((len(node.core_groups) for node in self.nodes), default=1) or 1
+
+    @cached_property
+    def most_cores(self) -> int:
+        """In a group."""
+        groups = [group for node in self.nodes for group in node.core_groups]
+        return max(map(len, groups), default=1)
+
+    @cached_property
+    def most_threads(self) -> int:
+        """Of a core."""
+        return max((len(core.pus) for node in self.nodes for core in node.cores), default=1)
+
+    @cached_property
+    def node_labels(self) -> dict[int, tuple[str, ...]]:
+        """Of each NUMA node the lines above its cores: its memory's size, kind and cache have
+        lines of their own."""
+        return {node.number: _label_lines(node) for node in self.nodes}
+
+    @cached_property
+    def most_label_lines(self) -> int:
+        return max(map(len, self.node_labels.values()))
+
+    @cached_property
+    def longest_label(self) -> int:
+        """In letters."""
+        return max(len(line) for lines in self.node_labels.values() for line in lines)
+
+
+def _label_lines(node: NumaNode) -> tuple[str, ...]:
+    size = "" if node.memory_mb is None else f"{node.memory_mb} MiB"
+    cache = node.memory_side_cache_mb
+    lines = (
+        f"NUMA node {node.number}",
+        " ".join(filter(None, (size, node.memory_kind))),
+        "" if cache is None else f"cache {cache} MiB",
+    )
+    return tuple(line for line in lines if line)
 
 
 def shape_of(what: Machine | Topology | Json) -> Shape:
@@ -58,7 +107,7 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
         note = "" if what.distances else "Distances: not given in the source."
         return Shape(
             heading(what),
-            f"{summary(what)}. Source: {what.source}",
+            ". ".join(filter(None, (summary(what), kinds_line(what), f"Source: {what.source}"))),
             what.numa_nodes,
             True,
             what.distances,
@@ -140,22 +189,8 @@ class Layout:
     cores_across: int
 
     @property
-    def _threads(self) -> int:
-        return max((len(core.pus) for node in self.shape.nodes for core in node.cores), default=1)
-
-    @property
     def _core_h(self) -> float:
-        return self._threads * self.pu_h
-
-    @property
-    def _most_groups(self) -> int:
-        return max((len(node.core_groups) for node in self.shape.nodes), default=1) or 1
-
-    @property
-    def _most_cores(self) -> int:
-        """In a group."""
-        groups = [group for node in self.shape.nodes for group in node.core_groups]
-        return max(map(len, groups), default=1)
+        return self.shape.most_threads * self.pu_h
 
     @property
     def _group_label_h(self) -> float:
@@ -167,22 +202,16 @@ class Layout:
 
     @property
     def group_h(self) -> float:
-        rows = -(-self._most_cores // self.cores_across)
+        rows = -(-self.shape.most_cores // self.cores_across)
         return rows * (self._core_h + GAP) - GAP + 2 * GAP + self._group_label_h
 
     @property
     def _label_w(self) -> float:
-        letters = max(len(line) for node in self.shape.nodes for line in self.label_lines(node))
-        return letters * LEAST_POINTS * LETTER_IN * 1.12  # bold
-
-    def label_lines(self, node: NumaNode) -> list[str]:
-        """The memory's size on a line of its own."""
-        memory = [] if node.memory_mb is None else [f"{node.memory_mb} MiB"]
-        return [f"NUMA node {node.number}", *memory]
+        return self.shape.longest_label * LEAST_POINTS * LETTER_IN * 1.12  # bold
 
     @property
     def _node_label_h(self) -> float:
-        return LABEL_H * max(len(self.label_lines(node)) for node in self.shape.nodes)
+        return LABEL_H * self.shape.most_label_lines
 
     @property
     def node_w(self) -> float:
@@ -190,7 +219,7 @@ class Layout:
 
     @property
     def node_h(self) -> float:
-        rows = -(-self._most_groups // self.groups_across)
+        rows = -(-self.shape.most_groups // self.groups_across)
         return self._node_label_h + rows * (self.group_h + GAP) - GAP + PAD
 
     @property
@@ -199,8 +228,7 @@ class Layout:
 
     @property
     def package_h(self) -> float:
-        most = max(len(self.shape.nodes_of(package)) for package in self.shape.packages)
-        rows = -(-most // self.nodes_across)
+        rows = -(-self.shape.most_nodes // self.nodes_across)
         return LABEL_H + rows * (self.node_h + PAD)
 
     @property
@@ -251,10 +279,6 @@ class Layout:
 def lay_out(shape: Shape, width: float, pu_h: float = PU_H) -> Layout:
     """The lowest that is at most so wide, preferably with full rows, and the narrowest of those;
     the narrowest of all where none is."""
-    most_nodes = max(len(shape.nodes_of(package)) for package in shape.packages)
-    most_groups = max((len(node.core_groups) for node in shape.nodes), default=1) or 1
-    groups = [group for node in shape.nodes for group in node.core_groups]
-    most_cores = max(map(len, groups), default=1)
 
     def useful(number: int, most: int = 16) -> list[int]:
         """Numbers for a row that give other numbers of rows."""
@@ -265,9 +289,9 @@ def lay_out(shape: Shape, width: float, pu_h: float = PU_H) -> Layout:
         Layout(shape, pu_h, *across)
         for across in product(
             useful(len(shape.packages), 8),
-            useful(most_nodes, 8),
-            useful(most_groups, 4),
-            useful(most_cores),
+            useful(shape.most_nodes, 8),
+            useful(shape.most_groups, 4),
+            useful(shape.most_cores),
         )
     ]
     fitting = [layout for layout in layouts if layout.width <= width]
@@ -276,7 +300,7 @@ def lay_out(shape: Shape, width: float, pu_h: float = PU_H) -> Layout:
 
     def cost(layout: Layout) -> float:
         ragged = (len(shape.packages) % layout.packages_across > 0) + (
-            most_cores % layout.cores_across > 0
+            shape.most_cores % layout.cores_across > 0
         )
         return round(layout.height * RAGGED_COST**ragged, 6)
 
@@ -306,7 +330,7 @@ def draw_outlines(axes: Axes, layout: Layout, x: float, y: float) -> None:
         axes.text(x + box.x + PAD, y + box.y + LABEL_H / 2, name, va="center", fontsize=12)
     for node, box in layout.node_boxes():
         add_box(axes, moved(box), "#FFFFFF", place_colour(node.number), 3)
-        for row, line in enumerate(layout.label_lines(node)):
+        for row, line in enumerate(layout.shape.node_labels[node.number]):
             axes.text(
                 x + box.x + PAD,
                 y + box.y + (row + 0.55) * LABEL_H,
@@ -319,9 +343,10 @@ def draw_outlines(axes: Axes, layout: Layout, x: float, y: float) -> None:
             where = moved(box)
             axes.text(*where.middle, "memory only", ha="center", va="center", fontsize=12)
     if layout.shape.has_groups:
-        for _, box in layout.group_boxes():
+        for group, box in layout.group_boxes():
             add_box(axes, moved(box), "#EEEEEE", "#999999")
-            axes.text(x + box.x + GAP, y + box.y + LABEL_H / 2, "L3", va="center", fontsize=12)
+            if group[0].has_l3:
+                axes.text(x + box.x + GAP, y + box.y + LABEL_H / 2, "L3", va="center", fontsize=12)
 
 
 def core_fill(numa_node: int) -> str:
