@@ -61,6 +61,8 @@ RECORDED = {
         Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, 0xD, 48, None, False),
         Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, 0x10, 192,
                  Widths(1, 8), False),
+        Recorded("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", Shape(2, 40, 2), 1, 0x20,
+                 128, Widths(1, 7), True),
     )
 }  # fmt: skip
 
