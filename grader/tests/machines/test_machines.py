@@ -690,7 +690,6 @@ REFUSED = {
             + node(1, "0x4", "Package"), [0, 1, 2]),
         "package 1 has 1 NUMA node(s)",
     ),
-    "too many PUs": (xml(node(0, hex(1)), list(range(8193))), "at most 8192"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from numalab.machines.machine import Machine
+from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
 
 
 class Shape(NamedTuple):
@@ -89,6 +89,18 @@ def announces_cores(machine: Machine) -> bool:
     return without_hwloc(recorded) == recorded.shape
 
 
+def _unshown(machine: Machine) -> list[str]:
+    """What a machine of today has and QEMU has not."""
+    said = []
+    if len(machine.core_kinds) > 1:
+        said.append("Its cores are all of one kind.")
+    if any(not core.has_l3 for node in machine.numa_nodes for core in node.cores):
+        said.append("Cores without an L3 share one that the machine has not.")
+    if any(machine.memory_kinds) or any(n.memory_side_cache_mb for n in machine.numa_nodes):
+        said.append("Memory is of one kind, without memory-side caches.")
+    return said
+
+
 def own_and_other(machine: Machine) -> tuple[str, ...]:
     """What of a virtual node is the machine's own, and what is not, in sentences."""
     if machine.seed is not None:
@@ -97,8 +109,17 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         "The machine's own are the PU numbers, packages, NUMA nodes, distances, cores and their "
         "hardware threads, and which cores share an L3. Times, sizes of memory and caches, the "
         "processor's name, and that hardware threads of a core have an L1 each, are not.",
-        "CPUID announces packages, cores and hardware threads, and no dies.",
+        *_unshown(machine),
     ]
+    if not machine.is_native:
+        other = ARCHITECTURES[machine.architecture]
+        said.append(
+            f"Its processors are {ARCHITECTURES[NATIVE]}, and the machine's own are {other}: "
+            f"programs are built for {NATIVE}, and CPUID, which {other} has not, says of it what "
+            "such processors of this shape would."
+        )
+        return tuple(said)
+    said.append("CPUID announces packages, cores and hardware threads, and no dies.")
     if machine.processor is None:
         said[-1] += " That the real processors do, too, is inferred."
         return tuple(said)
