@@ -472,7 +472,8 @@ def test_terminal_picture_shows_each_pu_once(gallery: dict[str, Machine], name: 
     text = "\n".join(line.plain for line in picture.terminal(machine, 80)[:-1])  # no legend
     kinds = "|".join(filter(None, machine.memory_kinds)) or "no kind"
     text = re.sub(rf"(Package|node) \d+|\d+ MiB|L3|{kinds}", "", text)
-    shown = [int(number) for number in re.findall(r"\d+", text)]
+    ranges = re.findall(r"\d+(?:-\d+(?::\d+)?)?", text)
+    shown = [pu for pus in ranges for pu in parse_pus(pus)]
     assert sorted(shown) == list(range(machine.pus))
 
 
