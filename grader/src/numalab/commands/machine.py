@@ -79,7 +79,7 @@ def list_command(kit: Kit) -> None:
     if not machines:
         raise UserError(f"{gallery_folder(kit)} has no machine; restore the kit's files")
     console = make_console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("machine", no_wrap=True)
     table.add_column("shape", no_wrap=True)
     table.add_column("PUs", justify="right", no_wrap=True)
