@@ -82,11 +82,24 @@ def without_hwloc(recorded: Recorded) -> Shape:
 
 def announces_cores(machine: Machine) -> bool:
     """Whether libomp without hwloc finds on the machine what it finds on a virtual node, whose
-    processors announce their cores."""
+    processors announce their cores. On one with another instruction set it looks elsewhere."""
+    if not machine.is_native:
+        return False
     if machine.processor is None:
         return True
     recorded = RECORDED[machine.processor]
     return without_hwloc(recorded) == recorded.shape
+
+
+def other_processors(architecture: str) -> str:
+    """What is said of a virtual node whose machine has another instruction set, after what else is
+    said of it; nothing where it has not."""
+    if architecture == NATIVE:
+        return ""
+    own = ARCHITECTURES.get(architecture, architecture)
+    return (
+        f"; with {ARCHITECTURES[NATIVE]} processors, whose instruction set is not its own ({own})"
+    )
 
 
 def _unshown(machine: Machine) -> list[str]:
@@ -116,7 +129,8 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         said.append(
             f"Its processors are {ARCHITECTURES[NATIVE]}, and the machine's own are {other}: "
             f"programs are built for {NATIVE}, and CPUID, which {other} has not, says of it what "
-            "such processors of this shape would."
+            "such processors of this shape would. libomp without hwloc looks there, and what it "
+            "does is not judged; libgomp and hwloc look in /sys, which is the machine's."
         )
         return tuple(said)
     said.append("CPUID announces packages, cores and hardware threads, and no dies.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from numalab.evidence.record import Json
-from numalab.machines.machine import Machine
+from numalab.machines.machine import LOCAL_DISTANCE, Machine
 from numalab.machines.topology import topology_of_machine
 
 Pus = frozenset[int]
@@ -103,6 +103,8 @@ def structure_of_node(node: Json) -> Structure:
 def differences(machine: Machine, node: Json) -> tuple[str, ...]:
     """Where what describe_node says on a virtual node is not as the machine is described, in
     sentences. QEMU gives cores without an L3 one that they share. Raises LookupError."""
+    if len(machine.numa_nodes) == 1 and not node["distances"]:
+        node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux tells none of a single one
     described, seen = structure_of_machine(machine), structure_of_node(node)
     l3s = frozenset(
         frozenset(pu for core in group for pu in core.pus)
