@@ -65,7 +65,7 @@ def test_a_machine_is_built_as_its_processor_is(machine: Machine) -> None:
 def test_it_is_said_what_is_the_machines_own(machine: Machine) -> None:
     own, *unshown, cpuid = own_and_other(machine)
     assert "PU numbers" in own and "Times" in own
-    today = ("a64fx", "aurora", "cxl", "elitebook", "gh200", "grace", "knl", "xeon-max")
+    today = ("a64fx", "aurora", "cxl", "elitebook", "gh200", "gh200x4", "grace", "knl", "xeon-max")
     assert bool(unshown) == (machine.name in today)
     if not machine.is_native:
         assert "Arm has not" in cpuid and machine.processor is None
