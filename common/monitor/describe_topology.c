@@ -213,7 +213,6 @@ static json_t *describe(hwloc_topology_t topology)
                  {"cores", HWLOC_OBJ_CORE},
                  {"pus", HWLOC_OBJ_PU}};
     json_t *found = json_object();
-    json_object_set_new(found, "library", json_string(HWLOC_VERSION));
     json_object_set_new(found, "infos", infos_of_machine(topology));
     json_object_set_new(found, "complete",
                         numbers_in(hwloc_topology_get_complete_cpuset(topology)));

@@ -4,20 +4,18 @@ descriptions."""
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
-from support.commands import numalab_command
 from support.exports import (
     core,
     core_kind,
     cores,
     distances,
     group,
+    hwloc_export,
     imported,
     imported_text,
     machine,
@@ -25,31 +23,16 @@ from support.exports import (
     thing,
 )
 
-from numalab.commands.machine_import import import_command
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_of_synthetic, looks_synthetic
 from numalab.kit import Kit
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.core_kinds import kinds_of_pus
-from numalab.machines.gallery import find_machine, known_names, machine_names
 from numalab.machines.hwloc_export import CoreKind
 from numalab.machines.imported import machine_text
 from numalab.machines.machine import Machine
-from numalab.machines.machine_file import load_machine, parse_machine
-from numalab.machines.own import load_own, own_folder, own_names
+from numalab.machines.machine_file import parse_machine
 from numalab.machines.topology import topology_of_machine
-
-
-def hwloc_export(folder: Path, *arguments: str) -> Path:
-    program = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
-    assert program, "install hwloc, which the kit needs"
-    path = folder / "node.xml"
-    subprocess.run([program, *arguments, "--of", "xml", str(path)], check=True, capture_output=True)
-    return path
-
-
-def node_pus(one: Machine) -> list[str]:
-    return [",".join(map(str, node.pus)) for node in one.numa_nodes]
 
 
 def from_synthetic(kit: Kit, text: str) -> Machine:
@@ -69,8 +52,10 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("synthetic", "shape", "pus"),
     [
-        ("pack:2 numa:2 l3:1 core:4 pu:2", "2 x 2 x 4 x 2", [range(8 * n, 8 * n + 8) for n in range(4)]),
-        ("pack:2 [numa(memory=1073741824)] l3:2 core:3 pu:1", "2 x 1 x 6 x 1", [range(6), range(6, 12)]),
+        ("pack:2 numa:2 l3:1 core:4 pu:2", "2 x 2 x 4 x 2",
+         [range(8 * n, 8 * n + 8) for n in range(4)]),
+        ("pack:2 [numa(memory=1073741824)] l3:2 core:3 pu:1", "2 x 1 x 6 x 1",
+         [range(6), range(6, 12)]),
         ("pack:2 [numa(memory=1073741824)] l3:2 core:2 pu:2(indexes=pack:core)", "2 x 1 x 4 x 2",
          [range(0, 16, 2), range(1, 16, 2)]),
         ("pack:4 [numa(memory=1073741824)] core:2 pu:1(indexes=3,7,1,5,0,4,2,6)", "4 x 1 x 2 x 1",
@@ -368,6 +353,7 @@ def test_an_export_that_another_tool_has_written_anew(kit: Kit, tmp_path: Path) 
 
 # ---- what is refused -----------------------------------------------------------------------
 
+TWO_OF_THREE = group([0, 1], memory(0, [0, 1]) + cores([0, 1]), [0]) + core(2, nodes=[])
 REFUSED = {
     "not XML": ("<topology", ":1: this is not XML"),
     "empty": ("", "it is empty"),
@@ -376,15 +362,15 @@ REFUSED = {
     "a synthetic text": ("Package:2 NUMANode:1 Core:4 PU:2\n", "give its text instead of the file"),
     "console": ("Machine (1GB total)\n  PU L#0\n", "this is not XML"),
     "hwloc 9": (machine([0], memory(0, [0]) + core(0), version=' version="9.0"'),
-                "export of hwloc 9, and the library here is of hwloc 2; export it on the machine in "
-                "the form of hwloc 2: lstopo --of v2xml node.xml"),
+                "export of hwloc 9, and the library here is of hwloc 2; export it on the machine "
+                "in the form of hwloc 2: lstopo --of v2xml node.xml"),
     "nothing in it": ('<topology version="2.0"/>', "hwloc can make no machine of it"),
     "no sets": ('<topology version="2.0"><object type="Machine"/></topology>', "without cpuset"),
     "no PU": (machine([0], memory(0, [0])), "no PU is in it"),
     "no NUMA node": (machine([0], core(0)), "hwloc can make no machine of it"),
     "PU twice": (machine([0, 1], memory(0, [0, 1]) + core(0) + core(0)), "PU 0 appears twice"),
     "node twice": (machine([0], memory(0, [0]) * 2 + core(0)), "NUMA node 0 appears twice"),
-    "core nowhere": (machine(range(3), memory(0, [0, 1]) + cores(range(3))),
+    "core nowhere": (machine(range(3), TWO_OF_THREE),
                      "no NUMA node holds the PUs 2, as where a control group keeps"),
     "PU 0 in a later node": (
         machine(range(4), group([2, 3], memory(0, [2, 3]) + cores([2, 3]), [0])
@@ -435,8 +421,9 @@ def test_synthetic_descriptions_that_are_refused(
 
 
 def test_more_pus_than_can_be_described(kit: Kit) -> None:
+    large = replace(export_of_synthetic(kit, "pu:2"), pus=tuple(range(8193)))
     with pytest.raises(UserError, match=r"8,193 PUs, and at most 8,192 .*--restrict"):
-        from_synthetic(kit, "pu:8193")
+        machine_text(large, "node", "synthetic", "'pu:8193'")
 
 
 @pytest.mark.parametrize("name", ["My Node", "here", "seeded-7", ""])
@@ -465,123 +452,3 @@ def test_what_looks_synthetic() -> None:
         assert looks_synthetic(text), text
     for text in ("node.xml", "./pack:2.xml", "/tmp/a:1", "node", "2:3", "C:/node.xml", ""):
         assert not looks_synthetic(text), text
-
-
-# ---- a user's own folder -------------------------------------------------------------------
-
-
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "own" / "machines"
-    monkeypatch.setenv("NUMALAB_MACHINES", str(folder))
-    return folder
-
-
-def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("NUMALAB_MACHINES", raising=False)
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    assert own_folder() == tmp_path / ".local/share/numalab/machines"
-    monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert own_folder() == tmp_path / ".local/share/numalab/machines"
-    monkeypatch.setenv("XDG_DATA_HOME", "/data")
-    assert own_folder() == Path("/data/numalab/machines")
-    monkeypatch.setenv("NUMALAB_MACHINES", "mine")
-    assert own_folder() == Path.cwd() / "mine"
-
-
-def test_import_and_what_finds_it(kit: Kit, own: Path, tmp_path: Path) -> None:
-    at = {"NUMALAB_MACHINES": str(own)}
-    command = ("machine", "import", "pack:2 numa:4 l3:2 core:8 pu:2")
-    assert "give one, such as --name" in numalab_command(kit, *command, **at).said
-    done = numalab_command(kit, *command, "--name", "big", **at)
-    assert done.code == 0, done.err
-    assert "is read as a synthetic description" in done.out
-    assert "machine show big" in done.out
-    assert load_machine(own / "big.toml").pus == 256
-    (own / "big.toml").write_text((own / "big.toml").read_text() + "# kept\n")
-    again = numalab_command(kit, *command, "--name", "big", **at)
-    assert again.code == 2
-    assert "--force" in again.said
-    assert "# kept" in (own / "big.toml").read_text()
-    taken = numalab_command(kit, *command, "--name", "hydra", **at)
-    assert taken.code == 2
-    assert "the kit has a machine 'hydra' itself" in taken.said
-    assert own_names() == ["big"]
-    assert find_machine(kit, "big").pus == 256
-    assert known_names(kit) == [*machine_names(kit), "big"]
-    shown = numalab_command(kit, "machine", "show", "big", **at)
-    assert shown.code == 0, shown.err
-    assert "256 PUs" in shown.out
-    near = kit.lab_folder("06_message_latency") / "near.toml"
-    planned = numalab_command(
-        kit, "launch", str(near), "--machine", "big", "--print", "--", "x", **at
-    )
-    assert planned.code == 0, planned.err
-    assert "mpiexec" in planned.out
-    with pytest.raises(UserError, match="Did you mean big.*and yours big"):
-        find_machine(kit, "bigg")
-
-
-def test_list_shows_the_users_own_apart_and_what_is_wrong_with_them(kit: Kit, own: Path) -> None:
-    own.mkdir(parents=True)
-    hydra = (kit.root / "common/machines/hydra.toml").read_text()
-    (own / "mine.toml").write_text(hydra.replace('name = "hydra"', 'name = "mine"'))
-    (own / "broken.toml").write_text("name = ")
-    (own / "hydra.toml").write_text(hydra.replace("TU Wien", "nobody"))
-    (own / "notes.txt").write_text("no machine")
-    done = numalab_command(kit, "machine", "list", NUMALAB_MACHINES=str(own))
-    assert done.code == 0, done.err
-    lines = done.out.splitlines()
-    heading = next(index for index, line in enumerate(lines) if line == f"Yours, in {own}:")
-    assert lines[heading + 2].startswith("mine ")
-    assert [line.split()[0] for line in lines[:heading]].count("hydra") == 1
-    assert f"Not read: {own}/broken.toml:1:" in done.err
-    assert "the kit has a machine 'hydra' itself" in done.said
-    machines, mistakes = load_own({"hydra"})
-    assert list(machines) == ["mine"]
-    assert len(mistakes) == 2
-    assert find_machine(kit, "hydra").title != "nobody"
-    with pytest.raises(UserError, match=r"broken\.toml:1"):
-        find_machine(kit, "broken")
-
-
-def test_import_to_a_place_of_choice(kit: Kit, own: Path, tmp_path: Path) -> None:
-    path = hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1")
-    target = tmp_path / "ours.toml"
-    command = ("machine", "import", str(path), "--output", str(target))
-    done = numalab_command(kit, *command, NUMALAB_MACHINES=str(own))
-    assert done.code == 0, done.err
-    assert load_machine(target).pus == 4
-    target.write_text("kept")
-    again = numalab_command(kit, *command)
-    assert again.code == 2
-    assert "--force" in again.err
-    assert target.read_text() == "kept"
-    assert numalab_command(kit, *command, "--force").code == 0
-    assert not own.exists()
-
-
-def test_a_file_with_a_synthetic_name_is_a_file(
-    kit: Kit, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1").rename(
-        tmp_path / "pu:9"
-    )
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(import_command, ["pu:9", "--name", "x"], obj=kit)
-    assert "A file is called 'pu:9': it is read" in done.output
-    assert load_machine(own / "x.toml").pus == 4
-    (tmp_path / "pu:9").unlink()
-    done = CliRunner().invoke(import_command, ["pu:9", "--name", "y"], obj=kit)
-    assert "No file is called 'pu:9'" in done.output
-    assert load_machine(own / "y.toml").pus == 9
-
-
-def test_a_folder_that_cannot_be_made(kit: Kit, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    done = numalab_command(
-        kit, "machine", "import", "pu:2", "--name", "x", NUMALAB_MACHINES=str(tmp_path / "file/x")
-    )
-    assert done.code == 2
-    assert "NUMALAB_MACHINES" in done.said

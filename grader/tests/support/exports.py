@@ -3,6 +3,8 @@ them."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +13,15 @@ from numalab.kit import Kit
 from numalab.machines.imported import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
+
+
+def hwloc_export(folder: Path, *arguments: str) -> Path:
+    """Written by lstopo, with these arguments."""
+    program = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    assert program, "install hwloc, which the kit needs"
+    path = folder / "node.xml"
+    subprocess.run([program, *arguments, "--of", "xml", str(path)], check=True, capture_output=True)
+    return path
 
 
 def imported_text(kit: Kit, path: Path, name: str = "node") -> str:

@@ -66,7 +66,6 @@ class Export:
     complete: those too that are offline or were left out; allowed: without what a control group
     kept from who made the export."""
 
-    library: str
     infos: Mapping[str, str]
     pus: tuple[int, ...]
     complete: frozenset[int]
@@ -107,7 +106,6 @@ def _distances(found: Any) -> Distances | None:
 def read_export(found: Json) -> Export:
     """From the program's JSON."""
     return Export(
-        library=found["library"],
         infos=found["infos"],
         pus=tuple(one["number"] for one in found["pus"]),
         complete=_set(found["complete"]),

@@ -66,6 +66,11 @@ class _Node:
     package: int = 0
 
 
+def _list(numbers: Sequence[int]) -> str:
+    """For messages and notes, not without end."""
+    return shown(format_pus(numbers), 200)
+
+
 def _repeated(numbers: Iterable[int]) -> int | None:
     seen: set[int] = set()
     for number in numbers:
@@ -125,7 +130,7 @@ def _numa_nodes(export: Export, cores: Sequence[_Core], what: str) -> list[_Node
     without = [pu for core in cores for pu in core.pus if pu not in near]
     if without:
         raise UserError(
-            f"{what}: no NUMA node holds the PUs {format_pus(sorted(without))}, as where a control "
+            f"{what}: no NUMA node holds the PUs {_list(sorted(without))}, as where a control "
             f"group keeps a process from some of the memory; {WHOLE}"
         )
     for core in cores:
@@ -167,7 +172,7 @@ def _number_packages(
         touched = [i for i, pus in enumerate(packages) if pus & own.get(node.number, frozenset())]
         if len(touched) > 1:
             notes.append(
-                f"Packages {format_pus(touched)} of the export are one here: NUMA node "
+                f"Packages {_list(touched)} of the export are one here: NUMA node "
                 f"{node.number} has cores of all of them."
             )
     if not packages:
@@ -175,22 +180,24 @@ def _number_packages(
     sets = _joined([*packages, *own.values()])
     sets = [pus for pus in sets if any(pus & cores for cores in own.values())]
     sets.sort(key=lambda pus: first_pu not in pus)  # stable
-    lost = []
+    unclear = []
     for index, node in enumerate(nodes):
         pus = own.get(node.number, node.memory.pus)
-        found = next((i for i, other in enumerate(sets) if other & pus), None)
-        if found is None and matrix is not None:
-            near = min(
+        near = [i for i, other in enumerate(sets) if other & pus]
+        if len(near) == 1:
+            node.package = near[0]
+            continue
+        unclear.append(node.number)
+        if matrix is not None:
+            nearest = min(
                 (other for other in range(len(nodes)) if nodes[other].cores),
                 key=lambda other: matrix[other][index],
             )
-            found = next(i for i, other in enumerate(sets) if other & own[nodes[near].number])
-        if not node.cores and not node.memory.pus:
-            lost.append(node.number)
-        node.package = found or 0
-    if lost and len(sets) > 1:
+            pus = own[nodes[nearest].number]
+        node.package = next((i for i, other in enumerate(sets) if other & pus), 0)
+    if unclear and len(sets) > 1:
         notes.append(
-            f"The export does not tell which package NUMA nodes {format_pus(lost)} belong to; they "
+            f"The export does not tell which package NUMA nodes {_list(unclear)} belong to; they "
             "are given to the nearest one, the first of several."
         )
     return notes
@@ -313,24 +320,22 @@ def _numbers_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
     notes = []
     numbers = [node.number for node in nodes]
     if numbers != list(range(len(nodes))):
-        notes.append(f"The machine's NUMA nodes {format_pus(numbers)} are numbered from 0 on here.")
+        notes.append(f"The machine's NUMA nodes {_list(numbers)} are numbered from 0 on here.")
     pus = sorted(export.pus)
     if pus != list(range(len(pus))):
         notes.append(
-            f"The machine's PUs {format_pus(pus)} are numbered from 0 on here, so that a plan's "
+            f"The machine's PUs {_list(pus)} are numbered from 0 on here, so that a plan's "
             "numbers are not the machine's."
         )
     gone = sorted(export.complete - set(pus))
     if gone:
         notes.append(
-            f"PUs {format_pus(gone)} were offline, or kept from who made the export, and are left "
-            "out."
+            f"PUs {_list(gone)} were offline, or kept from who made the export, and are left out."
         )
     kept = sorted(set(pus) - export.allowed)
     if export.allowed and kept:
         notes.append(
-            f"PUs {format_pus(kept)} were kept from who made the export, and are described "
-            "nevertheless."
+            f"PUs {_list(kept)} were kept from who made the export, and are described nevertheless."
         )
     return notes
 
@@ -344,7 +349,7 @@ def _parts_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
     shared = [numbers for numbers in by_l3.values() if len(numbers) > 1]
     if shared:
         notes.append(
-            f"NUMA nodes {' and '.join(map(format_pus, shared))} share an L3 in the export; here "
+            f"NUMA nodes {' and '.join(map(_list, shared))} share an L3 in the export; here "
             "each has one of its own."
         )
     packages = sum(1 for package in export.packages if package.pus)
@@ -399,7 +404,7 @@ def _figure_lines(export: Export, nodes: Sequence[_Node], source: str) -> list[s
         }
         if not told:
             continue
-        which = f"NUMA node{'' if len(told) == 1 else 's'} {format_pus(list(told))}"
+        which = f"NUMA node{'' if len(told) == 1 else 's'} {_list(list(told))}"
         what = f"as the system announces it, {access}, {which} from the nearest PUs"
         lines += ["", f"[[{table}]]", f"what = {_quoted(what)}"]
         lines += [f"value = [{', '.join(map(str, told.values()))}]"]
