@@ -337,6 +337,12 @@ def test_odd_words_in_an_export_survive(kit: Kit, tmp_path: Path) -> None:
     assert found.source == 'hwloc export a "b" \\.xml'
 
 
+def test_the_title_is_the_processors_name(kit: Kit, tmp_path: Path) -> None:
+    info = '<info name="CPUModel" value="Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz  "/>'
+    path = written(tmp_path, machine([0], info + memory(0, [0]) + core(0)))
+    assert imported(kit, path).title == "Intel Xeon Platinum 8259CL"
+
+
 def test_an_export_that_another_tool_has_written_anew(kit: Kit, tmp_path: Path) -> None:
     """Indented, with comments, in another encoding, attributes in single quotes."""
     text = machine(range(4), memory(0, range(4)) + cores(range(4)))

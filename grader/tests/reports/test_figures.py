@@ -71,7 +71,8 @@ def test_every_pu_node_and_distance_of_a_machine_is_drawn(machine: Machine) -> N
         assert any("not given" in text for text in drawn) == (len(machine.numa_nodes) >= 1)
     elif len(machine.numa_nodes) > 1:
         assert {str(d) for row in machine.distances for d in row} <= set(drawn)
-    assert drawn.count("L3") == len(machine.nodes_with_cores) * machine.groups_per_node.most
+    groups = [group for node in machine.numa_nodes for group in node.core_groups]
+    assert drawn.count("L3") == sum(group[0].has_l3 for group in groups)
 
 
 def inside(inner: Box, outer: Box) -> bool:

@@ -92,13 +92,25 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Six NUMA nodes, numbered over two packages in turn, with siblings last.
 SEEDED = "seeded-489"
+# Booted whenever the suite runs; all others are slow.
+EACH_TIME = (
+    "hawk", "hydra", "janus", "kunpeng", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm",
+    "noctua", "noctua2", "ulysses", "uv1000", "westmere-ep", "westmere-ex", SEEDED,
+)  # fmt: skip
 WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        *(pytest.param((name, plan.GuestOptions()), id=name) for name in (*GALLERY, SEEDED)),
+        *(
+            pytest.param(
+                (name, plan.GuestOptions()),
+                id=name,
+                marks=() if name in EACH_TIME else pytest.mark.slow,
+            )
+            for name in (*GALLERY, SEEDED)
+        ),
         *(
             pytest.param((name, WHOLE), id=f"whole-{name}", marks=pytest.mark.slow)
             for name in GALLERY

@@ -92,17 +92,14 @@ def _list(machines: Mapping[str, Machine], console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("machine", no_wrap=True)
     table.add_column("shape", no_wrap=True)
     table.add_column("PUs", justify="right", no_wrap=True)
-    table.add_column("source", no_wrap=True)
     table.add_column("what it is", ratio=1)
     for name, one in machines.items():
         shape = one.shape.replace(" ", "")
-        source = Text(one.source.split(":")[0])
-        source.truncate(14, overflow="ellipsis")
-        table.add_row(name, shape, str(one.pus), source, Text(one.title))
+        table.add_row(name, shape, str(one.pus), Text(one.title))
     with stripped(console):
         console.print(table)
 
@@ -180,6 +177,24 @@ def _unlike_memory(one: Machine) -> str:
     return "\n".join(["Memory:", *lines])
 
 
+def _most_bootable(one: Machine) -> list[object]:
+    """How much of it a virtual node can have, where that is not all."""
+    from rich.text import Text
+
+    try:
+        most = plan.bootable(one)
+    except UserError as error:
+        return [Text(str(error))]
+    if most is one:
+        return []
+    return [
+        Text(
+            f"At most {most.cores_per_node} of its cores per NUMA node can be booted: --cores "
+            f"{most.cores_per_node.most} ({most.pus} PUs)"
+        )
+    ]
+
+
 def _show(one: Machine, console: Console, with_published: bool) -> None:
     from rich.padding import Padding
     from rich.table import Table
@@ -223,6 +238,7 @@ def _show(one: Machine, console: Console, with_published: bool) -> None:
             for sentence in sentences:
                 listed_ones.add_row("-", Text(sentence))
             parts.append(Padding(listed_ones, (0, 0, 0, 2)))
+    parts += _most_bootable(one)
     kinds = [title.lower() for title, figures in published if figures]
     kinds += ["rates"] if one.rates else []
     if kinds and not with_published:

@@ -19,7 +19,9 @@ from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
+from numalab.machines.announced import other_processors
 from numalab.machines.gallery import published_latencies
+from numalab.machines.machine import NATIVE
 from numalab.machines.seeded import is_seeded
 from numalab.strangers import toml
 from numalab.strangers.visible import may_hide, shown, visible_json
@@ -72,6 +74,7 @@ def _note(machine: Json) -> str:
         f"{machine['name']}, as a virtual machine: {some} "
         f"{'core' if real == 1 else 'cores'} per NUMA node, "
         f"{machine['numa_node_memory_bytes'] // 2**20} MiB{least} of memory per NUMA node"
+        f"{other_processors(machine.get('architecture', NATIVE))}"
     )
 
 

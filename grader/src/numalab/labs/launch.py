@@ -250,10 +250,17 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
     """Rank by rank: the next unit of map_by, and in it the next of bind_to; where that is
     the larger one, the one around it."""
     targets = units_of(topology, policy.bind_to)
-    choices = []
-    for around in units_of(topology, policy.map_by):
-        inside = [target for target in targets if set(target) <= set(around)]
-        choices.append(inside or [target for target in targets if around[0] in target])
+    arounds = units_of(topology, policy.map_by)
+    around_of = {pu: index for index, around in enumerate(arounds) for pu in around}
+    target_of = {pu: target for target in targets for pu in target}
+    choices: list[list[Pus]] = [[] for _ in arounds]
+    for target in targets:
+        owners = {around_of[pu] for pu in target}
+        if len(owners) == 1:
+            choices[owners.pop()].append(target)
+    for around, inside in zip(arounds, choices, strict=True):
+        if not inside:
+            inside.append(target_of[around[0]])
     ranks = []
     for rank in range(count):
         mine = choices[rank % len(choices)]
@@ -323,8 +330,7 @@ def _divisors(size: int) -> str:
 
 
 def _cores(pus: Pus, topology: Topology) -> int:
-    mine = set(pus)
-    return len({pu.core for pu in topology.pus if pu.number in mine})
+    return len({topology.core[pu] for pu in pus})
 
 
 # ---- for people ----------------------------------------------------------------------
@@ -347,9 +353,8 @@ def summary(plan: RankPlan) -> list[str]:
 
 
 def _units_holding(pus: Pus, topology: Topology) -> str:
-    mine = [pu for pu in topology.pus if pu.number in set(pus)]
-    nodes = sorted({pu.numa_node for pu in mine})
-    packages = sorted({pu.package for pu in mine})
+    nodes = sorted({topology.numa_node[pu] for pu in pus})
+    packages = sorted({topology.package[pu] for pu in pus})
     listed = ", ".join(map(str, nodes))
     return (
         f"package {', '.join(map(str, packages))}, "

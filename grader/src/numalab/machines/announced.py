@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from numalab.machines.machine import Machine
+from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
 
 
 class Shape(NamedTuple):
@@ -61,6 +61,8 @@ RECORDED = {
         Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, 0xD, 48, None, False),
         Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, 0x10, 192,
                  Widths(1, 8), False),
+        Recorded("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", Shape(2, 40, 2), 1, 0x20,
+                 128, Widths(1, 7), True),
     )
 }  # fmt: skip
 
@@ -80,11 +82,36 @@ def without_hwloc(recorded: Recorded) -> Shape:
 
 def announces_cores(machine: Machine) -> bool:
     """Whether libomp without hwloc finds on the machine what it finds on a virtual node, whose
-    processors announce their cores."""
+    processors announce their cores. On one with another instruction set it looks elsewhere."""
+    if not machine.is_native:
+        return False
     if machine.processor is None:
         return True
     recorded = RECORDED[machine.processor]
     return without_hwloc(recorded) == recorded.shape
+
+
+def other_processors(architecture: str) -> str:
+    """What is said of a virtual node whose machine has another instruction set, after what else is
+    said of it; nothing where it has not."""
+    if architecture == NATIVE:
+        return ""
+    own = ARCHITECTURES.get(architecture, architecture)
+    return (
+        f"; with {ARCHITECTURES[NATIVE]} processors, whose instruction set is not its own ({own})"
+    )
+
+
+def _unshown(machine: Machine) -> list[str]:
+    """What a machine of today has and QEMU has not."""
+    said = []
+    if len(machine.core_kinds) > 1:
+        said.append("Its cores are all of one kind.")
+    if any(not core.has_l3 for node in machine.numa_nodes for core in node.cores):
+        said.append("Cores without an L3 share one that the machine has not.")
+    if any(machine.memory_kinds) or any(n.memory_side_cache_mb for n in machine.numa_nodes):
+        said.append("Memory is of one kind, without memory-side caches.")
+    return said
 
 
 def own_and_other(machine: Machine) -> tuple[str, ...]:
@@ -95,8 +122,18 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         "The machine's own are the PU numbers, packages, NUMA nodes, distances, cores and their "
         "hardware threads, and which cores share an L3. Times, sizes of memory and caches, the "
         "processor's name, and that hardware threads of a core have an L1 each, are not.",
-        "CPUID announces packages, cores and hardware threads, and no dies.",
+        *_unshown(machine),
     ]
+    if not machine.is_native:
+        other = ARCHITECTURES[machine.architecture]
+        said.append(
+            f"Its processors are {ARCHITECTURES[NATIVE]}, and the machine's own are {other}: "
+            f"programs are built for {NATIVE}, and CPUID, which {other} has not, says of it what "
+            "such processors of this shape would. libomp without hwloc looks there, and what it "
+            "does is not judged; libgomp and hwloc look in /sys, which is the machine's."
+        )
+        return tuple(said)
+    said.append("CPUID announces packages, cores and hardware threads, and no dies.")
     if machine.processor is None:
         said[-1] += " That the real processors do, too, is inferred."
         return tuple(said)

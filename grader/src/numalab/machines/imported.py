@@ -8,6 +8,7 @@ PUs and NUMA nodes are closed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -35,6 +36,7 @@ WHOLE = "export it on the whole machine: lstopo --disallowed node.xml"
 _PART = "export a part of it: lstopo --restrict CPUSET node.xml"
 # Memory that Linux gives no cores, whatever its number; by hwloc's names.
 _NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
+_SAME_IN_ALL = re.compile(r"\((R|TM)\)|\b(CPU|Processor)\b|@ .*", re.IGNORECASE)
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64", "i386": "x86_64", "i686": "x86_64"}
 # What systems announce of memories, by hwloc's names; in the file's tables and units.
 _ANNOUNCED = {
@@ -373,6 +375,11 @@ def _architecture(export: Export) -> tuple[list[str], list[str]]:
     return [], []
 
 
+def _short(model: str) -> str:
+    """A processor's name without what all names have."""
+    return " ".join(_SAME_IN_ALL.sub(" ", model).split())
+
+
 def _node_lines(node: _Node, kinds: Sequence[str], rank: Mapping[int, int], what: str) -> list[str]:
     """kinds: of the memory of all NUMA nodes."""
     lines = ["", "[[numa_node]]", f"package = {node.package}"]
@@ -435,7 +442,7 @@ def machine_text(export: Export, name: str, source: str, what: str) -> str:
     notes += more
     if matrix is None and len(nodes) > 1:
         notes.append("The export gives no distances that Linux would take.")
-    title = shown(export.info("CPUModel")) or "imported from hwloc"
+    title = _short(shown(export.info("CPUModel"))) or "imported from hwloc"
     lines = [f"name = {_quoted(name)}", f"title = {_quoted(title)}", f"source = {_quoted(source)}"]
     lines += architecture
     if notes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from numalab.evidence.record import Json
-from numalab.machines.machine import Machine
+from numalab.machines.machine import LOCAL_DISTANCE, Machine
 from numalab.machines.topology import topology_of_machine
 
 Pus = frozenset[int]
@@ -100,8 +100,46 @@ def structure_of_node(node: Json) -> Structure:
     )
 
 
+def differences(machine: Machine, node: Json) -> tuple[str, ...]:
+    """Where what describe_node says on a virtual node is not as the machine is described, in
+    sentences. QEMU gives cores without an L3 one that they share. Raises LookupError."""
+    if len(machine.numa_nodes) == 1 and not node["distances"]:
+        node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux tells none of a single one
+    described, seen = structure_of_machine(machine), structure_of_node(node)
+    l3s = frozenset(
+        frozenset(pu for core in group for pu in core.pus)
+        for numa_node in machine.numa_nodes
+        for group in numa_node.core_groups
+    )
+    compared: tuple[tuple[str, object, object], ...] = (
+        ("PUs in hwloc's order", [p.number for p in described.pus], [p.number for p in seen.pus]),
+        ("packages", described.packages, seen.packages),
+        ("cores", described.cores, seen.cores),
+        ("L3s", l3s, seen.l3s),
+        (
+            "NUMA nodes of PUs",
+            {pu.number: pu.numa_node for pu in described.pus},
+            {pu.number: pu.numa_node for pu in seen.pus},
+        ),
+        ("NUMA nodes", {n.number for n in machine.numa_nodes}, set(seen.numa_nodes)),
+        ("distances", dict(described.distances), dict(seen.distances)),
+    )
+    return tuple(
+        f"{what}: {_told(theirs)}, described as {_told(own)}"
+        for what, own, theirs in compared
+        if own != theirs
+    )
+
+
+def _told(value: object) -> str:
+    """Sets of PUs as lists that can be read, in order."""
+    if isinstance(value, frozenset | set):
+        return ", ".join(sorted(_told(part) for part in value))
+    return str(value)
+
+
 def structure_of_machine(machine: Machine) -> Structure:
-    """As hwloc would see it. All its NUMA nodes have cores."""
+    """As hwloc would see it; of its NUMA nodes those that have cores."""
     nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
     core: dict[int, Pus] = {}
     l3: dict[int, Pus] = {}

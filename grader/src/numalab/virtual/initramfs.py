@@ -7,6 +7,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
+NOBODY = 0xFF  # an APIC id that means all processors, so that none goes by it
+
 _FILE, _FOLDER, _CHARACTER_DEVICE = 0o100000, 0o040000, 0o020000
 
 
@@ -67,17 +69,19 @@ def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
 def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int]) -> bytes:
     """An ACPI SRAT that lists NUMA nodes in the order of their numbers.
 
-    apic_ids: of each node's processors. Linux numbers nodes as they appear, processor or memory,
-    and QEMU lists them by package, and memory last. node_bytes: the memory of each, laid out as
-    QEMU's q35 machine does: one after the other, from 2 or 2.75 GiB on continued above 4 GiB.
-    Source: ACPI specification, section 5.2.16.
+    apic_ids: of each node's processors. Linux numbers nodes as they appear, those of processors
+    first (drivers/acpi/numa/srat.c), and QEMU lists them by package. A node of memory only gets its
+    number by a processor that nobody is. node_bytes: the memory of each, laid out as QEMU's q35
+    machine does: one after the other, from 2 or 2.75 GiB on continued above 4 GiB. Source: ACPI
+    specification, section 5.2.16.
     """
     body = struct.pack("<IQ", 1, 0)
+    for node, ids in enumerate(apic_ids):
+        for apic_id in ids or (NOBODY,):
+            body += struct.pack("<BBBBIB3sI", 0, 16, node, apic_id, 1, 0, bytes(3), 0)
     low = 0x80000000 if sum(node_bytes) >= 0xB0000000 else 0xB0000000
     end = 0
-    for node, (ids, size) in enumerate(zip(apic_ids, node_bytes, strict=True)):
-        for apic_id in ids:
-            body += struct.pack("<BBBBIB3sI", 0, 16, node, apic_id, 1, 0, bytes(3), 0)
+    for node, size in enumerate(node_bytes):
         start, end = end, end + size
         for base, length in (
             (start, min(end, low) - start),

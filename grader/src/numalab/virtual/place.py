@@ -67,6 +67,7 @@ class VirtualPlace:
             # Of one made from a seed the smallest: they have memory of their own.
             "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
             "announces_cores": announces_cores(machine),
+            "architecture": machine.architecture,
         }
         self.controls: dict[str, list[Json]] = {}
         self.node = describe_node(kit, self)

@@ -11,7 +11,8 @@ from pathlib import Path
 from numalab.errors import UserError
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
-from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
+from numalab.machines.announced import other_processors
+from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest import find_qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
@@ -162,12 +163,8 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
             f"{machine.cores_per_node} of {real} cores per NUMA node ({count(machine.pus, 'PU')})"
         )
     notes.append(f"{memory_mib} MiB of memory per NUMA node")
-    if not machine.is_native:
-        notes.append(
-            f"{ARCHITECTURES[NATIVE]} processors in place of its own ("
-            f"{ARCHITECTURES[machine.architecture]})"
-        )
-    return f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
+    said = f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
+    return said + other_processors(machine.architecture)
 
 
 # ---- programs of the kit ---------------------------------------------------------------
