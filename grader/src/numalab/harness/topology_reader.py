@@ -71,7 +71,7 @@ def export_in(kit: Kit, path: Path) -> Export:
         code, said = _run(kit, "xml", file.name)
         said = said.replace(f"{Path(file.name).name}: ", "")
     if code == 0:
-        return _read(said)
+        return _read(said, str(path))
     told = _LIBRARY.search(said)
     library = int(told[1]) if told else 0
     exported = version.split(".")[0]
@@ -98,7 +98,7 @@ def export_of_synthetic(kit: Kit, text: str) -> Export:
     code, said = _run(kit, "synthetic", text)
     if code != 0:
         raise UserError(f"'{text}': hwloc can make no machine of it{_why(code, said)}; {SYNTAX}")
-    return _read(said)
+    return _read(said, f"'{text}'")
 
 
 # ---- the file ----------------------------------------------------------------------
@@ -175,8 +175,11 @@ def _run(kit: Kit, kind: str, source: str) -> tuple[int, str]:
         return -1, ""
 
 
-def _read(said: str) -> Export:
-    return read_export(json.loads(said.rstrip("\n").rpartition("\n")[2]))
+def _read(said: str, what: str) -> Export:
+    try:
+        return read_export(json.loads(said.rstrip("\n").rpartition("\n")[2]))
+    except ValueError as error:
+        raise UserError(f"{what}: {error}; {ANEW}") from error
 
 
 def _why(code: int, said: str) -> str:

@@ -104,10 +104,13 @@ def _distances(found: Any) -> Distances | None:
 
 
 def read_export(found: Json) -> Export:
-    """From the program's JSON."""
+    """From the program's JSON. Raises ValueError with what can't be."""
+    pus = tuple(one["number"] for one in found["pus"])
+    if None in pus:
+        raise ValueError("a PU has no number")
     return Export(
         infos=found["infos"],
-        pus=tuple(one["number"] for one in found["pus"]),
+        pus=pus,
         complete=_set(found["complete"]),
         allowed=_set(found["allowed"]),
         packages=_parts(found["packages"]),

@@ -36,7 +36,7 @@ WHOLE = "export it on the whole machine: lstopo --disallowed node.xml"
 _PART = "export a part of it: lstopo --restrict CPUSET node.xml"
 # Memory that Linux gives no cores, whatever its number; by hwloc's names.
 _NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
-_SAME_IN_ALL = re.compile(r"\((R|TM)\)|\b(CPU|Processor)\b|@ .*", re.IGNORECASE)
+_SAME_IN_ALL = re.compile(r"\((R|TM)\)|\b(CPU|Processor|\d+-Core)\b|@ .*", re.IGNORECASE)
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64", "i386": "x86_64", "i686": "x86_64"}
 # What systems announce of memories, by hwloc's names; in the file's tables and units.
 _ANNOUNCED = {
