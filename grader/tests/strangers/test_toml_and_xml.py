@@ -21,12 +21,6 @@ from numalab.strangers.visible import visible
 from numalab.toml_files.tables import parse_table
 
 TOMLS = {
-    "digits of PUs": (
-        machine([0, 1], memory(0, [0, 1]) + core(0, 1)).replace(
-            'os_index="1"', f'os_index="{"9" * 5_000}"'
-        ),
-        "a PU has no number",
-    ),
     "digits": ("ranks = " + "9" * 5_000, "line 2.*more digits"),
     "hexadecimal": ("ranks = 0x" + "f" * 5_000, "line 2.*64 bits"),
     "65 bits": ("ranks = 9223372036854775808", "line 2.*64 bits"),
@@ -127,6 +121,12 @@ XMLS = {
     "many": (machine([0, 1], memory(0, [0, 1]) + core(0) * 3_000), "appears twice|no machine"),
     "endless set": (SMALL.replace(BIT, '"0xf...f"'), "no machine|no NUMA node"),
     "no set": (SMALL.replace(BIT, '"ada"'), "no machine|no NUMA node"),
+    "digits of PUs": (
+        machine([0, 1], memory(0, [0, 1]) + core(0, 1)).replace(
+            'os_index="1"', f'os_index="{"9" * 5_000}"'
+        ),
+        "a PU has no number",
+    ),
     "digits": (SMALL.replace('os_index="0"', f'os_index="{"9" * 5_000}"'), "a PU has no number"),
     "no type": (SMALL.replace('type="Core"', 'type="\u202e"'), "no machine"),
     "names": (export("").replace("topology", "\u202etopology"), "not XML"),
