@@ -469,12 +469,12 @@ def test_terminal_picture_shows_each_pu_once(gallery: dict[str, Machine], name: 
     text = "\n".join(line.plain for line in picture.terminal(machine, 80)[:-1])  # no legend
     kinds = "|".join(filter(None, machine.memory_kinds)) or "no kind"
     text = re.sub(rf"(Package|node) \d+|\d+ MiB|L3|{kinds}", "", text)
-    shown = [int(number) for number in re.findall(r"\d+", text)]
+    shown = [pu for part in re.findall(r"[\d:-]*\d", text) for pu in parse_pus(part)]
     assert sorted(shown) == list(range(machine.pus))
 
 
 def many_cores() -> Machine:
-    """255 PUs are the most: two nodes of 63 cores with two threads each."""
+    """Two nodes of 63 cores with two threads each."""
     text = 'name = "big"\ntitle = "Big"\nsource = "me"\n' + "".join(
         f'[[numa_node]]\npackage = {n}\npus = ["{63 * n}-{63 * n + 62}", '
         f'"{63 * n + 126}-{63 * n + 188}"]\nl3_groups = 1\n'
