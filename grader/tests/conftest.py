@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.commands import STARTED_BY
+from support.commands import OWN_MACHINES, STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -20,6 +20,7 @@ from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ[STARTED_BY] = str(os.getpid())
+os.environ[OWN_MACHINES] = "/nowhere"  # the user's own change no test
 
 # Each process of the suite has a build folder of its own. All hold this lock: shared, or alone
 # for what is timed.

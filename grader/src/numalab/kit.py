@@ -113,6 +113,11 @@ class Kit:
         return self.build / "common" / "describe_node"
 
     @property
+    def describe_topology(self) -> Path:
+        """What hwloc reads in an export of another machine."""
+        return self.build / "common" / "describe_topology"
+
+    @property
     def guest_init(self) -> Path:
         """The first process of virtual nodes."""
         return self.build / "common" / "guest_init"

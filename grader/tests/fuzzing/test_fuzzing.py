@@ -17,6 +17,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 from support import invented
 from support.deliveries import put, tar_bytes
+from support.exports import (
+    core,
+    core_kind,
+    distances,
+    imported_text,
+    machine,
+    memory,
+    thing,
+)
 from support.fuzzing import fuzz, only
 from support.hostile_files import zip_of
 
@@ -37,7 +46,6 @@ from numalab.kit import Kit
 from numalab.labs import launch, prediction
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.launch_commands import LAUNCHERS
-from numalab.machines import hwloc_xml
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from numalab.reports import report
@@ -194,27 +202,20 @@ def test_labs(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
 
 # ---- machines ----------------------------------------------------------------------------------
 
-NODE = (
-    '<topology version="2.0"><object type="Machine"><object type="NUMANode" os_index="{n}" '
-    'cpuset="{set}" gp_index="1" local_memory="{n}"/><object type="Package" cpuset="{set}">'
-    '<object type="L3Cache" cpuset="{set}" cache_size="{n}"><object type="Core" cpuset="{set}">'
-    '<object type="PU" os_index="{n}" cpuset="{set}"/></object></object></object></object>'
-    '<info name="CPUModel" value="{n}"/><distances2 type="NUMANode" name="NUMALatency">'
-    "<indexes>{n} 1</indexes><u64values>10 {n} 21 10</u64values></distances2></topology>"
-)
 
-
-def test_exports_of_hwloc(tmp_path: Path) -> None:
+def test_exports_of_hwloc(kit: Kit, tmp_path: Path) -> None:
     path = tmp_path / "node.xml"
+    inside = memory(0, [0, 1]) + thing("Package", [0, 1], thing("L3Cache", [0, 1], core(0, 1)))
     texts = [
-        NODE.format(n=0, set="0x1"),
-        NODE.format(n=1, set="0x3,,0x2"),
-        NODE.format(n="9" * 5_000, set="0xf...f"),
+        machine([0, 1], inside, after=distances([0], [[10]]) + core_kind([0], 1, CoreType="x")),
+        machine([0], memory(0, [0]) + core(0), version=""),
+        machine([0], memory(0, [0]) + core(0)).replace("0x00000001", "0xf...f"),
+        machine([0], memory(0, [0], 2**70) + core(0)),
     ]
 
     def check(text: str) -> None:
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        made = only(UserError, lambda: hwloc_xml.import_xml(path, "node"))
+        made = only(UserError, lambda: imported_text(kit, path))
         assert made is None or made == visible_lines(made)
 
     fuzz(st.one_of(changed(texts), st.text(CHARACTERS)), check)

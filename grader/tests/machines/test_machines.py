@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,6 @@ from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
 from numalab.machines import picture
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
-from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import Core, Machine
 from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.pu_lists import format_pus, parse_pus
@@ -545,192 +542,6 @@ def test_svg_escapes_what_a_title_holds(gallery: dict[str, Machine]) -> None:
     assert root.findtext("{http://www.w3.org/2000/svg}title") == title
 
 
-# ---- imports from hwloc ----------------------------------------------------------------
-
-
-def hwloc_export(folder: Path, *arguments: str) -> Path:
-    program = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
-    assert program, "install hwloc, which the kit needs"
-    path = folder / "node.xml"
-    subprocess.run([program, *arguments, "--of", "xml", str(path)], check=True, capture_output=True)
-    return path
-
-
-def imported(path: Path) -> Machine:
-    return parse_machine(import_xml(path, "node"), Path("node.toml"))
-
-
-@pytest.mark.parametrize(
-    ("synthetic", "shape", "pus"),
-    [
-        ("pack:2 numa:2 l3:1 core:4 pu:2", (2, 2, 4, 2, 1),
-         ["0-7", "8-15", "16-23", "24-31"]),
-        ("pack:2 [numa(memory=1073741824)] l3:2 core:3 pu:1", (2, 1, 6, 1, 2), ["0-5", "6-11"]),
-        ("pack:2 [numa(memory=1073741824)] l3:2 core:2 pu:2(indexes=pack:core)", (2, 1, 4, 2, 2),
-         ["0-14:2", "1-15:2"]),
-        ("pack:4 [numa(memory=1073741824)] core:2 pu:1(indexes=3,7,1,5,0,4,2,6)", (4, 1, 2, 1, 1),
-         ["3,7", "1,5", "0,4", "2,6"]),
-        ("numa:2 core:2 pu:1", (1, 2, 2, 1, 1), ["0,1", "2,3"]),
-        ("pack:1 l3:2 [numa(memory=1073741824)] core:2 pu:1(indexes=1,0,2,3)", (1, 2, 2, 1, 1),
-         ["0,1", "2,3"]),
-        ("pack:70 [numa(memory=1073741824)] l3:1 core:1 pu:1", (70, 1, 1, 1, 1),
-         [str(pu) for pu in range(70)]),
-    ],
-)  # fmt: skip
-def test_synthetic_machines(
-    synthetic: str, shape: tuple[int, ...], pus: list[str], tmp_path: Path
-) -> None:
-    path = hwloc_export(tmp_path, "--if", "synthetic", "-i", synthetic)
-    machine = imported(path)
-    found = (machine.packages, machine.nodes_per_package.most, machine.cores_per_node.most)
-    assert (*found, machine.threads_per_core.most, machine.groups_per_node.most) == shape
-    assert node_pus(machine) == pus
-    assert machine.pu_table[0][0] == 0  # package 0 holds PU 0
-    assert machine.numa_nodes[0].memory_mb == 1024
-    # Each PU as the XML nests it: same package, same core.
-    root = ElementTree.parse(path).getroot()
-    for kind, key in (("Package", 0), ("Core", 2)):
-        together = {
-            frozenset(int(pu.get("os_index", "")) for pu in element.iter("object")
-                      if pu.get("type") == "PU")
-            for element in root.iter("object") if element.get("type") == kind
-        }  # fmt: skip
-        by_place: dict[int, set[int]] = {}
-        for pu, place in enumerate(machine.pu_table):
-            by_place.setdefault(place[key], set()).add(pu)
-        if together:
-            assert {frozenset(group) for group in by_place.values()} == together, kind
-
-
-def test_this_machine_if_it_can_be_described(tmp_path: Path) -> None:
-    path = hwloc_export(tmp_path)
-    root = ElementTree.parse(path).getroot()
-    pus = [e for e in root.iter("object") if e.get("type") == "PU"]
-    try:
-        machine = imported(path)
-    except UserError as error:  # such as one with unlike cores
-        assert "described" in str(error) or "lie within" in str(error)
-    else:
-        assert machine.pus == len(pus)
-
-
-PU = (
-    '<object type="Core" cpuset="{set}"><object type="PU" os_index="{pu}" cpuset="{set}"/></object>'
-)
-DISTANCES = (
-    '<distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">'
-    '<indexes length="3">4 0</indexes>'
-    '<u64values length="6">10 21 </u64values><u64values length="6">31 10 </u64values>'
-    "</distances2>"
-)
-
-
-def xml(nodes: str, pus: list[int], more: str = "", version: str = ' version="2.0"') -> str:
-    cores = "".join(PU.format(pu=pu, set=hex(1 << pu)) for pu in pus)
-    return f'<topology{version}><object type="Machine">{nodes}{cores}</object>{more}</topology>'
-
-
-def node(number: int, cpuset: str, kind: str = "NUMANode") -> str:
-    return (
-        f'<object type="{kind}" os_index="{number}" cpuset="{cpuset}" gp_index="{100 + number}" '
-        'local_memory="1048576000"/>'
-    )
-
-
-def test_distances_and_gaps_in_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "node.xml"
-    two = node(0, "0x3") + node(4, "0x30")
-    path.write_text(xml(two, [0, 1, 4, 5], DISTANCES))
-    machine = imported(path)
-    assert machine.distances == ((10, 31), (21, 10))  # the export lists node 4 first
-    assert node_pus(machine) == ["0,1", "2,3"]
-    assert [n.memory_mb for n in machine.numa_nodes] == [1000, 1000]
-    assert any("NUMA nodes 0,4" in note for note in machine.notes)
-    assert any("PUs 0,1,4,5" in note for note in machine.notes)
-    path.write_text(xml(two, [0, 1, 4, 5], DISTANCES.replace("31 10", "31 12")))
-    assert imported(path).distances is None  # as in Linux
-
-
-def test_memory_of_a_second_kind_has_no_cores(tmp_path: Path) -> None:
-    path = tmp_path / "node.xml"
-    path.write_text(xml(node(1, "0x3") + node(0, "0x3"), [0, 1]))
-    machine = imported(path)
-    assert [n.pus for n in machine.numa_nodes] == [(0, 1), ()]
-
-
-TWO = node(0, "0x3") + node(1, "0xc")
-REFUSED = {
-    "not XML": ("<topology", "not XML"),
-    "empty": ("", "not XML"),
-    "another XML": ("<html/>", "not hwloc's"),
-    "hwloc 1": (xml(TWO, [0, 1, 2, 3], version=""), "hwloc 1.x"),
-    "hwloc 9": (xml(TWO, [0, 1, 2, 3], version=' version="9.0"'), "hwloc 9.x"),
-    "no PU": (xml(TWO, []), "no PU"),
-    "no NUMA node": (xml("", [0]), "no NUMA node is in it"),
-    "PU twice": (xml(TWO, [0, 0]), "twice"),
-    "node twice": (xml(node(0, "0x3") * 2, [0, 1]), "twice"),
-    "no set": (xml(node(0, "0xf...f"), [0]), "no finite set"),
-    "no number": (xml(node(0, "0x1").replace('"0"', '"x"'), [0]), "a number belongs"),
-    "core nowhere": (xml(TWO, [0, 1, 2, 3, 4]), "no NUMA node holds the core of PU 4"),
-    "nodes unlike": (xml(TWO, [0, 1, 2]), "NUMA node 1 has 1 core(s), NUMA node 0 has 2"),
-    "PU 0 in a later node": (xml(node(0, "0xc") + node(1, "0x3"), [0, 1, 2, 3]),
-                             "first node is 0"),
-    "a node over packages": (
-        xml(node(0, "0x3") + node(0, "0x1", "Package") + node(1, "0x2", "Package"), [0, 1]),
-        "within one package",
-    ),
-    "PU in no package": (xml(node(0, "0x3") + node(0, "0x2", "Package"), [0, 1]),
-                         "no package holds PU 0"),
-    "L3s unlike": (
-        xml(node(0, "0xf") + node(0, "0x1", "L3Cache") + node(1, "0xe", "L3Cache"), [0, 1, 2, 3]),
-        "the L3 of PU 1 has 3 core(s)",
-    ),
-    "packages unlike": (
-        xml(node(0, "0x1") + node(1, "0x2") + node(2, "0x4") + node(0, "0x3", "Package")
-            + node(1, "0x4", "Package"), [0, 1, 2]),
-        "package 1 has 1 NUMA node(s)",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_imports_that_are_refused(case: str, tmp_path: Path) -> None:
-    text, words = REFUSED[case]
-    path = tmp_path / "node.xml"
-    path.write_text(text)
-    with pytest.raises(UserError) as caught:
-        import_xml(path, "node")
-    assert str(path) in str(caught.value)
-    assert words in str(caught.value)
-
-
-def test_imported_threads_unlike(tmp_path: Path) -> None:
-    two_threads = (
-        '<object type="Core" cpuset="0x6"><object type="PU" os_index="1" cpuset="0x2"/>'
-        '<object type="PU" os_index="2" cpuset="0x4"/></object>'
-    )
-    path = tmp_path / "node.xml"
-    path.write_text(xml(node(0, "0x7") + two_threads, [0]))
-    with pytest.raises(UserError, match=r"core of PU 0 has 1 thread"):
-        import_xml(path, "node")
-
-
-def test_import_of_nothing_and_bad_names(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No such file"):
-        import_xml(tmp_path / "none.xml", "node")
-    with pytest.raises(UserError, match="--name"):
-        import_xml(tmp_path / "none.xml", "My Node")
-
-
-def test_odd_words_in_an_export_survive(tmp_path: Path) -> None:
-    path = tmp_path / 'a "b" \\.xml'
-    info = '<info name="CPUModel" value="&quot;A\\B&quot; &#233;&#127;"/>'
-    path.write_text(xml(node(0, "0x1") + info, [0]), encoding="utf-8")
-    machine = imported(path)
-    assert machine.title == 'node: "A\\B" é\\x7f'
-    assert machine.source == 'hwloc export a "b" \\.xml'
-
-
 # ---- the command line -------------------------------------------------------------------
 
 
@@ -777,25 +588,3 @@ def test_wrong_use(kit: Kit, arguments: tuple[str, ...], words: str) -> None:
     done = numalab_command(kit, "machine", *arguments)
     assert done.code == 2, done.out
     assert words in done.said
-
-
-def test_import_command(kit: Kit, tmp_path: Path) -> None:
-    path = hwloc_export(
-        tmp_path, "--if", "synthetic", "-i", "pack:2 [numa(memory=1073741824)] core:2 pu:1"
-    )
-    target = tmp_path / "ours.toml"
-    command = ("machine", "import", str(path), "--output", str(target))
-    done = numalab_command(kit, *command)
-    assert done.code == 0, done.err
-    assert load_machine(target).pus == 4
-    target.write_text("kept")
-    again = numalab_command(kit, *command)
-    assert again.code == 2
-    assert "--force" in again.err
-    assert target.read_text() == "kept"
-    assert numalab_command(kit, *command, "--force").code == 0
-    assert load_machine(target).pus == 4
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["node.xml", "ours.toml"]
-    taken = numalab_command(kit, "machine", "import", str(path), "--name", "hydra")
-    assert taken.code == 2
-    assert "hydra.toml exists" in taken.said

@@ -6,13 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.exports import core, imported_text, machine, memory
 
 from numalab.errors import UserError
 from numalab.grading.handed_in import complaint_of
+from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
-from numalab.machines.hwloc_xml import import_xml
+from numalab.machines.machine_file import parse_machine
 from numalab.strangers import apart, toml
 from numalab.strangers import xml as strangers_xml
 from numalab.strangers.visible import visible
@@ -98,13 +100,14 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha">' + "".join(
     f'<!ENTITY {after} "{f"&{before};" * 10}">'
     for before, after in zip("abcdefgh", "bcdefghi", strict=True)
 ) + ']><topology version="2.0">&i;</topology>'  # fmt: skip
-OBJECT = '<object type="{}" os_index="{}" cpuset="{}" local_memory="{}"/>'
 
 
 def export(inside: str) -> str:
     return f'<?xml version="1.0"?><topology version="2.0">{inside}</topology>'
 
 
+SMALL = machine([0], memory(0, [0]) + core(0))
+BIT = '"0x00000001"'
 XMLS = {
     "laughs": (LAUGHS, "declares entities"),
     "external": (
@@ -115,55 +118,64 @@ XMLS = {
     "parameter": ('<!DOCTYPE x [<!ENTITY % a SYSTEM "http://x/"> %a;]><topology/>', "entities"),
     "deep": ("<topology>" + "<object>" * 100_000, "too deep"),
     "cut": ('<topology version="2.0">', "not XML"),
-    "many": (export(OBJECT.format("PU", 1, "0x1", 0) * 100_000), "objects of type PU"),
-    "wide set": (
-        export(OBJECT.format("PU", 0, "0x1", 0) + OBJECT.format("Core", 0, "0x1," * 9_999, 0)),
-        "no finite set",
+    "many": (machine([0, 1], memory(0, [0, 1]) + core(0) * 3_000), "appears twice|no machine"),
+    "endless set": (SMALL.replace(BIT, '"0xf...f"'), "no machine|no NUMA node"),
+    "no set": (SMALL.replace(BIT, '"ada"'), "no machine|no NUMA node"),
+    "digits of PUs": (
+        machine([0, 1], memory(0, [0, 1]) + core(0, 1)).replace(
+            'os_index="1"', f'os_index="{"9" * 5_000}"'
+        ),
+        "a PU has no number",
     ),
-    "digits": (
-        export(OBJECT.format("PU", 0, "0x1", 0) + OBJECT.format("NUMANode", "9" * 5_000, "0x1", 0)),
-        "where a number belongs",
-    ),
+    "digits": (SMALL.replace('os_index="0"', f'os_index="{"9" * 5_000}"'), "a PU has no number"),
+    "no type": (SMALL.replace('type="Core"', 'type="\u202e"'), "no machine"),
     "names": (export("").replace("topology", "\u202etopology"), "not XML"),
     "root": ("<a\u202e/>", "not XML"),
     "encoding": ('<?xml version="1.0" encoding="x-\u00e9"?><topology/>', "not XML"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", XMLS)
-def test_xml(name: str, tmp_path: Path) -> None:
+def test_xml(kit: Kit, name: str, tmp_path: Path) -> None:
     text, said = XMLS[name]
     path = tmp_path / "node.xml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=said) as error:
-        import_xml(path, "node")
+        imported_text(kit, path)
     assert len(str(error.value)) < 1_000
     assert str(error.value) == visible(str(error.value))
 
 
-def test_a_memory_of_many_digits_and_a_model_that_hides(tmp_path: Path) -> None:
-    node = OBJECT.format("PU", 0, "0x1", 0) + OBJECT.format("NUMANode", 0, "0x1", "9" * 5_000)
-    cache = '<object type="L3Cache" cpuset="0x1" cache_size="{}"/>'.format("9" * 5_000)
-    info = '<info name="CPUModel" value="X\u202e\u200bY"/>'
+def test_a_memory_of_many_digits_and_a_model_that_hides(kit: Kit, tmp_path: Path) -> None:
+    info = '<info name="CPUModel" value="X\u202e\u200bY"/><userdata length="3">a&amp;b</userdata>'
+    text = machine([0], info + memory(0, [0], 2**9_000) + core(0))
     path = tmp_path / "node.xml"
-    path.write_text(export(node + cache + info), encoding="utf-8")
-    text = import_xml(path, "node")
-    assert "X<U+202E><U+200B>Y" in text
-    assert "memory_mb" not in text
+    path.write_text(text, encoding="utf-8")
+    found = imported_text(kit, path)
+    assert 'title = "X<U+202E><U+200B>Y"' in found
+    assert "memory_mb = 9223372036854775807" not in found  # no more than a number can be
+
+
+def test_sets_of_many_words(kit: Kit, tmp_path: Path) -> None:
+    path = tmp_path / "node.xml"
+    numbers = ",".join(f"0x{number:08x}" for number in range(9_999))
+    path.write_text(SMALL.replace(f"complete_cpuset={BIT}", f'complete_cpuset="{numbers}"'))
+    (note,) = parse_machine(imported_text(kit, path), Path("node.toml")).notes
+    assert len(note) < 400
 
 
 def test_xml_that_takes_too_long_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = apart.Limits(cpu_s=1, memory_bytes=100 << 20)
     monkeypatch.setattr(strangers_xml, "LIMITS", limits)
     path = tmp_path / "node.xml"
     path.write_text(export("<object/>" * 1_500_000))
     with pytest.raises(UserError, match=r"can't be read within 1 s|too much memory"):
-        import_xml(path, "node")
+        imported_text(kit, path)
     path.unlink()
     with pytest.raises(UserError, match="No such file"):
-        import_xml(path, "node")
+        imported_text(kit, path)
     path.symlink_to("/dev/zero")
     with pytest.raises(UserError, match="is no plain file"):
-        import_xml(path, "node")
+        imported_text(kit, path)

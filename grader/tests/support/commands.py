@@ -15,6 +15,7 @@ from typing import Any
 from numalab.kit import Kit
 
 Json = dict[str, Any]
+OWN_MACHINES = "NUMALAB_MACHINES"
 STARTED_BY = "PYTEST_PROCESS"  # which process of pytest a command comes from
 # Beyond these something hangs, on however busy a node: a command, and what comes after a moment.
 COMMAND_LIMIT_S = 1800
@@ -38,9 +39,10 @@ class Done:
 
 
 def environment(kit: Kit, **more: str) -> dict[str, str]:
-    """The caller's, less what steers OpenMP or the launcher."""
+    """The caller's, less what steers OpenMP or the launcher, and without machines of the user."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NUMALAB_"))}
     own = {"NUMALAB_BUILD": str(kit.builds)} if kit.builds else {}
+    own |= {OWN_MACHINES: os.environ[OWN_MACHINES]}
     return kept | {"NUMALAB_PRESET": kit.preset} | own | more
 
 

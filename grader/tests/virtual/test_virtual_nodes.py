@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import SOON_LIMIT_S
+from support.exports import imported
 from support.guests import GALLERY, pu_list, run, start, text
 
 from numalab.errors import UserError
@@ -18,9 +19,7 @@ from numalab.judging.thread_goals import as_environment, timed_team
 from numalab.kit import Kit
 from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
-from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import Machine
-from numalab.machines.machine_file import parse_machine  # fmt: skip
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
@@ -133,14 +132,14 @@ def node(kit: Kit, request: pytest.FixtureRequest, programs: Path) -> Iterator[G
         yield booted
 
 
-def seen_by_hwloc(node: Guest, folder: Path) -> Machine:
+def seen_by_hwloc(kit: Kit, node: Guest, folder: Path) -> Machine:
     exported = folder / "node.xml"
     exported.write_text(text(node, "lstopo-no-graphics", "--of", "xml"))
-    return parse_machine(import_xml(exported, "node"), folder / "node.toml")
+    return imported(kit, exported)
 
 
-def test_lstopo_shows_the_machine(node: Guest, tmp_path: Path) -> None:
-    described, seen = node.plan.machine, seen_by_hwloc(node, tmp_path)
+def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None:
+    described, seen = node.plan.machine, seen_by_hwloc(kit, node, tmp_path)
     assert seen.pus == described.pus
     packages = dict(zip(
         [place.package for place in seen.pu_table],

@@ -57,9 +57,9 @@ def complete_machine(
 ) -> list[CompletionItem]:
     """Names of described machines, or files where a path is begun."""
     del context, parameter
-    from numalab.machines.gallery import machine_names
+    from numalab.machines.gallery import known_names
 
     if "/" in incomplete or incomplete.startswith((".", "~")):
         return [CompletionItem(incomplete, type="file")]
     kit = _kit()
-    return [] if kit is None else _starting(machine_names(kit), incomplete)
+    return [] if kit is None else _starting(known_names(kit), incomplete)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab.commands.completing import complete_machine
-from numalab.commands.shared import progress_line, taking_one
-from numalab.errors import KitError, UserError
-from numalab.files import write_whole
+from numalab.commands.machine_import import import_command
+from numalab.commands.shared import progress_line, taking_one, write_named
+from numalab.errors import KitError, UserError, wrapped
 from numalab.kit import Kit
 from numalab.labs.node_questions import KEYS, QUESTIONS, asked_about, text_of
 from numalab.machines.announced import own_and_other
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
-from numalab.machines.hwloc_xml import import_xml
 from numalab.machines.machine import ARCHITECTURES
-from numalab.machines.machine_file import parse_machine
+from numalab.machines.own import load_own, own_folder
 from numalab.machines.picture import (
     description,
     distance_table,
@@ -66,19 +64,34 @@ def machine() -> None:
 @machine.command(name="list", short_help="All described machines.")
 @click.pass_obj
 def list_command(kit: Kit) -> None:
-    """List all described machines, one per line.
+    """List all described machines, one per line: the kit's, and then those of your own folder.
 
     \b
     Example:
       ./numalab machine list
     """
-    from rich.table import Table
-    from rich.text import Text
-
     machines = load_gallery(gallery_folder(kit))
     if not machines:
         raise UserError(f"{gallery_folder(kit)} has no machine; restore the kit's files")
+    own, mistakes = load_own(machines)
     console = make_console()
+    _list(machines, console)
+    if own:
+        click.echo(f"Yours, in {own_folder()}:")
+        _list(own, console)
+    for mistake in mistakes:
+        click.echo(wrapped(f"Not read: {mistake}"), err=True)
+    click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
+    click.echo(f"And {PREFIX}N, such as {PREFIX}1234, made from the number N: published nowhere")
+    if not own:
+        click.echo("Your own: ./numalab machine import node.xml, made there by: lstopo node.xml")
+    click.echo("Next: ./numalab machine show NAME")
+
+
+def _list(machines: Mapping[str, Machine], console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("machine", no_wrap=True)
     table.add_column("shape", no_wrap=True)
@@ -89,9 +102,6 @@ def list_command(kit: Kit) -> None:
         table.add_row(name, shape, str(one.pus), Text(one.title))
     with stripped(console):
         console.print(table)
-    click.echo("Shape: packages x NUMA nodes x cores x threads of a core")
-    click.echo(f"And {PREFIX}N, such as {PREFIX}1234, made from the number N: published nowhere")
-    click.echo("Next: ./numalab machine show NAME")
 
 
 # ---- show ------------------------------------------------------------------------
@@ -297,7 +307,7 @@ def show(
         described = described.scaled(cores)
     _show(described, make_console(), with_published)
     if svg_path is not None:
-        _write(svg_path, _svg(kit, described), "--svg")
+        write_named(svg_path, _svg(kit, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
 
 
@@ -324,8 +334,8 @@ def questions(kit: Kit, name: str) -> None:
     seed = find_machine(kit, name).seed
     if seed is None:
         raise UserError(
-            f"{name} is described in {gallery_folder(kit)}, and nothing is asked about it; take "
-            f"one that is made from a number, such as {PREFIX}1234"
+            f"{name} is described in a file, and nothing is asked about it; take one "
+            f"that is made from a number, such as {PREFIX}1234"
         )
     asked = asked_about(seed)
     width = max(map(len, KEYS))
@@ -346,20 +356,6 @@ def _svg(kit: Kit, one: Machine) -> str:
     except (ImportError, OSError) as error:
         raise KitError(f"the picture can't be drawn: {error}") from error
     return svg_file(topology_figure(one), heading(one), description(one))
-
-
-def _write(path: Path, text: str, option: str) -> None:
-    """Writes a file that an option names. Raises UserError."""
-    if path.is_dir():
-        raise UserError(f"{option} {path}: that is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise UserError(
-            f"{option} {path}: can't write it: {error.strerror}; choose another place"
-        ) from error
 
 
 # ---- run -------------------------------------------------------------------------
@@ -476,45 +472,4 @@ def run(kit: Kit, asked: RunOptions) -> int:
         return session.run_command(node, asked.command, folder, written)
 
 
-# ---- import ----------------------------------------------------------------------
-
-
-@machine.command(name="import", short_help="Describe a machine from an hwloc export.")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--name", help="The machine's name. Left out: the file's.")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write here instead of common/machines/NAME.toml.",
-)
-@click.option("--force", is_flag=True, help="Overwrite a description that is there already.")
-@click.pass_obj
-def import_command(
-    kit: Kit, file: Path, name: str | None, output: Path | None, force: bool
-) -> None:
-    """Describe a machine from FILE, which hwloc wrote on it: lstopo node.xml
-
-    \b
-    Examples:
-      ./numalab machine import node.xml --name ournode
-      ./numalab machine import node.xml --output ~/ournode.toml
-    """
-    if output is not None and output.suffix != ".toml":
-        raise UserError(f"--output {output}: a machine's file ends in .toml; add that")
-    if name is None and output is not None:
-        name = output.stem
-    elif name is None:
-        name = re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("-._") or "machine"
-    elif output is not None and output.stem != name:
-        raise UserError(
-            f"--output {output} and --name {name} don't fit: a machine is called as its file; "
-            f"give one of them, or --output {output.with_name(f'{name}.toml')}"
-        )
-    text = import_xml(file, name)
-    target = output or gallery_folder(kit) / f"{name}.toml"
-    if target.exists() and not force:
-        raise UserError(f"{target} exists; --force overwrites it, --name takes another name")
-    _write(target, text, "--output")
-    click.echo(f"{target}: {summary(parse_machine(text, target))}")
-    click.echo(f"Next: ./numalab machine show {name if output is None else target}")
+machine.add_command(import_command)

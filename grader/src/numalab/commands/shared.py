@@ -12,7 +12,7 @@ import click
 
 from numalab.commands.completing import complete_lab
 from numalab.errors import KitError, UserError, reason_of, wrapped
-from numalab.files import partial_path
+from numalab.files import partial_path, write_whole
 from numalab.kit import Kit
 from numalab.terminal import make_console
 from numalab.words import CountedStep
@@ -109,6 +109,20 @@ def check_json_target(path: Path | None, option: str = "--json") -> None:
     except OSError as error:
         raise UserError(
             f"{option} {path}: {folder} is not writable ({error.strerror}); choose another place"
+        ) from error
+
+
+def write_named(path: Path, text: str, option: str) -> None:
+    """Writes a file that an option names. Raises UserError."""
+    if path.is_dir():
+        raise UserError(f"{option} {path}: that is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise UserError(
+            f"{option} {path}: can't write it: {error.strerror}; choose another place"
         ) from error
 
 

@@ -11,7 +11,7 @@ from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
-from numalab.machines.gallery import find_machine, machine_names
+from numalab.machines.gallery import find_machine, known_names
 from numalab.machines.machine import Machine
 from numalab.modelling.of_evidence import (
     Comparison,
@@ -37,7 +37,7 @@ def modelled_of(kit: Kit, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
 def _modelled(
     kit: Kit, lab: Lab, criteria: Iterable[Criterion], seen: Seen
 ) -> tuple[Comparison, ...]:
-    there = [(where, evidence) for where, evidence in seen if where in machine_names(kit)]
+    there = [(where, evidence) for where, evidence in seen if where in known_names(kit)]
     found: list[Comparison] = []
     for criterion in criteria:
         for where, evidence in there:

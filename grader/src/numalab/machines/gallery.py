@@ -1,4 +1,4 @@
-"""The machines that the kit describes, in common/machines."""
+"""The machines that there are by name: the kit's, in common/machines, and the user's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.machines.machine import Figure, Machine
 from numalab.machines.machine_file import load_machine
+from numalab.machines.own import own_file, own_names
 from numalab.machines.seeded import PREFIX, is_seeded, seed_in, seeded_machine
+from numalab.strangers.visible import shown
 
 MEASURED_MACHINE = "hydra"  # the one whose latencies a run of the kit's is shown beside
 
@@ -23,28 +25,37 @@ def machine_names(kit: Kit) -> list[str]:
     return sorted(path.stem for path in gallery_folder(kit).glob("*.toml"))
 
 
+def known_names(kit: Kit) -> list[str]:
+    """Of the gallery and then of the user's own, each in order."""
+    names = machine_names(kit)
+    return [*names, *(name for name in own_names() if name not in names)]
+
+
 def load_gallery(folder: Path) -> dict[str, Machine]:
     """All machines of a folder by name, in the names' order."""
     return {path.stem: load_machine(path) for path in sorted(folder.glob("*.toml"))}
 
 
 def find_machine(kit: Kit, name: str) -> Machine:
-    """A machine of the gallery by its name, of any file by its path, or one that is made from the
-    seed in its name. Raises UserError."""
+    """A machine of the gallery or the user's own by its name, of any file by its path, or one that
+    is made from the seed in its name. Raises UserError."""
     if "/" in name or name.endswith(".toml"):
         return load_machine(Path(name).expanduser())
     if is_seeded(name):
         return seeded_machine(seed_in(name))
-    folder, names = gallery_folder(kit), machine_names(kit)
-    if name not in names:
-        near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise UserError(
-            f"there is no machine '{name}'.{hint} The machines are: {', '.join(names)}; "
-            f"{PREFIX}N is made from the number N, and your own file is named by its path, such as "
-            "./mine.toml"
-        )
-    return load_machine(folder / f"{name}.toml")
+    if name in machine_names(kit):
+        return load_machine(gallery_folder(kit) / f"{name}.toml")
+    own = own_names()
+    if name in own:
+        return load_machine(own_file(name))
+    near = difflib.get_close_matches(name.lower(), known_names(kit), n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    yours = f", and yours {', '.join(map(shown, own))}" if own else ""
+    raise UserError(
+        f"there is no machine '{name}'.{hint} The machines are: {', '.join(machine_names(kit))}"
+        f"{yours}; {PREFIX}N is made from the number N, and a file elsewhere is named by its path, "
+        "such as ./mine.toml"
+    )
 
 
 def published_latencies(kit: Kit) -> tuple[Figure, ...]:

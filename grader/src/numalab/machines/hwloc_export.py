@@ -1,0 +1,147 @@
+"""What hwloc has read in an export, as common/monitor/describe_topology.c prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.machines.machine import Matrix
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0."""
+
+    pus: frozenset[int]
+    size_bytes: int
+    infos: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class CoreKind:
+    """PUs whose cores are alike. efficiency: hwloc's rank, 0 for the most efficient and least
+    powerful ones; -1: unknown."""
+
+    pus: frozenset[int]
+    efficiency: int
+    infos: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A NUMA node. number: Linux's; None: hwloc knows none. kind: hwloc's subtype, such as MCDRAM;
+    empty where it tells none. side_cache_bytes: of the caches before this memory, in all."""
+
+    number: int | None
+    pus: frozenset[int]
+    memory_bytes: int
+    kind: str
+    infos: Mapping[str, str]
+    side_cache_bytes: int
+
+
+@dataclass(frozen=True)
+class Announced:
+    """An attribute of memories that the system tells of, such as Bandwidth in MiB/s or Latency in
+    ns, for those of whom it does: by the NUMA nodes' numbers, of who is nearest to each."""
+
+    name: str
+    values: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Of NUMA nodes, by their numbers, row by row."""
+
+    numa_nodes: tuple[int | None, ...]
+    values: Matrix
+
+
+@dataclass(frozen=True)
+class Export:
+    """A machine as hwloc sees it, parts in hwloc's order. pus: all that are in the export;
+    complete: those too that are offline or were left out; allowed: without what a control group
+    kept from who made the export."""
+
+    infos: Mapping[str, str]
+    pus: tuple[int, ...]
+    complete: frozenset[int]
+    allowed: frozenset[int]
+    packages: tuple[Part, ...]
+    dies: tuple[Part, ...]
+    l3s: tuple[Part, ...]
+    cores: tuple[Part, ...]
+    core_kinds: tuple[CoreKind, ...]
+    numa_nodes: tuple[Memory, ...]
+    announced: tuple[Announced, ...]
+    distances: Distances | None
+
+    def info(self, name: str) -> str:
+        """Of the machine, or of the first package that has it; nothing where it is not told."""
+        for infos in (self.infos, *(package.infos for package in self.packages)):
+            text = infos.get(name, "").strip()
+            if text:
+                return text
+        return ""
+
+
+def _set(numbers: Any) -> frozenset[int]:
+    """null: an infinite set, or none."""
+    return frozenset(numbers or ())
+
+
+def _parts(objects: Any) -> tuple[Part, ...]:
+    return tuple(Part(_set(one["pus"]), one.get("bytes", 0), one["infos"]) for one in objects)
+
+
+def _distances(found: Any) -> Distances | None:
+    if found is None:
+        return None
+    return Distances(tuple(found["numa_nodes"]), tuple(tuple(row) for row in found["values"]))
+
+
+def read_export(found: Json) -> Export:
+    """From the program's JSON. Raises ValueError with what can't be."""
+    pus = tuple(one["number"] for one in found["pus"])
+    if None in pus:
+        raise ValueError("a PU has no number")
+    return Export(
+        infos=found["infos"],
+        pus=pus,
+        complete=_set(found["complete"]),
+        allowed=_set(found["allowed"]),
+        packages=_parts(found["packages"]),
+        dies=_parts(found["dies"]),
+        l3s=_parts(found["l3s"]),
+        cores=_parts(found["cores"]),
+        core_kinds=tuple(
+            CoreKind(_set(one["pus"]), one["efficiency"], one["infos"])
+            for one in found["core_kinds"]
+        ),
+        numa_nodes=tuple(
+            Memory(
+                one["number"],
+                _set(one["pus"]),
+                one["memory_bytes"],
+                one["kind"] or "",
+                one["infos"],
+                sum(one["memory_side_caches"]),
+            )
+            for one in found["numa_nodes"]
+        ),
+        announced=tuple(
+            Announced(
+                one["name"],
+                {
+                    value["numa_node"]: value["value"]
+                    for value in one["values"]
+                    if value["numa_node"] is not None
+                },
+            )
+            for one in found["memory_attributes"]
+        ),
+        distances=_distances(found["distances"]),
+    )

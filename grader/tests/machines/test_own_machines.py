@@ -1,0 +1,134 @@
+"""Machines in a user's own folder: where it is, how they come there, and what finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.commands import numalab_command
+from support.exports import hwloc_export
+
+from numalab.commands.machine_import import import_command
+from numalab.errors import UserError
+from numalab.kit import Kit
+from numalab.machines.gallery import find_machine, known_names, machine_names
+from numalab.machines.machine_file import load_machine
+from numalab.machines.own import load_own, own_folder, own_names
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "own" / "machines"
+    monkeypatch.setenv("NUMALAB_MACHINES", str(folder))
+    return folder
+
+
+def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NUMALAB_MACHINES", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert own_folder() == tmp_path / ".local/share/numalab/machines"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert own_folder() == tmp_path / ".local/share/numalab/machines"
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert own_folder() == Path("/data/numalab/machines")
+    monkeypatch.setenv("NUMALAB_MACHINES", "mine")
+    assert own_folder() == Path.cwd() / "mine"
+
+
+def test_import_and_what_finds_it(kit: Kit, own: Path, tmp_path: Path) -> None:
+    at = {"NUMALAB_MACHINES": str(own)}
+    command = ("machine", "import", "pack:2 numa:4 l3:2 core:8 pu:2")
+    assert "give one, such as --name" in numalab_command(kit, *command, **at).said
+    done = numalab_command(kit, *command, "--name", "big", **at)
+    assert done.code == 0, done.err
+    assert "is read as a synthetic description" in done.out
+    assert "machine show big" in done.out
+    assert load_machine(own / "big.toml").pus == 256
+    (own / "big.toml").write_text((own / "big.toml").read_text() + "# kept\n")
+    again = numalab_command(kit, *command, "--name", "big", **at)
+    assert again.code == 2
+    assert "--force" in again.said
+    assert "# kept" in (own / "big.toml").read_text()
+    taken = numalab_command(kit, *command, "--name", "hydra", **at)
+    assert taken.code == 2
+    assert "the kit has a machine 'hydra' itself" in taken.said
+    assert own_names() == ["big"]
+    assert find_machine(kit, "big").pus == 256
+    assert known_names(kit) == [*machine_names(kit), "big"]
+    shown = numalab_command(kit, "machine", "show", "big", **at)
+    assert shown.code == 0, shown.err
+    assert "256 PUs" in shown.out
+    near = kit.lab_folder("06_message_latency") / "near.toml"
+    planned = numalab_command(
+        kit, "launch", str(near), "--machine", "big", "--print", "--", "x", **at
+    )
+    assert planned.code == 0, planned.err
+    assert "mpiexec" in planned.out
+    with pytest.raises(UserError, match=r"Did you mean big.*and yours big"):
+        find_machine(kit, "bigg")
+
+
+def test_list_shows_the_users_own_apart_and_what_is_wrong_with_them(kit: Kit, own: Path) -> None:
+    own.mkdir(parents=True)
+    hydra = (kit.root / "common/machines/hydra.toml").read_text()
+    (own / "mine.toml").write_text(hydra.replace('name = "hydra"', 'name = "mine"'))
+    (own / "broken.toml").write_text("name = ")
+    (own / "hydra.toml").write_text(hydra.replace("TU Wien", "nobody"))
+    (own / "notes.txt").write_text("no machine")
+    done = numalab_command(kit, "machine", "list", NUMALAB_MACHINES=str(own))
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    heading = next(index for index, line in enumerate(lines) if line == f"Yours, in {own}:")
+    assert lines[heading + 2].startswith("mine ")
+    assert [line.split()[0] for line in lines[:heading]].count("hydra") == 1
+    assert f"Not read: {own}/broken.toml:1:" in done.said
+    assert "the kit has a machine 'hydra' itself" in done.said
+    machines, mistakes = load_own({"hydra"})
+    assert list(machines) == ["mine"]
+    assert len(mistakes) == 2
+    assert find_machine(kit, "hydra").title != "nobody"
+    with pytest.raises(UserError, match=r"broken\.toml:1"):
+        find_machine(kit, "broken")
+
+
+def test_import_to_a_place_of_choice(kit: Kit, own: Path, tmp_path: Path) -> None:
+    path = hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1")
+    target = tmp_path / "ours.toml"
+    command = ("machine", "import", str(path), "--output", str(target))
+    done = numalab_command(kit, *command, NUMALAB_MACHINES=str(own))
+    assert done.code == 0, done.err
+    assert load_machine(target).pus == 4
+    target.write_text("kept")
+    again = numalab_command(kit, *command)
+    assert again.code == 2
+    assert "--force" in again.err
+    assert target.read_text() == "kept"
+    assert numalab_command(kit, *command, "--force").code == 0
+    assert not own.exists()
+
+
+def test_a_file_with_a_synthetic_name_is_a_file(
+    kit: Kit, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1").rename(
+        tmp_path / "pu:9"
+    )
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(import_command, ["pu:9", "--name", "x"], obj=kit)
+    assert "A file is called 'pu:9': it is read" in done.output
+    assert load_machine(own / "x.toml").pus == 4
+    (tmp_path / "pu:9").unlink()
+    done = CliRunner().invoke(import_command, ["pu:9", "--name", "y"], obj=kit)
+    assert "No file is called 'pu:9'" in done.output
+    assert load_machine(own / "y.toml").pus == 9
+
+
+def test_a_folder_that_cannot_be_made(kit: Kit, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = numalab_command(
+        kit, "machine", "import", "pu:2", "--name", "x", NUMALAB_MACHINES=str(tmp_path / "file/x")
+    )
+    assert done.code == 2
+    assert "NUMALAB_MACHINES" in done.said
