@@ -95,6 +95,7 @@ def sandbox_finding(found: Sandbox | NoSandbox) -> Finding:
             "none",
             f"other people's kernels run as you: {found.why}",
             found.remedy,
+            found.command,
         )
     return Finding(
         "sandbox",
