@@ -323,6 +323,39 @@ def test_the_sandbox_works_under_a_filter(kit: Kit, tmp_path: Path, usual: Json)
     assert_passes_but_for(data["results"][0], filter, LABS["01_first_touch"])
 
 
+def without_numa() -> list[str]:
+    """What goes before a command so that /sys tells of no NUMA, as a kernel's does that is built
+    without."""
+    system = Path("/sys/devices/system")
+    shown = [folder for folder in sorted(system.iterdir()) if folder.name != "node"]
+    binds = (word for path in shown for word in ("--ro-bind", str(path), str(path)))
+    return ["bwrap", "--dev-bind", "/", "/", "--tmpfs", str(system), *binds, "--"]
+
+
+@pytest.mark.builds
+def test_a_kernel_without_numa(kit: Kit, tmp_path: Path) -> None:
+    """One node, as hwloc has it, and verdicts as under the filter alone."""
+    found = find_sandbox(kit)
+    if isinstance(found, NoSandbox):
+        pytest.skip(f"{found.why}; {found.remedy}")
+    filter = FILTERS["no_numa"]
+    seen = subprocess.run(
+        [*without_numa(), "ls", "/sys/devices/system"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "cpu" in seen and "node" not in seen
+    path = tmp_path / "out.json"
+    words = [*without_numa(), *filter.words(kit), kit.root / "numalab", "grade", "01", "--quick",
+             "--here-only", "--lang", "c", "--solutions", "--json", path]  # fmt: skip
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False,
+        env=environment(kit, **without_times(tmp_path)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    data = json.loads(path.read_text())
+    assert data["node"]["numa_nodes"] == 1
+    assert_passes_but_for(data["results"][0], filter, LABS["01_first_touch"])
+
+
 @pytest.mark.parametrize("name", ["user_namespaces", "docker"])
 def test_no_sandbox_is_told(kit: Kit, tmp_path: Path, name: str) -> None:
     words = [kit.root / "numalab", "grade", "01", "--quick", "--here-only", "--lang", "c",
