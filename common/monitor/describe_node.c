@@ -2,18 +2,24 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "node.h"
+#include "processes/reach.h"
 #include "touch_map.h"
+
+/* More than Linux knows: 8192 at most. */
+enum { MOST_PUS = 16384 };
 
 /* Runs probe against a child process that waits. Each returns 0 or a negative
  * errno. */
@@ -36,6 +42,55 @@ static int probe_read(pid_t child, void *page)
     char byte;
     struct iovec here = {&byte, 1}, there = {page, 1};
     return process_vm_readv(child, &here, 1, &there, 1, 0) == 1 ? 0 : -errno;
+}
+
+/* As the monitor does: by that call, or another way. */
+static int probe_memory(pid_t child, void *page)
+{
+    char byte = 1;
+    const struct iovec here = {&byte, 1}, there = {page, 1};
+    const int error = numalab_reach_read(child, (uintptr_t)page, &byte, 1);
+    return error < 0 ? error : numalab_reach_write(child, &here, &there, 1);
+}
+
+static int probe_watching(pid_t child, void *page)
+{
+    (void)page;
+    const int descriptor = (int)syscall(SYS_pidfd_open, child, 0);
+    if (descriptor < 0) return -errno;
+    const int error = syscall(SYS_pidfd_send_signal, descriptor, 0, NULL, 0) < 0 ? -errno : 0;
+    close(descriptor);
+    return error;
+}
+
+/* To where it may run already, which changes nothing. */
+static int probe_binding(pid_t child, void *page)
+{
+    cpu_set_t *set = CPU_ALLOC(MOST_PUS);
+    const size_t bytes = CPU_ALLOC_SIZE(MOST_PUS);
+    int error = set ? 0 : -ENOMEM;
+    (void)page;
+    if (!error && sched_getaffinity(child, bytes, set) < 0) error = -errno;
+    if (!error && sched_setaffinity(child, bytes, set) < 0) error = -errno;
+    CPU_FREE(set);
+    return error;
+}
+
+/* What numactl and libnuma ask first; explorations place memory by its like. */
+static int probe_policy(void)
+{
+    int policy;
+    return syscall(SYS_get_mempolicy, &policy, NULL, 0ul, NULL, 0ul) < 0 ? -errno : 0;
+}
+
+/* What ThreadSanitizer does where addresses are too random for it: it has its program started once
+ * more with fixed ones. Asked of this process, and taken back. */
+static int probe_fixed_addresses(void)
+{
+    const int now = personality(0xffffffff);
+    if (now < 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0) return -errno;
+    personality((unsigned long)now);
+    return 0;
 }
 
 static int probe_residency(pid_t child, void *page)
@@ -73,7 +128,12 @@ int main(void)
     *page = 1;
     add(evidence, "userfaultfd", numalab_touch_map_probe());
     add(evidence, "process_vm_readv", with_child(probe_read, page));
+    add(evidence, "worker_memory", with_child(probe_memory, page));
+    add(evidence, "pidfd_open", with_child(probe_watching, page));
+    add(evidence, "sched_setaffinity", with_child(probe_binding, page));
     add(evidence, "move_pages", with_child(probe_residency, page));
+    add(evidence, "get_mempolicy", probe_policy());
+    add(evidence, "fixed_addresses", probe_fixed_addresses());
     add(evidence, "schedstat", with_child(probe_cpu_time, page));
     json_object_set_new(object, "evidence", evidence);
     int written = json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);

@@ -18,6 +18,7 @@
 #include "inside.h"
 #include "monitor/held_memory.h"
 #include "monitor/proc.h"
+#include "reach.h"
 #include "sandbox.h"
 
 /* Of looks at a worker's memory: so often at what is not resident. */
@@ -255,10 +256,7 @@ static int note_lost_memory(struct numalab_worker *worker, const char *doing, in
 int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes)
 {
-    struct iovec here = {buffer, bytes}, there = {(void *)(uintptr_t)address, bytes};
-    ssize_t got = process_vm_readv(worker->pid, &here, 1, &there, 1, 0);
-    if (got == (ssize_t)bytes) return 0;
-    return got < 0 ? -errno : -EFAULT;
+    return numalab_reach_read(worker->pid, address, buffer, bytes);
 }
 
 int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
@@ -278,11 +276,7 @@ int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const 
 int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
                             const struct iovec *there, size_t count)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) bytes += there[i].iov_len;
-    const ssize_t put = process_vm_writev(worker->pid, here, count, there, count, 0);
-    if (put == (ssize_t)bytes) return 0;
-    return put < 0 ? -errno : -EFAULT;
+    return numalab_reach_write(worker->pid, here, there, count);
 }
 
 int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,

@@ -11,7 +11,7 @@ from rich.console import Console
 from support.node_trees import CPU, JOB, NODE, write_tree
 
 from numalab.doctor import doctor
-from numalab.doctor.doctor import gradable
+from numalab.doctor.doctor import gradable, gradable_virtually
 from numalab.doctor.doctor_report import command_lines, doctor_json, show_findings
 from numalab.doctor.findings import Finding, by_time, in_words
 from numalab.doctor.load_sample import BusyProcess, LoadSample
@@ -235,14 +235,45 @@ def test_doctor_tells_of_stolen_time(
     assert examine(tmp_path, labs, None, sample)["steal time"].level == level
 
 
+COSTS_NOTHING = {"process_vm_readv", "get_mempolicy"}
+# What has another way, or is needed on some hosts only.
+IS_A_NOTE = COSTS_NOTHING | {"userfaultfd", "fixed_addresses"}
+
+
 @pytest.mark.parametrize("name", sorted(NODE["evidence"]))
 def test_doctor_tells_what_a_refusal_costs(tmp_path: Path, labs: dict[str, Lab], name: str) -> None:
     refused = NODE["evidence"] | {name: {"available": False, "error": "Operation not permitted"}}
     finding = examine(tmp_path, labs, {"evidence": refused})[name]
-    assert finding.level == "bad"
+    assert finding.level == ("note" if name in IS_A_NOTE else "bad")
     assert "not permitted" in finding.found
     assert finding.remedy
-    assert finding.concerns
+    assert bool(finding.concerns) == (name not in COSTS_NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("name", "lab", "lost"),
+    [
+        ("move_pages", "01_first_touch", {"local_pages"}),
+        ("schedstat", "03_scheduling", {"balanced"}),
+        ("sched_setaffinity", "06_message_latency", {"efficiency", "near", "far", "predicted"}),
+        ("process_vm_readv", "01_first_touch", set()),
+        ("userfaultfd", "01_first_touch", set()),
+    ],
+)
+def test_what_is_refused_is_not_gradable(
+    labs: dict[str, Lab], name: str, lab: str, lost: set[str]
+) -> None:
+    node = NODE | {"numa_nodes": 2}
+    usual = gradable(node, labs[lab])[1]
+    refused = NODE["evidence"] | {name: {"available": False, "error": "Operation not permitted"}}
+    assert set(gradable(node | {"evidence": refused}, labs[lab])[1]) == lost | set(usual)
+
+
+def test_a_virtual_node_shows_nothing_where_results_can_not_be_read(labs: dict[str, Lab]) -> None:
+    lab = labs["01_first_touch"]
+    refused = NODE["evidence"] | {"worker_memory": {"available": False, "error": "no"}}
+    assert gradable_virtually(NODE, lab) == ["local_pages"]
+    assert gradable_virtually(NODE | {"evidence": refused}, lab) == []
 
 
 def test_a_finding_names_the_criteria_that_lab_toml_has(

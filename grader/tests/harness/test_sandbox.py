@@ -28,6 +28,7 @@ from numalab.harness.compile_apart import Apart, bound_files, read_step, take
 from numalab.harness.compile_apart import run as run_apart
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox, other_roots
+from numalab.harness.user_namespaces import LOAD_PROFILE, remedy_where_refused
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit
@@ -451,6 +452,31 @@ def test_a_sandbox_that_can_not_be_made_is_told(
     assert isinstance(found, NoSandbox) and "No permissions to create new namespace" in found.why
     finding = sandbox_finding(found)
     assert finding.level == "note" and "administrator" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words", "command"),
+    [
+        ("user/max_user_namespaces", "0", "let users",
+         "sudo sysctl user.max_user_namespaces=10000"),
+        ("kernel/unprivileged_userns_clone", "0", "let users",
+         "sudo sysctl kernel.unprivileged_userns_clone=1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "apparmor-profiles", LOAD_PROFILE),
+        ("kernel/apparmor_restrict_unprivileged_userns", "0", "A container", ""),
+        ("kernel/osrelease", "6.8.0", "A container", ""),
+    ],
+)  # fmt: skip
+def test_what_lets_a_sandbox_be_made_depends_on_who_refuses(
+    tmp_path: Path, setting: str, value: str, words: str, command: str
+) -> None:
+    file = tmp_path / "proc/sys" / setting
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{value}\n")
+    remedy = remedy_where_refused(tmp_path)
+    assert words in remedy.words and remedy.command == command
+    assert remedy.words.endswith(":") == bool(command)
+    advice = NoSandbox("why", remedy.words, remedy.command).advice
+    assert advice.endswith(command or ".")
 
 
 def test_roots_never_show_the_kit_or_a_home(tmp_path: Path) -> None:

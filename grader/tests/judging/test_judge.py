@@ -397,6 +397,55 @@ def test_without_move_pages_residency_is_not_gradable(first_touch: Lab) -> None:
     assert "move_pages" in verdict.why
 
 
+@pytest.mark.parametrize(
+    ("call", "lost"),
+    [
+        ("move_pages", {"local_pages"}),
+        ("pidfd_open", {"correct", "shared_out", "touched_where_used", "local_pages", "speedup",
+                        "efficiency"}),
+        ("userfaultfd", set()),  # which has another way
+        ("a_call_of_a_later_kit", set()),
+    ],
+)  # fmt: skip
+def test_what_a_node_refuses_costs_nobody_a_point(
+    first_touch: Lab, call: str, lost: set[str]
+) -> None:
+    """Of a made-up record of a right kernel, and of one that does not build, which fails."""
+    record = invented.evidence(invented.TWO_NODES)
+    usual = {c.name: c.status for c in judged(first_touch, record).criteria}
+    record["node"]["refused"] = {call: "Operation not permitted"}
+    for found in judged(first_touch, record).criteria:
+        if found.name not in lost:
+            assert found.status == usual[found.name]
+            continue
+        assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
+        assert call in found.why and "Operation not permitted" in found.why
+    record["build"]["kernel"] = {
+        "status": "does_not_compile", "message": "no", "output": ""
+    }  # fmt: skip
+    assert criterion(judged(first_touch, record), "correct").status == "fail"
+
+
+def test_what_the_kit_could_not_do_is_no_race_nor_its_author_s_fault(
+    labs: dict[str, Lab],
+) -> None:
+    """Where a check ends by the kit's fault, nobody has looked for races."""
+    record = invented.evidence(ONE)
+    scheduling = labs["03_scheduling"]
+    record["lab"] = scheduling.name
+    for run in record["runs"]:
+        if run["kind"] == "check":
+            run["outcome"] = {"status": "kit_error", "doing": "read the results", "error": "no"}
+    record["runs"] = [
+        run | {"part": part}
+        for run in record["runs"]
+        if run["kind"] == "check"
+        for part in scheduling.kernel_parts
+    ]
+    found = criterion(judged(scheduling, record), "race_free")
+    assert (found.status, found.cause) == ("error", "kit"), found.why
+
+
 def test_a_solution_that_does_not_build_is_the_kits_error(first_touch: Lab) -> None:
     record = invented.evidence(ONE)
     record["timing_error"] = "the kit's own solution can't be built"

@@ -16,7 +16,9 @@ NODE: Json = invented.ONE_NODE.describe() | {
     "numa_balancing": False, "cgroup_memory_max_bytes": None, "clock_source": "tsc",
     "huge_page_mode": "madvise", "core_kinds": [{"pus": [0, 1, 2, 3], "name": None}],
     "evidence": {name: {"available": True, "error": None}
-                 for name in ("userfaultfd", "process_vm_readv", "move_pages", "schedstat")},
+                 for name in ("userfaultfd", "process_vm_readv", "worker_memory", "pidfd_open",
+                              "sched_setaffinity", "move_pages", "get_mempolicy",
+                              "fixed_addresses", "schedstat")},
 }  # fmt: skip
 
 MOUNT_V2 = "30 23 0:26 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n"

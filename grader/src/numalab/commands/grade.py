@@ -129,9 +129,10 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
         return sandbox
     told = f"sandbox: none, since {sandbox.why}"
     if is_required:
-        raise KitError(f"{told}; nothing was graded. To have one, {sandbox.remedy}.")
+        raise KitError(f"{told}; nothing was graded. To have one, {sandbox.advice}")
     click.echo(
-        wrapped(f"numalab: {told}. Kernels run as you. To have one, {sandbox.remedy}."), err=True
+        wrapped(f"numalab: {told}. Kernels run as you. To have one, {sandbox.advice}"),
+        err=True,
     )
     return None
 

@@ -7,43 +7,21 @@ import shutil
 from collections.abc import Sequence
 
 from numalab.doctor.disturbances import disturbances
-from numalab.doctor.findings import Concerns, Finding, by_kind, by_time, concerned
+from numalab.doctor.findings import Finding, by_time, concerned
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
-from numalab.evidence.kinds import TRACE
+from numalab.doctor.refused_calls import refused_calls
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
+from numalab.judging.judge import RULES_OF_ANSWERS
 from numalab.judging.model_rules import RULES_OF_TEXT
+from numalab.judging.refusals import loss
 from numalab.labs.declaration import Lab
 from numalab.labs.saturation import LEAST_CORES, cores_of_a_numa_node
 from numalab.words import amount, count
 
 DENIED = "Permission denied"
-
-_EVIDENCE = {
-    "userfaultfd": (
-        "the touch map is made outside the student's process",
-        "the touch map is made inside the student's process instead, and marked so",
-        "in a container allow the system call userfaultfd in the seccomp profile",
-    ),
-    "process_vm_readv": (
-        "results are read from outside",
-        "nothing can be graded",
-        "allow the call in the container's seccomp profile, or on the node itself: sudo sysctl "
-        "kernel.yama.ptrace_scope=1",
-    ),
-    "move_pages": (
-        "the NUMA node of every page is known",
-        "local_pages is not gradable",
-        "allow the system call move_pages in the container's seccomp profile",
-    ),
-    "schedstat": (
-        "the CPU time of every thread is known",
-        "how evenly work is shared is not gradable",
-        "the kernel needs CONFIG_SCHED_INFO",
-    ),
-}
 
 
 def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
@@ -83,17 +61,6 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     )
 
 
-def _lost_without(name: str, labs: Sequence[Lab]) -> Concerns:
-    """The criteria that a kind of evidence is needed for."""
-    if name == "process_vm_readv":
-        return concerned(labs, lambda lab, c: True)
-    if name == "schedstat":
-        return concerned(labs, lambda lab, c: c.rule == "balanced")
-    if name == "move_pages":
-        return concerned(labs, lambda lab, c: c.rule == "local_pages")
-    return by_kind(labs, TRACE)
-
-
 def examine(
     node: Json, facts: NodeFacts, sample: LoadSample | None, labs: Sequence[Lab]
 ) -> list[Finding]:
@@ -110,18 +77,7 @@ def examine(
         )
     )
     findings += disturbances(node, facts, sample, labs)
-    for name, (good, bad, remedy) in _EVIDENCE.items():
-        probe = node["evidence"][name]
-        findings.append(
-            Finding(
-                name,
-                "good" if probe["available"] else "bad",
-                "available" if probe["available"] else f"refused: {probe['error']}",
-                good if probe["available"] else bad,
-                "" if probe["available"] else remedy,
-                concerns=_lost_without(name, labs),
-            )
-        )
+    findings += refused_calls(node, labs)
     if not shutil.which("addr2line"):
         findings.append(
             Finding("addr2line", "note", "missing", "crashes are reported without a line",
@@ -139,6 +95,7 @@ def sandbox_finding(found: Sandbox | NoSandbox) -> Finding:
             "none",
             f"other people's kernels run as you: {found.why}",
             found.remedy,
+            found.command,
         )
     return Finding(
         "sandbox",
@@ -168,8 +125,11 @@ def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
     """Names of the lab's criteria that a virtual node can show and this one can't."""
     if lab.mpi and not has_mpi:
         return []
+    can, cannot = gradable(node, lab)
     kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
-    return [name for name in gradable(node, lab)[1] if kinds[name] == "evidence"]
+    if not any(kinds[name] == "correctness" for name in can):
+        return []  # nothing is looked at there before it is right here
+    return [name for name in cannot if kinds[name] == "evidence"]
 
 
 def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
@@ -187,5 +147,7 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
             enough = False
         if criterion.rule == "saturation":
             enough = len(cores_of_a_numa_node(node)) >= LEAST_CORES
+        if criterion.rule not in RULES_OF_ANSWERS and loss(lab, criterion, node) is not None:
+            enough = False
         (can if enough else cannot).append(criterion.name)
     return can, cannot

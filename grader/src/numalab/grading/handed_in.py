@@ -144,7 +144,11 @@ def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, st
 
 def gather_placements(session: Session) -> None:
     """Where the kit's program puts its threads and ranks under each file."""
-    files = [file for file in session.lab.files if file.kind in RUN_UNDER]
+    files = [
+        file
+        for file in session.lab.files
+        if file.kind in RUN_UNDER and needs.can_place(session.lab, session.evidence, file)
+    ]
     if not files:
         return
     programs = {program.name for file in files for program in _runtimes_of(session, file).values()}

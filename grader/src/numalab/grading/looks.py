@@ -35,6 +35,8 @@ def gather_evidence(session: Session) -> None:
     """Of each of the session's parts. Raises Interrupted and KitError."""
     for part in session.parts:
         of_part = f"{part}: " if part else ""
+        if not needs.can_look(session.lab, session.evidence, part):
+            continue
         with session.spending("evidence"):
             is_checked = session.machine is not None  # elsewhere what is checked here is run
             if not is_checked and not _check(session, part, of_part):

@@ -27,6 +27,7 @@ from numalab.evidence.record import (
     Json,
     Kind,
 )
+from numalab.evidence.refused import recorded_node
 from numalab.evidence.repeats import (
     blame_submission,
     doubted,
@@ -124,7 +125,7 @@ class Session:
             "quick": self.effort.quick,
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": self.machine,
-            "node": {key: value for key, value in self.node.items() if key != "evidence"},
+            "node": recorded_node(self.node),
             "environment": monitor.recorded_environment(environment),
             "sandbox": level_of(self.sandbox) if self.machine is None else "virtual_machine",
             "timing_refused": self.timing_refused,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from numalab.files import read_text
+from numalab.harness.user_namespaces import remedy_where_refused
 from numalab.kit import Kit
 
 Level = Literal["bubblewrap", "none"]
@@ -23,12 +24,6 @@ REMEDY_MISSING = (
     "install the package bubblewrap (./numalab setup does where it can), or ask your "
     "administrator for it"
 )
-REMEDY_REFUSED = (
-    "ask your administrator to let users make user namespaces (sysctl user.max_user_namespaces, "
-    "kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns); a "
-    "container needs them and its own /proc unmasked"
-)
-
 # Folders in memory, which count as nobody's: large enough for honest use.
 TMP_BYTES = 16 << 20
 COMPILER_TMP_BYTES = 256 << 20
@@ -47,10 +42,16 @@ _COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
 
 @dataclass(frozen=True)
 class NoSandbox:
-    """Why there is no sandbox here, and what would help."""
+    """Why there is no sandbox here, and what would help: in words, and by a command if one does."""
 
     why: str
     remedy: str
+    command: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The whole of it, to its end: a command has no full stop behind it."""
+        return f"{self.remedy} {self.command}" if self.command else f"{self.remedy}."
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,11 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
     )
 
 
+def _refused(why: str) -> NoSandbox:
+    remedy = remedy_where_refused()
+    return NoSandbox(why, remedy.words, remedy.command)
+
+
 def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
     """The sandbox, once it has been seen to work; the kit need not be built yet."""
     bwrap = shutil.which("bwrap")
@@ -189,12 +195,11 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
             timeout=_PROBE_LIMIT_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        return NoSandbox(f"bubblewrap can't be run here ({error})", REMEDY_REFUSED)
+        return _refused(f"bubblewrap can't be run here ({error})")
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        return NoSandbox(
-            f"bubblewrap can't make a sandbox here ({said[-1] if said else 'it does not say why'})",
-            REMEDY_REFUSED,
+        return _refused(
+            f"bubblewrap can't make a sandbox here ({said[-1] if said else 'it does not say why'})"
         )
     return found
 

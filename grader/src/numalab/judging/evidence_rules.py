@@ -110,7 +110,10 @@ def _race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionV
     for race in doubtful_races(evidence):
         return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
-        if first_bad(outcomes(evidence)) is not None:
+        bad = first_bad(outcomes(evidence))
+        if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
+            return unusable(criterion, bad, evidence)
+        if bad is not None:
             return verdict_on(
                 criterion,
                 "fail",

@@ -17,6 +17,7 @@ from numalab.judging import model_rules
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
 from numalab.judging.mpi_rules import calls_beyond_level, predicted
+from numalab.judging.refusals import loss
 from numalab.judging.soundness import evidence_runs, unseen
 from numalab.judging.timing_rules import judge_timing
 from numalab.judging.timing_state import TIMING_RULES
@@ -93,6 +94,16 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     return None
 
 
+def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
+    """What the node refuses that a criterion needs. Answers need nothing, and a kernel that can't
+    be built fails anywhere."""
+    if criterion.rule in RULES_OF_ANSWERS:
+        return None
+    if evidence.build.status != "ok" and is_of_kernel(lab, criterion):
+        return None
+    return loss(lab, criterion, evidence.node)
+
+
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in. What the node lacks comes before what
     was not asked for, which would not show it either."""
@@ -110,6 +121,9 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
         no_launch = _no_launch(lab, criterion, evidence)
         if no_launch is not None:
             return verdict_on(criterion, "not_gradable", "no_launch_here", no_launch)
+    lost = _lost(lab, criterion, evidence)
+    if lost is not None:
+        return verdict_on(criterion, "not_gradable", "not_visible_here", lost)
     mode = mode_of_workers(evidence.node) or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
         return verdict_on(

@@ -22,6 +22,7 @@ from numalab.judging.judge import (
     of_timing,
     refused_file,
 )
+from numalab.judging.refusals import loss
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.timing_state import (
     TIMING_RULES,
@@ -33,7 +34,7 @@ from numalab.judging.timing_state import (
 )
 from numalab.judging.verdict import Status
 from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
-from numalab.labs.declaration import RUN_UNDER, Criterion, Lab
+from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
 
 
 def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
@@ -55,6 +56,27 @@ def _evidence_has(
         and verdict.status == status
         and verdict.value is not None
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether the node allows anything of a part's kernel to be looked at: where a filter refuses
+    what all criteria need, a run would only say so again."""
+    return any(
+        loss(lab, criterion, evidence.node) is None
+        for criterion in lab.criteria
+        if is_of_kernel(lab, criterion)
+        and criterion.part in (None, part)
+        and criterion.kind != "timing"
+    )
+
+
+def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
+    """Whether the node allows a look at where the kit's program goes under a file."""
+    return any(
+        loss(lab, criterion, evidence.node) is None
+        for criterion in lab.criteria
+        if criterion.file is not None and criterion.file.name == file.name
     )
 
 

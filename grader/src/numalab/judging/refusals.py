@@ -1,0 +1,70 @@
+"""What a node refuses to the kit, and which criteria nobody can judge there. Pure functions over
+the record of a node, in which describe_node says call by call what it tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from numalab.evidence.record import Json
+from numalab.evidence.refused import refused
+from numalab.labs.declaration import Criterion, Lab
+
+
+@dataclass(frozen=True)
+class Loss:
+    """probe: its name in a node's record; serves: what it is for, behind the name and a comma;
+    loses: whether a criterion can't be judged without it, of those that ask for a run."""
+
+    probe: str
+    serves: str
+    loses: Callable[[Lab, Criterion], bool]
+
+
+def _all_runs(lab: Lab, criterion: Criterion) -> bool:
+    return True
+
+
+def _is_bound(lab: Lab, criterion: Criterion) -> bool:
+    """Threads that OpenMP binds: libomp ends a program that it can't bind. Ranks that mpiexec
+    binds go anywhere, without a word."""
+    return (
+        "OMP_PROC_BIND" in lab.environment
+        or criterion.rule in ("binding", "launch")
+        or criterion.kind == "timing"
+    )
+
+
+def _by_rule(rule: str) -> Callable[[Lab, Criterion], bool]:
+    return lambda lab, criterion: criterion.rule == rule
+
+
+# What costs criteria. What costs none, since there is another way, is doctor's alone.
+LOSSES = (
+    Loss(
+        "worker_memory",
+        "by which the kit writes a kernel's inputs and reads its results (process_vm_readv, or "
+        "/proc/PID/mem)",
+        _all_runs,
+    ),
+    Loss("pidfd_open", "by which the kit watches the processes that it starts", _all_runs),
+    Loss("sched_setaffinity", "by which threads and ranks are kept on their cores", _is_bound),
+    Loss("schedstat", "which tells the CPU time of each thread", _by_rule("balanced")),
+    Loss("move_pages", "so nobody can see where pages live", _by_rule("local_pages")),
+)
+_NAMES = {"worker_memory": "access to another process's memory"}
+
+
+def loss(lab: Lab, criterion: Criterion, node: Json) -> str | None:
+    """Why a criterion that asks for a run can't be judged on a node that refuses what it needs, as
+    a sentence; None where nothing is missing."""
+    told = refused(node)
+    for lost in LOSSES:
+        error = told.get(lost.probe)
+        if error is not None and lost.loses(lab, criterion):
+            name = _NAMES.get(lost.probe, lost.probe)
+            return (
+                f"This system refuses {name} ({error}), {lost.serves}. In a container that is most "
+                "often its seccomp profile; ./numalab doctor says what to do."
+            )
+    return None
