@@ -11,8 +11,9 @@ published, results.json (schemas/results-v1.schema.json) and result.json. With -
 are clones only.
 
 A commit's date is the student's word, and Classroom 50 goes by it too: `datetime` of a result is
-the committer's date. The tag of a submission, submit/TIME-COMMIT, has another clock: where it is
-long after the commit's, that is told, and nobody is late by it.
+the committer's date. The tag of a submission, submit/TIME-COMMIT, has another clock, that of the
+workflow which was started by the push (a student can push such a tag, too): where it is long after
+the commit's date, that is told, and nobody is late by it.
 """
 
 from __future__ import annotations
