@@ -4,7 +4,8 @@
   (with _onlinetext and others beside it; an underscore at the end before Moodle 4), or, without
   "Download submissions in folders", files NAME_NUMBER_assignsubmission_file_FILE. Underscores of
   a name are spaces there, and NUMBER is that of "Participant NUMBER" in the grading worksheet
-  (Moodle, mod/assign/classes/downloader.php, get_student_prefix). It shows no times.
+  (Moodle, mod/assign/classes/downloader.php, get_student_prefix; below public/ since 5.1,
+  and the same). It shows no times.
 - Canvas's "Download Submissions": files NAME_[LATE_]USER_ATTACHMENT_FILE, NAME being last and
   first name in small letters without anything between, missing where grading is anonymous, which
   makes USER anon_ID; NAME_[LATE_]USER_text.html and _link.html are entered text and addresses
