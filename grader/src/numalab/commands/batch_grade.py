@@ -395,8 +395,8 @@ def grade_class(kit: Kit, options: _Options) -> int:
     Examples:
       ./numalab batch grade hand-ins.zip --out course
       ./numalab batch grade hand-ins --out course --slurm -p teaching --jobs 8
-      ./numalab batch grade pp-lab1_submissions_2026_10_07_T_08_00_00 --out course
-      ./numalab batch grade group --layout gitlab --students members.csv --out course
+      ./numalab batch grade pp-lab1_submissions --layout classroom50 --out course
+      ./numalab batch grade group --students members.csv --out course
       ./numalab batch grade hand-ins --out course --local --labs 01,03
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
