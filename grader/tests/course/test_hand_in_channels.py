@@ -157,6 +157,34 @@ def test_a_groups_repository(tmp_path: Path, course: CourseFolder, labs: dict[st
     assert len(ada.notes) == 1 and "the owner of it only" in ada.notes[0]
 
 
+@pytest.mark.parametrize(
+    "results",
+    [
+        b"[" * 100_000,
+        b"null",
+        b"[]",
+        b"[7]",
+        b'[{"submission_tag": 5, "result": 7}]',
+        b"\xff\0",
+        b'[{"submission_tag": "submit/2026-13-99T99-99-99Z-1", "result": {"datetime": "now"}}]',
+        b'[{"submission_tag": "submit/2026-10-07T05-00-00Z-1", "result": {"datetime": 9}}]',
+        b'[{"submission_tag": "submit/2026-10-07T05-00-00Z-1", "result": '
+        b'{"datetime": "0001-01-01T00:00:00+14:00"}}]',
+        b"[" + b"1," * (1 << 20) + b"1]",
+    ],
+    ids=range(10),
+)
+def test_results_that_are_none_tell_nothing(
+    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab], results: bytes
+) -> None:
+    """A student can have written the file; it changes neither who that is nor a grade."""
+    delivery = fake_clones(tmp_path / "pp-lab1_submissions_2026_10_07_T_08_00_00", "pp-lab1-eve")
+    put(delivery / "pp-lab1-eve", {"results.json": results, ".classroom50.yaml": b"\0: \xff"})
+    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+    (eve,) = intake.submissions
+    assert (eve.student.id, eve.notes, intake.problems) == ("eve", (), ())
+
+
 # ---- GitLab ------------------------------------------------------------------------------------
 
 # Folder below the delivery, and the login and lab that it is of.

@@ -49,7 +49,9 @@ _ITS_OWN = frozenset({*MARKERS, _RESULTS, "result.json", "release-body.md"})
 _FOLDER = re.compile(r"(?P<said>.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _NAMED = re.compile(r"^(classroom|assignment):[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"submit/(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-[0-9a-f]+")
-_MOST_BYTES = 10 * MIB  # which Classroom 50 reads of a result
+_MOST_BYTES = 10 * MIB  # of scores.csv, for thousands of students and submissions
+# Of a file that a student could have written, and that hundreds of submissions don't fill.
+_MOST_RESULTS = MIB
 # Waiting for a machine that grades takes minutes.
 _LONG_AFTER = timedelta(hours=1)
 
@@ -143,7 +145,7 @@ def _prefixes(about: About, marked: Mapping[Place, Entry]) -> list[str]:
 def _recorded(found: Entry | None) -> tuple[str, ...]:
     """What results.json tells of the newest submission that its commit does not."""
     try:
-        newest = json.loads(_text(found) or "[]")[0]
+        newest = json.loads(_text(found, _MOST_RESULTS) or "[]")[0]
         tag = _TAG.fullmatch(newest["submission_tag"])
         result = newest["result"] or {}
         notes = []
