@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import jsonschema
 import pytest
+from support.classroom50 import RESULT, RUNNER, check
 from support.commands import environment
+from support.deliveries import put
 
 from numalab.kit import Kit
 
@@ -63,6 +69,116 @@ def test_what_is_no_kernel_is_told(kit: Kit, autograder: Path) -> None:
     (autograder / "submission" / "Kernel.txt").write_text("int main(void) {}\n")
     results = run(kit, autograder, None)
     assert results["score"] == 0 and "kernel.c" in results["output"]
+
+
+# ---- Classroom 50 ------------------------------------------------------------------------------
+
+
+def classroom50(
+    kit: Kit, tmp_path: Path, kernel: str, name: str = "kernel.c"
+) -> tuple[int, str, Path]:
+    """As its runner starts an autograder.py; exit code, what was said, and the checkout."""
+    checkout = put(tmp_path / "checkout", {name: kernel.encode(), "README.md": b"lab\n"})
+    stand_in = kit.root / "grader" / "bench" / "stand_in_grade.sh"
+    recipe = kit.root / "grader" / "recipes" / "classroom50" / "autograder.py"
+    done = subprocess.run(
+        [sys.executable, recipe],
+        cwd=checkout,
+        env=environment(
+            kit, **RUNNER, NUMALAB_KIT=str(kit.root), NUMALAB_STAND_IN_S="0",
+            NUMALAB_OPTIONS=f"--quick --labs 01 --grading-command {stand_in}",
+            GITHUB_OUTPUT=str(tmp_path / "output"),
+        ),
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr, checkout
+
+
+@pytest.mark.parametrize(("word", "is_right"), [("", True), ("/* stand-in: wrong */", False)])
+def test_classroom_50_has_a_result(kit: Kit, tmp_path: Path, word: str, is_right: bool) -> None:
+    code, said, checkout = classroom50(kit, tmp_path, f'#include "first_touch.h"\n{word}\n')
+    assert code == 0, said
+    result = json.loads((checkout / "result.json").read_text())
+    jsonschema.validate(result, RESULT)
+    check(result)
+    (test,) = result["tests"]
+    assert (test["test-name"], test["passed"]) == ("correct", is_right)
+    assert result["score"] == (result["max-score"] if is_right else 0)
+    body = (checkout / "release-body.md").read_text()
+    assert "`correct`: " + ("passed" if is_right else "**not passed**") in body
+
+
+def test_classroom_50_has_no_score_for_what_failed(kit: Kit, tmp_path: Path) -> None:
+    code, said, checkout = classroom50(
+        kit, tmp_path, '#include "first_touch.h"\n/* stand-in: kit-error */\n'
+    )
+    assert code == 3
+    assert not (checkout / "result.json").exists()
+    assert "no result.json is written" in said
+
+
+def test_what_is_no_kernel_is_told_in_classroom_50(kit: Kit, tmp_path: Path) -> None:
+    code, said, checkout = classroom50(kit, tmp_path, "int main(void) {}\n", "Kernel.txt")
+    assert code == 0, said
+    result = json.loads((checkout / "result.json").read_text())
+    jsonschema.validate(result, RESULT)
+    assert result["score"] == 0
+    (test,) = result["tests"]
+    assert not test["passed"] and "kernel.c" in test["output"]
+
+
+# ---- GitLab ------------------------------------------------------------------------------------
+
+
+def script_of(recipe: Path, key: str) -> list[str]:
+    """The lines of a list in the one job of a file that has nothing else than such lists."""
+    found: list[str] = []
+    inside = False
+    for line in recipe.read_text().splitlines():
+        if inside and (item := re.fullmatch(r"    - (.+)", line)):
+            found.append(item[1])
+        else:
+            inside = line == f"  {key}:"
+    return found
+
+
+def gitlab(kit: Kit, tmp_path: Path, word: str) -> tuple[int, Path]:
+    """Runs the job's script and what comes after it, as a runner's shell does, with the kit that
+    is here; exit code of the script, and the project's folder."""
+    project = put(tmp_path / "project", {"kernel.c": f"/* stand-in: {word} */\n".encode()})
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "kit").symlink_to(kit.root)
+    stand_in = kit.root / "grader" / "bench" / "stand_in_grade.sh"
+    environment_ = environment(
+        kit, CI_PROJECT_DIR=str(project), CI_PROJECT_PATH_SLUG="pp26-lab1-ada", WORK=str(work),
+        GRADE_OPTIONS=f"--quick --labs 01 --grading-command {stand_in}", NUMALAB_STAND_IN_S="0",
+    )  # fmt: skip
+    recipe = kit.root / "grader" / "recipes" / "gitlab" / ".gitlab-ci.yml"
+    codes = []
+    for key in ("script", "after_script"):
+        lines = script_of(recipe, key)
+        assert len(lines) == 4
+        done = subprocess.run(
+            ["sh", "-ec", "\n".join(lines)],
+            cwd=project, env=environment_, capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        codes.append(done.returncode)
+    assert codes[1] == 0
+    return codes[0], project
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "kind"),
+    [("none", 0, None), ("wrong", 0, "failure"), ("kit-error", 1, "error")],
+)
+def test_a_job_of_gitlab(kit: Kit, tmp_path: Path, word: str, code: int, kind: str | None) -> None:
+    found, project = gitlab(kit, tmp_path, word)
+    assert found == code
+    assert (project / "numalab-report" / "index.html").is_file()
+    report = ElementTree.parse(project / "numalab.xml").getroot()  # our own
+    (case,) = report.iter("testcase")
+    assert [child.tag for child in case] == ([kind] if kind else [])
 
 
 def test_scripts_are_programs(kit: Kit) -> None:

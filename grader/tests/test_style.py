@@ -114,7 +114,8 @@ def test_the_harness_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     steps: tuple[tuple[str | Path, ...], ...] = (
         ("cmake", "--preset", "fuzz" if has_fuzzer else "sanitize", "-B", build),
         ("cmake", "--build", build),
-        ("ctest", "--test-dir", build, "-L", "unit", "--parallel", "2", "--output-on-failure"),
+        # Most of them wait for workers that hang: more than the cores have room for.
+        ("ctest", "--test-dir", build, "-L", "unit", "--parallel", "4", "--output-on-failure"),
         *([fuzzer] if has_fuzzer else []),
     )
     for step in steps:

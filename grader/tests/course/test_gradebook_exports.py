@@ -8,11 +8,14 @@ import json
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from support.classroom50 import RESULT, RUNNER, check
 from support.commands import Done
 from support.courses import (
     ADA,
@@ -29,15 +32,16 @@ from support.courses import (
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import defused, read_table
-from numalab.course.exports import canvas, exports, moodle
+from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing
-from numalab.course.records import Student
-from numalab.errors import UserError
+from numalab.course.records import Problem, Student
+from numalab.errors import KitError, UserError
 
+AT = datetime(2026, 10, 7, 8, 0, tzinfo=UTC)
 EVIL = Student("evil", '=HYPERLINK("http://x","y")', {"email": "-2+3@example.org", "id": "4"})
 WHY = 'kernel.c:3: error: <script>alert("x")</script> & more'
 
@@ -418,6 +422,55 @@ def test_a_failure_of_the_infrastructure_is_no_score_in_gradescope(standing: Sta
         jsonschema.validate(data, SCORED)
 
 
+def test_classroom_50_gets_what_it_takes(standing: Standing) -> None:
+    """In hundredths of points; what the node can't show is no test."""
+    run = classroom50.run_of(RUNNER)
+    for student, score in (("ada", 750), ("zoe", 400)):
+        data = classroom50.result(of_student(standing, student, LAB), [], run, AT)
+        jsonschema.validate(data, RESULT)
+        check(data)
+        assert (data["score"], data["max-score"]) == (score, 1000)
+        assert data["review"] == RUNNER["COMMIT_URL"]
+    data = classroom50.result(of_student(standing, "ada", LAB), [], run, AT)
+    assert [(t["test-name"], t["passed"], t["score"], t["max-score"]) for t in data["tests"]] == [
+        ("correct", True, 750, 750), ("local_pages", False, 0, 250),
+    ]  # fmt: skip
+    data = classroom50.result(of_student(standing, "zoe"), [], run, AT)
+    assert (data["score"], data["max-score"]) == (400, 2000)
+    assert data["tests"][-1]["output"] == "Nothing was handed in."
+
+
+def test_a_failure_of_the_infrastructure_is_no_result_in_classroom_50(standing: Standing) -> None:
+    run = classroom50.run_of(RUNNER)
+    with pytest.raises(KitError, match="n3 went away"):
+        classroom50.result(of_student(standing, "bob", LAB), [], run, AT)
+    with pytest.raises(KitError, match="nothing was"):
+        classroom50.result([], [], run, AT)
+
+
+def test_classroom_50_outside_its_runner() -> None:
+    with pytest.raises(UserError, match="there is no CLASSROOM, OWNER"):
+        classroom50.run_of({name: value for name, value in RUNNER.items()
+                            if name not in ("CLASSROOM", "OWNER")})  # fmt: skip
+
+
+def test_a_junit_report_tells_failures_from_what_was_not_graded(standing: Standing) -> None:
+    problem = Problem("x\x1b[2J.txt", "is no \x00 kernel")
+    text = junit.report(of_lab(standing), [problem])
+    suites = {
+        suite.attrib["name"]: suite for suite in ElementTree.fromstring(text).iter("testsuite")
+    }
+    ada = suites[f"ada {LAB}"]
+    assert {case.attrib["name"]: [kind.tag for kind in case] for case in ada.iter("testcase")} == {
+        "correct": [], "local_pages": ["failure"], "speedup": ["skipped"]
+    }  # fmt: skip
+    assert (ada.attrib["tests"], ada.attrib["failures"], ada.attrib["skipped"]) == ("3", "1", "1")
+    (error,) = suites[f"bob {LAB}"].iter("error")
+    assert "n3 went away" in str(error.text)
+    assert suites["hand-in"].attrib["failures"] == "1"
+    assert not {"\x1b", "\x00"} & set(text)
+
+
 def test_several_labs_in_one_gradescope_assignment(standing: Standing) -> None:
     data = results(of_student(standing, "ada"))
     jsonschema.validate(data, SCORED)
@@ -561,6 +614,17 @@ def test_open_points_are_in_every_export_and_told(tmp_path: Path) -> None:
     assert "1 point is still open: efficiency." in worksheet.text
     for export in (plain, worksheet, canvas_filled(tmp_path, made)):
         assert told in " ".join(export.told)
+    tests = {
+        test["test-name"]: (test["passed"], test["score"], test["max-score"])
+        for test in classroom50.result(made.rows, [], classroom50.run_of(RUNNER), AT)["tests"]
+    }
+    assert tests == {
+        "correct": (True, 700, 700),
+        "efficiency (open, not decided yet)": (False, 0, 100),
+        "balanced (open, not decided yet)": (False, 0, 200),
+    }
+    suite = ElementTree.fromstring(junit.report(made.rows, []))
+    assert [kind.tag for case in suite.iter("testcase") for kind in case] == ["skipped", "error"]
     data = results(made.rows)
     assert data["score"] == 7
     assert data["extra_data"][LAB]["open_points"] == 3

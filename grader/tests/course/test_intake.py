@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.deliveries import make_class, put, tar_bytes, zip_bytes
+from support.deliveries import clone, git, make_class, put, tar_bytes, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.intake import layouts
+from numalab.course.intake.clone_layouts import assignment_prefix
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.student_list import match, read_student_list
 from numalab.course.intake.students import Person, identify, read_known, slug
@@ -253,25 +251,6 @@ def test_canvas(
     assert "only files are" in whys(intake)["textedith_14"]
 
 
-def git(folder: Path, *command: str, at: str = "2026-03-01T10:00:00+01:00") -> None:
-    said = (("NAME", "A"), ("EMAIL", "a@example.org"), ("DATE", at))
-    who = {f"GIT_{one}_{what}": v for one in ("AUTHOR", "COMMITTER") for what, v in said}
-    subprocess.run(
-        ["git", "-C", folder, *command],
-        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, **who},
-        check=True,
-        capture_output=True,
-    )
-
-
-def clone(folder: Path, files: dict[str, bytes], at: str) -> Path:
-    put(folder, files)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "x", at=at)
-    return folder
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 def test_github_classroom(delivery: Path, course: CourseFolder, labs: dict[str, Lab]) -> None:
     class_folder = delivery / "first-touch-submissions"
@@ -323,7 +302,7 @@ def test_github_classroom(delivery: Path, course: CourseFolder, labs: dict[str, 
     ],
 )
 def test_the_assignment_of_clones(names: list[str], delivery: str, assignment: str) -> None:
-    assert layouts._assignment(names, delivery) == assignment
+    assert assignment_prefix(names, delivery) == assignment
 
 
 # ---- the same student again ----------------------------------------------------------------

@@ -32,6 +32,7 @@ from support.hostile_files import zip_of
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import defused
 from numalab.course.gradebook.rules import TEMPLATE, parse_rules
+from numalab.course.intake.delivered import About
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.layouts import read_layout
 from numalab.course.intake.student_list import read_student_list
@@ -276,7 +277,7 @@ def test_layouts() -> None:
         name, is_folder = value
         top = Entry((name,), "folder" if is_folder else "file")
         inside = [Entry((name, ".git"), "folder", folder=Path())] if is_folder else []
-        found = read_layout([*honest, top, *inside], "class", {"kernel.c"})
+        found = read_layout([*honest, top, *inside], About("class", {"kernel.c"}))
         assert found.name == "plain"
         assert [one.source for one in found.delivered][:3] == ["ada", "bob", "cem"]
         delivered = {one.source for one in found.delivered}

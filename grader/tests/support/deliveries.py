@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import os
+import subprocess
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -43,6 +46,41 @@ def tar_bytes(files: Files, kind: str = "gz") -> bytes:
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     return packed.getvalue()
+
+
+# One member kernel.c with KERNEL_BYTES, which are made up: as bsdtar 3.6.2 writes 7z, and as RAR 4
+# stores a file. bsdtar unpacks both, 7z the first, unar the second.
+KERNEL_BYTES = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
+SEVEN_ZIP = base64.b64decode(
+    "N3q8ryccAANMjQBiOwAAAAAAAABoAAAAAAAAAP3G+hMAEZpJxkcPE6IAdx0TITMpfE18xNVPqme7"
+    "AM7k2iZ4zQ75USZa1LPSI8sc1tR9isyj4CfQtt//UHoAAAEEBgABCTsABwsBAAEjAwEBBV0AAIAA"
+    "DDIACAoBjOxXIgAABQEREwBrAGUAcgBuAGUAbAAuAGMAAAAUCgEAAFCMKmKp3AESCgEA+CzDtqN7"
+    "3QETCgEAAFCMKmKp3AEVBgEAIICkgQAA"
+)
+RAR = base64.b64decode(
+    "UmFyIRoHAM+QcwAADQAAAAAAAADA5HQAgCgAMgAAADIAAAADjOxXIgBQYVwUMAgApIEAAGtlcm5l"
+    "bC5jI2luY2x1ZGUgImZpcnN0X3RvdWNoLmgiCnZvaWQgaW5pdGlhbGl6ZSh2b2lkKSB7fQrEPXsA"
+    "QAcA"
+)
+
+
+def git(folder: Path, *command: str, at: str = "2026-03-01T10:00:00+01:00") -> None:
+    said = (("NAME", "A"), ("EMAIL", "a@example.org"), ("DATE", at))
+    who = {f"GIT_{one}_{what}": v for one in ("AUTHOR", "COMMITTER") for what, v in said}
+    subprocess.run(
+        ["git", "-C", folder, *command],
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, **who},
+        check=True,
+        capture_output=True,
+    )
+
+
+def clone(folder: Path, files: dict[str, bytes], at: str) -> Path:
+    put(folder, files)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "x", at=at)
+    return folder
 
 
 Kind = Literal["right", "wrong", "missing", "broken"]

@@ -373,7 +373,9 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @taking_one(_Options)
 def grade_class(kit: Kit, options: _Options) -> int:
     """Grade what a class has handed in: SUBMISSIONS is a folder or an archive with a folder
-    or an archive for each student, as Moodle, Canvas or GitHub Classroom deliver it.
+    or an archive for each student, as Moodle or Canvas deliver it, or a folder of clones, as
+    Classroom 50 downloads them, or as they are cloned of a GitLab group. (GitHub Classroom is
+    retired since 28 August 2026; its clones are still read.)
 
     The command may be repeated, and be stopped at any time: it grades what is missing or
     has changed, goes on with what stayed open, and takes up jobs that are under way. On Slurm
@@ -393,6 +395,8 @@ def grade_class(kit: Kit, options: _Options) -> int:
     Examples:
       ./numalab batch grade hand-ins.zip --out course
       ./numalab batch grade hand-ins --out course --slurm -p teaching --jobs 8
+      ./numalab batch grade pp-lab1_submissions --layout classroom50 --out course
+      ./numalab batch grade group --students members.csv --out course
       ./numalab batch grade hand-ins --out course --local --labs 01,03
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait

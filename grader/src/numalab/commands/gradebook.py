@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from numalab.commands.completing import complete_lab
 from numalab.commands.shared import check_json_target, progress_line, taking_one
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import read_table
-from numalab.course.exports import canvas, exports, moodle
+from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
 from numalab.course.gradebook import gradebook as books
@@ -36,7 +38,8 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.gradebook.standing import Standing, StandingRow
     from numalab.course.records import Problem
 
-FORMATS = ("csv", "moodle", "canvas", "gradescope")
+FORMATS = ("csv", "moodle", "canvas", "gradescope", "classroom50", "junit")
+_OF_ONE = {"gradescope": "Gradescope's results.json", "classroom50": "Classroom 50's result.json"}
 
 _course_argument = click.argument(
     "root", metavar="COURSE", type=click.Path(path_type=Path, file_okay=False)
@@ -191,9 +194,10 @@ def _one_lab(standing: Standing) -> list[StandingRow]:
 
 
 def _one_student(
-    standing: Standing, student: str | None
+    standing: Standing, student: str | None, file: str
 ) -> tuple[list[StandingRow], list[Problem]]:
-    """Rows, and what is wrong with what was handed in, which may be all there is."""
+    """Rows, and what is wrong with what was handed in, which may be all there is. file: what is
+    to be written, in a sentence."""
     known = [
         (problem.student.id, problem)
         for problem in standing.problems
@@ -204,8 +208,7 @@ def _one_student(
     )
     if student is None and len(ids) != 1:
         raise UserError(
-            f"Gradescope's results.json is one student's, and there are {len(ids)}; say whose "
-            "with --student ID"
+            f"{file} is one student's, and there are {len(ids)}; say whose with --student ID"
         )
     wanted = student or ids[0]
     if wanted not in ids:
@@ -246,7 +249,7 @@ class _ExportOptions:
         """Raises UserError for what does not go together."""
         for option, value, formats in (
             ("--template", self.template, ("moodle", "canvas")),
-            ("--student", self.student, ("gradescope",)),
+            ("--student", self.student, tuple(_OF_ONE)),
             ("--column", self.columns, ("canvas",)),
             ("--grade-column", self.grade_column, ("moodle",)),
             ("--feedback-column", self.feedback_column, ("moodle",)),
@@ -266,6 +269,18 @@ class _ExportOptions:
                 raise UserError(f"--out and {option} name the same file; choose another for --out")
 
 
+def _export_one(standing: Standing, options: _ExportOptions) -> None:
+    """Writes what is one student's. Raises UserError, KitError and OSError."""
+    rows, problems = _one_student(standing, options.student, _OF_ONE[options.format_])
+    if options.format_ == "gradescope":
+        data = results(rows, problems)
+    else:
+        data = classroom50.result(
+            rows, problems, classroom50.run_of(os.environ), datetime.now().astimezone()
+        )
+    write_json(options.out, data)
+
+
 @gradebook.command(short_help="Grades for a course's system.")
 @_course_argument
 @click.option(
@@ -279,7 +294,7 @@ class _ExportOptions:
     "--template", type=click.Path(path_type=Path), metavar="FILE",
     help="The file to fill: Moodle's grading worksheet, or Canvas's exported gradebook.",
 )  # fmt: skip
-@click.option("--student", metavar="ID", help="Gradescope: whose results.json it is.")
+@click.option("--student", metavar="ID", help="Gradescope, Classroom 50: whose file it is.")
 @click.option(
     "--column", "columns", metavar="LAB=TITLE", multiple=True,
     help="Canvas: the assignment of a lab, where its title does not tell; may be repeated.",
@@ -302,6 +317,8 @@ def export(kit: Kit, options: _ExportOptions) -> int:
                 there, fill it with --template, upload it there again
     canvas      the gradebook that Canvas exported, filled with --template
     gradescope  results.json of one student
+    classroom50 result.json of one student, in an autograder of Classroom 50
+    junit       a report that GitLab shows beside a pipeline
 
     \b
     Examples:
@@ -314,12 +331,16 @@ def export(kit: Kit, options: _ExportOptions) -> int:
           --template Grades-PP101.csv --column "01=First lab" --out import.csv
       ./numalab gradebook export course --format gradescope \\
           --out /autograder/results/results.json
+      ./numalab gradebook export course --format junit --out numalab.xml
     """
     options.check()
     named = _columns(kit, options.columns)
     standing = standing_of(kit, options.root, options.labs)
-    if options.format_ == "gradescope":
-        write_json(options.out, results(*_one_student(standing, options.student)))
+    if options.format_ in _OF_ONE:
+        _export_one(standing, options)
+        _tell_problems(standing)
+    elif options.format_ == "junit":
+        write_whole(options.out, junit.report(standing.rows, standing.problems))
         _tell_problems(standing)
     else:
         made = _table(standing, options, named)

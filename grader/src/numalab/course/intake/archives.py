@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
+from numalab.course.intake import foreign_archives
+from numalab.course.intake.foreign_archives import HEAD_BYTES, ForeignKind, kind_of_head
 from numalab.course.intake.trees import (
     Entry,
     Opener,
@@ -35,8 +37,6 @@ from numalab.words import bytes_allowed
 
 READER = "archives"  # of strangers/
 SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar", ".zip")
-# Known, so that the message can say what to do.
-OTHER_SUFFIXES = (".tar.zst", ".7z", ".rar", ".gz", ".xz", ".bz2", ".zst")
 _CHUNK_BYTES = 1 << 16
 
 
@@ -69,7 +69,7 @@ DELIVERY = Limits(
 def archive_suffix(name: str) -> str:
     """ ".tar.gz" of "x.tar.gz"; empty: the name is not an archive's."""
     lowered = name.casefold()
-    return next((s for s in (*SUFFIXES, *OTHER_SUFFIXES) if lowered.endswith(s)), "")
+    return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIXES) if lowered.endswith(s)), "")
 
 
 def without_suffix(name: str) -> str:
@@ -127,6 +127,14 @@ class _Stream:
                 pass
 
 
+class Foreign(Refused):
+    """An archive of a kind that is not read here, whatever its name ends in."""
+
+    def __init__(self, name: str, kind: ForeignKind) -> None:
+        super().__init__(foreign_archives.sentence(kind, name, without_suffix(name) or name))
+        self.kind = kind
+
+
 def copied(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
     """A stream as a file without a name, which goes away with the stack. Raises Refused."""
     file: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
@@ -141,12 +149,17 @@ def open_archive(
     file: IO[bytes], name: str, limits: Limits, readers: Readers, stack: ExitStack
 ) -> tuple[Entry, ...]:
     """The entries of an archive, whose kind its first bytes tell. file: can be sought in; the
-    entries can be read as long as the stack is open. Raises Refused."""
+    entries can be read as long as the stack is open. Raises Refused, and Foreign of a kind that is
+    not read."""
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
         raise Refused(f"{shown(name)} is larger than {bytes_allowed(limits.archive_bytes)}")
     if size == 0:
         raise Refused(f"{shown(name)} is empty, no byte long")
+    file.seek(0)
+    kind = kind_of_head(file.read(HEAD_BYTES))
+    if kind is not None:
+        raise Foreign(name, kind)
     options = {
         "members": limits.members, "expanded_bytes": limits.expanded_bytes, "ratio": limits.ratio
     }  # fmt: skip

@@ -23,6 +23,7 @@ from numalab.course.intake.archives import (
     READER,
     STUDENT,
     SUFFIXES,
+    Foreign,
     archive_suffix,
     copied,
     open_archive,
@@ -36,10 +37,19 @@ from numalab.course.intake.choosing import (
     wanted_names,
 )
 from numalab.course.intake.clones import last_commit_at, make_empty_repository
-from numalab.course.intake.layouts import Delivered, Layout, read_layout, unwrapped
+from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
+from numalab.course.intake.foreign_archives import commands_for, kind_of_suffix
+from numalab.course.intake.layouts import read_layout, unwrapped
 from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
 from numalab.course.intake.students import identify, read_known, write_known
-from numalab.course.intake.trees import Entry, Refused, folded, open_plainly, walk_folder
+from numalab.course.intake.trees import (
+    GIT,
+    Entry,
+    Refused,
+    folded,
+    open_plainly,
+    walk_folder,
+)
 from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
@@ -100,7 +110,17 @@ def take_in(
         wanted = {name for lab in labs.values() for name in wanted_names(lab)}
         readers = stack.enter_context(Readers(READER))
         entries = _open(delivery, readers, stack, labs)
-        found = read_layout(entries, without_suffix(delivery.name), wanted, layout)
+        about = About(
+            without_suffix(delivery.name),
+            wanted,
+            frozenset(
+                folded(one.person.external["login"])
+                for one in listed
+                if "login" in one.person.external
+            ),
+            lambda name: bool(lab_of_folder(name, labs) or lab_in_name(name, labs)),
+        )
+        found = read_layout(entries, about, layout)
         found = _without_labs(found, labs)
         if students is not None:
             found = _with_list(found, listed, students.name, remarks)
@@ -139,8 +159,9 @@ def _take_in(
                 continue
             chosen, sentences = _chosen(one, labs, hint, readers)
             at = one.handed_in_at
-            if one.repository is not None and chosen:
-                at = last_commit_at(one.repository, empty) or at
+            # A list's time is the instructor's word, a commit's the student's.
+            if at is None and one.repository is not None and chosen:
+                at = last_commit_at(one.repository, empty)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
             problems += [Problem(shown(one.source), text, student) for text in sentences]
@@ -176,6 +197,13 @@ def _open(
                 f"there is no {delivery}; name the folder or the archive that holds the class's "
                 "hand-ins"
             )
+    except Foreign as error:
+        folder = without_suffix(delivery.name) or delivery.name
+        commands = commands_for(error.kind, str(delivery), str(delivery.with_name(folder)))
+        raise UserError(
+            f"{delivery} is {error.kind.called}, which is not read here. Make a folder of it, and "
+            f"name that instead: {commands}."
+        ) from error
     except Refused as error:
         raise UserError(
             f"{delivery} can't be read: {error}. A delivery is a folder, or an archive "
@@ -201,10 +229,13 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
     labs_own: dict[str, None] = {}
     others: set[str] = set()
+    with_clones = {e.path[0] for e in entries if len(e.path) > 2 and e.name == GIT and e.folder}
     for entry in entries:
         top = entry.path[0]
         is_file = len(entry.path) == 1 and entry.kind != "folder"
-        if lab_of_folder(top, labs) == top or (is_file and folded(top) in wanted):
+        if top in with_clones:  # a group of students' projects may be called as a lab is
+            others.add(top)
+        elif lab_of_folder(top, labs) == top or (is_file and folded(top) in wanted):
             labs_own[top] = None
         elif not is_file or archive_suffix(top):
             others.add(top)
@@ -245,7 +276,7 @@ def _with_list(
             )
         )
     missing = [
-        Delivered(name, line.person, (), ("Nothing was handed in.",), is_missing=True)
+        Delivered(name, line.person, (), (NOTHING,), is_missing=True)
         for line in listed
         if not any(line is other for other in lines)
     ]
@@ -289,11 +320,9 @@ def _members(
     """Of a student's archive, in the folder above. Raises Refused."""
     if entry.refused or entry.open is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
-    if archive_suffix(entry.name) not in SUFFIXES:
-        raise Refused(
-            f"{shown(entry.name)} is an archive of a kind that is not read here; hand in a .zip "
-            "or a .tar.gz"
-        )
+    kind = kind_of_suffix(archive_suffix(entry.name))
+    if kind is not None:
+        raise Foreign(entry.name, kind)
     with entry.open() as packed:
         file = copied(packed, STUDENT.archive_bytes, entry.name, stack)
     members = open_archive(file, entry.name, STUDENT, readers, stack)

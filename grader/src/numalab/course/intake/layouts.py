@@ -4,13 +4,13 @@
   (with _onlinetext and others beside it; an underscore at the end before Moodle 4), or, without
   "Download submissions in folders", files NAME_NUMBER_assignsubmission_file_FILE. Underscores of
   a name are spaces there, and NUMBER is that of "Participant NUMBER" in the grading worksheet
-  (Moodle, mod/assign/classes/downloader.php, get_student_prefix). It shows no times.
+  (Moodle, mod/assign/classes/downloader.php, get_student_prefix; below public/ since 5.1,
+  and the same). It shows no times.
 - Canvas's "Download Submissions": files NAME_[LATE_]USER_ATTACHMENT_FILE, NAME being last and
   first name in small letters without anything between, missing where grading is anonymous, which
   makes USER anon_ID; NAME_[LATE_]USER_text.html and _link.html are entered text and addresses
   (Canvas, lib/content_zipper.rb). Of a file handed in again Canvas makes kernel-1.c.
-- GitHub Classroom: a folder ASSIGNMENT-submissions of clones ASSIGNMENT-LOGIN
-  (gh-classroom, clone/student-repos).
+- Clones, of Classroom 50, GitHub Classroom or a GitLab group: classroom50.py, clone_layouts.py.
 - Plain: a folder or an archive for each student, named after them.
 
 One student can name a file in any of these ways. So a delivery has the layout that most of its
@@ -23,11 +23,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from numalab.course.intake.archives import archive_suffix, without_suffix
+from numalab.course.intake.classroom50 import classroom50, fitting_classroom50
+from numalab.course.intake.clone_layouts import (
+    fitting_github_classroom,
+    fitting_gitlab,
+    github_classroom,
+    gitlab,
+)
+from numalab.course.intake.delivered import (
+    About,
+    Delivered,
+    Layout,
+    below_tops,
+    nobodys,
+    tops_of,
+)
 from numalab.course.intake.students import Person, clean_name
-from numalab.course.intake.trees import GIT, Entry
+from numalab.course.intake.trees import Entry
 from numalab.course.records import Problem
 from numalab.errors import UserError
 from numalab.strangers.visible import shown
@@ -42,63 +56,15 @@ _CANVAS = re.compile(
     re.DOTALL,
 )
 _CANVAS_AGAIN = re.compile(r"-\d+(?=\.[^.]+$)")
-_CLASSROOM_FOLDER = "-submissions"
-
-
-@dataclass(frozen=True)
-class Delivered:
-    """What one student's entries of a delivery hold. source: the entry's name, or what those of
-    the student begin with; entries: with their paths below it; repository: of a clone;
-    handed_in_at: as the student list says; is_missing: in that list only."""
-
-    source: str
-    person: Person
-    entries: tuple[Entry, ...]
-    notes: tuple[str, ...] = ()
-    repository: Path | None = None
-    handed_in_at: str | None = None
-    is_missing: bool = False
-
-
-@dataclass(frozen=True)
-class Layout:
-    name: str
-    delivered: tuple[Delivered, ...]
-    problems: tuple[Problem, ...]
-
-
-def _tops(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """The entries at the top; an archive need not name its folders."""
-    found: dict[str, Entry] = {}
-    for entry in entries:
-        if len(entry.path) == 1:
-            found[entry.name] = entry
-        else:
-            found.setdefault(entry.path[0], Entry(entry.path[:1], "folder"))
-    return found
-
-
-def _below(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """What is in the folders at the top, by their names."""
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if len(entry.path) > 1:
-            found.setdefault(entry.path[0], []).append(replace(entry, path=entry.path[1:]))
-    return found
-
-
-def _nobodys(top: Entry, expected: str) -> Problem:
-    return Problem(shown(top.name), f"{shown(top.name)} {top.refused or f'is not {expected}'}.")
 
 
 # ---- plain ---------------------------------------------------------------------------------
 
 
-def _plain(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> Layout:
-    del delivery, wanted
-    below = _below(entries)
+def _plain(entries: Sequence[Entry]) -> Layout:
+    below = below_tops(entries)
     delivered, problems = [], []
-    for name, top in _tops(entries).items():
+    for name, top in tops_of(entries).items():
         if top.kind == "folder":
             person = Person(clean_name(name), {})
             delivered.append(Delivered(name, person, tuple(below.get(name, ()))))
@@ -106,23 +72,23 @@ def _plain(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> 
             person = Person(clean_name(without_suffix(name)), {})
             delivered.append(Delivered(name, person, (top,)))
         else:
-            problems.append(_nobodys(top, "a folder or an archive of a student"))
+            problems.append(nobodys(top, "a folder or an archive of a student"))
     return Layout("plain", tuple(delivered), tuple(problems))
 
 
 # ---- Moodle --------------------------------------------------------------------------------
 
 
-def _moodle(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> Layout | None:
-    del delivery, wanted
-    below = _below(entries)
+def _moodle(entries: Sequence[Entry], about: About) -> Layout | None:
+    del about
+    below = below_tops(entries)
     files: dict[tuple[str, str], list[Entry]] = {}
     others: dict[tuple[str, str], list[str]] = {}
     problems = []
-    for name, top in _tops(entries).items():
+    for name, top in tops_of(entries).items():
         match = _MOODLE.fullmatch(name)
         if match is None:
-            problems.append(_nobodys(top, "named as Moodle names what a student has handed in"))
+            problems.append(nobodys(top, "named as Moodle names what a student has handed in"))
             continue
         key = (match["name"], match["number"] or "")
         files.setdefault(key, [])
@@ -159,15 +125,14 @@ def _canvas_name(file: str, wanted: Collection[str]) -> str:
     return first if first in wanted or archive_suffix(first) != archive_suffix(file) else file
 
 
-def _canvas(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> Layout | None:
-    del delivery
+def _canvas(entries: Sequence[Entry], about: About) -> Layout | None:
     found: dict[tuple[str, str], dict[str, tuple[int, Entry]]] = {}
     notes: dict[tuple[str, str], dict[str, None]] = {}
     problems = []
-    for name, top in _tops(entries).items():
+    for name, top in tops_of(entries).items():
         match = _CANVAS.fullmatch(name) if top.kind == "file" else None
         if match is None:
-            problems.append(_nobodys(top, "named as Canvas names what a student has handed in"))
+            problems.append(nobodys(top, "named as Canvas names what a student has handed in"))
             continue
         key = (match["name"] or "", match["user"])
         of_student = found.setdefault(key, {})
@@ -177,7 +142,7 @@ def _canvas(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) ->
         if match["entered"]:
             said["What was entered in Canvas is not graded; only files are."] = None
             continue
-        file = _canvas_name(match["file"], wanted)
+        file = _canvas_name(match["file"], about.wanted)
         number = int(match["attachment"])
         if file in of_student:
             said[f"{shown(file)} was handed in more than once; the newest is taken."] = None
@@ -198,68 +163,48 @@ def _canvas(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) ->
     return Layout("canvas", tuple(delivered), tuple(problems))
 
 
-# ---- GitHub Classroom ------------------------------------------------------------------------
+def _fitting_canvas(entries: Sequence[Entry], about: About) -> set[str]:
+    del about
+    tops = tops_of(entries)
+    return {n for n, top in tops.items() if top.kind == "file" and _CANVAS.fullmatch(n)}
 
 
-def _assignment(names: Sequence[str], delivery: str) -> str:
-    """What clones' names, which are sorted, begin with before the login: as the folder says, else
-    what they share. Empty: that does not show."""
-    said = delivery.removesuffix(_CLASSROOM_FOLDER)
-    if any(name.startswith(f"{said}-") for name in names):
-        return f"{said}-"
-    first, last = names[0], names[-1]  # of sorted names all share what these two do
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    return first[: first.rfind("-", 0, same) + 1]
+def _fitting_moodle(entries: Sequence[Entry], about: About) -> set[str]:
+    del about
+    return {name for name in tops_of(entries) if _MOODLE.fullmatch(name)}
 
 
-def _classroom(entries: Sequence[Entry], delivery: str, wanted: Collection[str]) -> Layout | None:
-    del wanted
-    repositories = {
-        entry.path[0]: entry.folder
-        for entry in entries
-        if len(entry.path) == 2 and entry.name == GIT and entry.kind == "folder" and entry.folder
-    }
-    if not repositories:
-        return None
-    below = _below(entries)
-    assignment = _assignment(sorted(repositories), delivery)
-    delivered, problems = [], []
-    for name, top in _tops(entries).items():
-        if top.kind != "folder":
-            problems.append(_nobodys(top, "a clone of a student's repository"))
-            continue
-        login = clean_name(name.removeprefix(assignment)) or name
-        person = Person(login, {"login": login}, preferred_id=login)
-        files = tuple(below.get(name, ()))
-        delivered.append(Delivered(name, person, files, repository=repositories.get(name)))
-    return Layout("github_classroom", tuple(delivered), tuple(problems))
+@dataclass(frozen=True)
+class _System:
+    """called: in sentences; fitting: which entries at the top are of it, by their names or by
+    what they are; read: None where nothing is."""
+
+    called: str
+    fitting: Callable[[Sequence[Entry], About], set[str]]
+    read: Callable[[Sequence[Entry], About], Layout | None]
+    is_of_clones: bool = False
 
 
-_System = Callable[[Sequence[Entry], str, Collection[str]], Layout | None]
+# Of systems whose entries are the same the first one is taken.
 _SYSTEMS: Mapping[str, _System] = {
-    "moodle": _moodle, "canvas": _canvas, "github_classroom": _classroom
-}  # fmt: skip
+    "moodle": _System("Moodle", _fitting_moodle, _moodle),
+    "canvas": _System("Canvas", _fitting_canvas, _canvas),
+    "classroom50": _System("Classroom 50", fitting_classroom50, classroom50, True),
+    "github_classroom": _System(
+        "GitHub Classroom", fitting_github_classroom, github_classroom, True
+    ),
+    "gitlab": _System("GitLab", fitting_gitlab, gitlab, True),
+}
 LAYOUTS = (*_SYSTEMS, "plain")
-_CALLED = {"moodle": "Moodle", "canvas": "Canvas", "github_classroom": "GitHub Classroom"}
 
 
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
     """What is in the one folder that is all of a delivery, as unpacking makes it; None: there is
     more."""
-    tops = _tops(entries)
+    tops = tops_of(entries)
     if len(tops) != 1 or next(iter(tops.values())).kind != "folder":
         return None
     return tuple(replace(e, path=e.path[1:]) for e in entries if len(e.path) > 1)
-
-
-def _fitting(system: str, entries: Sequence[Entry]) -> set[str]:
-    """Which of the entries at the top are a system's, by their names or by what they are."""
-    if system == "github_classroom":
-        return {e.path[0] for e in entries if len(e.path) == 2 and e.name == GIT and e.folder}
-    tops = _tops(entries)
-    if system == "canvas":
-        return {n for n, top in tops.items() if top.kind == "file" and _CANVAS.fullmatch(n)}
-    return {name for name in tops if _MOODLE.fullmatch(name)}
 
 
 def _is_students(top: Entry) -> bool:
@@ -267,52 +212,55 @@ def _is_students(top: Entry) -> bool:
     return top.kind == "folder" or (top.kind == "file" and bool(archive_suffix(top.name)))
 
 
-def _system_of(entries: Sequence[Entry]) -> tuple[str, dict[str, str]]:
+def _system_of(entries: Sequence[Entry], about: About) -> tuple[str, dict[str, str]]:
     """The system that most entries are of, or "plain"; then also which entries are named as which
     system does. As many of one as of none is plain, where none is lost."""
-    fitting = {system: _fitting(system, entries) for system in _SYSTEMS}
-    system = max(fitting, key=lambda system: len(fitting[system]))
-    students = {name for name, top in _tops(entries).items() if _is_students(top)}
+    fitting = {name: system.fitting(entries, about) for name, system in _SYSTEMS.items()}
+    system = max(fitting, key=lambda name: len(fitting[name]))
+    students = {name for name, top in tops_of(entries).items() if _is_students(top)}
     if len(fitting[system]) > len(students - fitting[system]):
         return system, {}
     # A clone is told by nothing but what is in it, and a hand-in like another.
-    named = {system: fitting[system] for system in _SYSTEMS if system != "github_classroom"}
-    return "plain", {name: system for system, names in named.items() for name in names}
+    named = {name: fitting[name] for name in _SYSTEMS if not _SYSTEMS[name].is_of_clones}
+    return "plain", {entry: system for system, names in named.items() for entry in names}
 
 
 def _strange(name: str, system: str) -> Problem:
     return Problem(
         shown(name),
-        f"{shown(name)} looks like what {_CALLED[system]} delivers, and most of the delivery does "
-        "not: it is taken as the hand-in of somebody of that name. If all of it is to be read "
-        f"so: --layout {system}.",
+        f"{shown(name)} looks like what {_SYSTEMS[system].called} delivers, and most of the "
+        "delivery does not: it is taken as the hand-in of somebody of that name. If all of it is "
+        f"to be read so: --layout {system}.",
     )
 
 
-def read_layout(
-    entries: Sequence[Entry], delivery: str, wanted: Collection[str], asked: str | None = None
-) -> Layout:
-    """delivery: its name; wanted: of files that are graded; asked: one of LAYOUTS, None: as most
-    entries are named. What is named otherwise is a problem. Raises UserError where nothing is
-    named as asked."""
-    trees = [tree for tree in (entries, unwrapped(entries)) if tree]
+def read_layout(entries: Sequence[Entry], about: About, asked: str | None = None) -> Layout:
+    """asked: one of LAYOUTS, None: as most entries are named. What is named otherwise is a
+    problem. Raises UserError where nothing is named as asked, or where it does not show whose
+    clones are."""
+    trees = [(entries, about)]
+    inside = unwrapped(entries)
+    if inside:
+        trees.append((inside, replace(about, name=entries[0].path[0])))
     if asked not in (None, "plain"):
-        for tree in trees:
-            found = _SYSTEMS[asked](tree, delivery, wanted) if _fitting(asked, tree) else None
+        system = _SYSTEMS[asked]
+        for tree, of_tree in trees:
+            fits = system.is_of_clones or system.fitting(tree, of_tree)
+            found = system.read(tree, of_tree) if fits else None
             if found is not None:
                 return found
         raise UserError(
-            f"--layout {asked}: nothing in the delivery is named as {_CALLED[asked]} names it; "
+            f"--layout {asked}: nothing in the delivery is named as {system.called} names it; "
             "leave it out, or say --layout plain"
         )
     strange: dict[str, str] = {}
-    for tree in trees if asked is None else ():
-        system, others = _system_of(tree)
-        found = _SYSTEMS[system](tree, delivery, wanted) if system != "plain" else None
+    for tree, of_tree in trees if asked is None else ():
+        name, others = _system_of(tree, of_tree)
+        found = _SYSTEMS[name].read(tree, of_tree) if name != "plain" else None
         if found is not None:
             return found
         if tree is entries:
             strange = others
-    plain = _plain(entries, delivery, wanted)
+    plain = _plain(entries)
     told = tuple(_strange(name, system) for name, system in sorted(strange.items()))
     return replace(plain, problems=(*plain.problems, *told))

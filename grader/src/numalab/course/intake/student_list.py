@@ -1,7 +1,13 @@
 """The list of a class: who was expected, and how the course's system calls them.
 
 A CSV file with a line of column names: Moodle's grading worksheet, list of participants or grade
-export, Canvas's gradebook export, GitHub Classroom's roster, or id, name and email.
+export, Canvas's gradebook export, Classroom 50's roster.csv (students.csv before) or the scores.csv
+of its downloads, the CSV export of a GitLab group's members, GitHub Classroom's roster, or id, name
+and email.
+
+GitLab exports a line for each membership: in a short form Username, Name, Max role, Source, in a
+longer one Name, Username, Email, Path, Type, Role (gitlab-org/gitlab, Namespaces::Export and merge
+request 170889). Who is an owner there teaches.
 """
 
 from __future__ import annotations
@@ -27,7 +33,9 @@ _COLUMNS = {
     "name": "name",
     "student": "name",
     "first name": "first",
+    "first_name": "first",
     "last name": "last",
+    "last_name": "last",
     "surname": "last",
     "email": "email",
     "email address": "email",
@@ -40,7 +48,10 @@ _COLUMNS = {
     "sis user id": "idnumber",
     "handed_in_at": "handed_in_at",
     "last modified (submission)": "moodle_time",
+    "role": "role",
+    "max role": "role",
 }
+_TEACHES = "owner"
 _MOST_TOLD = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
 # Moodle's strftimedaydatetime in English; no zone is given.
@@ -81,7 +92,14 @@ def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
                 f"{shortened(visible(', '.join(names)), _MOST_TOLD) or 'nothing'}"
             )
         is_canvas, is_classroom = "student" in names, "github_username" in names
+        # Of GitLab only; other systems have roles, too.
+        is_gitlab = "username" in names and ({"max role", "role type"} & set(names) != set())
+        # Whose deliveries name clones by logins, and so their ids.
+        by_login = (
+            is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(names) != set()
+        )
         listed: list[Listed] = []
+        owners: dict[str, None] = {}
         remarks: list[str] = []
         for row in rows:
             values = {
@@ -93,12 +111,30 @@ def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
                 continue  # the lines of points and of policies, under the names
             if is_classroom:  # calls identifier what others call a number
                 values["idnumber"] = values.pop("identifier", "")
+            if is_gitlab and folded(values.get("role", "")) == _TEACHES:
+                owners[values.get("login", "")] = None
+                continue
             one = _listed(values, f"--students {path}, line {rows.line_num}", is_canvas, remarks)
+            if one is not None and by_login and not one.person.preferred_id:
+                login = one.person.external.get("login", "")
+                one = replace(one, person=replace(one.person, preferred_id=login))
             if one is not None:
                 listed.append(one)
     except csv.Error as error:
         raise UserError(f"--students {path}, line {rows.line_num}: {error}") from error
-    return tuple(listed), tuple(dict.fromkeys(remarks))
+    if owners:
+        names_told = shortened(visible(", ".join(owners)), _MOST_TOLD)
+        remarks.append(f"Owners of the group are not taken for students: {names_told}.")
+    return _once(listed), tuple(dict.fromkeys(remarks))
+
+
+def _once(listed: Sequence[Listed]) -> tuple[Listed, ...]:
+    """The first line of each login; lists have one for each submission or membership."""
+    found: dict[object, Listed] = {}
+    for number, line in enumerate(listed):
+        login = line.person.external.get("login")
+        found.setdefault(folded(login) if login else number, line)
+    return tuple(found.values())
 
 
 def _listed(

@@ -1,0 +1,145 @@
+"""Grades of one submission as the result.json of Classroom 50's autograders
+(foundation50/classroom50, wiki page Advanced Autograding and schemas/result-v1.schema.json, as of
+August 2026).
+
+Points are whole numbers there, so all are told in hundredths of the course's points: 7.5 of 10 is
+750 of 1000, for everybody of a class the same, whatever a node could show.
+
+There is no way to tell a submission without a score: a result that says 0 of 0 counts as submitted
+and graded. What the infrastructure has spoilt therefore has no result at all, and the autograder
+ends with an error, which Classroom 50 shows as one and grades again when it is asked to. What stays
+open is told as a test that is not passed, by its name: its points may still come, when it is
+graded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Json, Problem
+from numalab.errors import KitError, UserError
+from numalab.judging.verdict import Verdict, read_verdict
+from numalab.reports import verdict_words
+
+SCHEMA = "classroom50/result/v1"
+_PER_POINT = 100
+
+
+@dataclass(frozen=True)
+class Run:
+    """What Classroom 50's runner says of the submission that it has graded; each from the
+    environment variable of the same name in capitals. It puts its own owner, type and time in
+    their place once more. review_url: of the whole change; empty: commit_url."""
+
+    classroom: str
+    assignment: str
+    submission_tag: str
+    owner: str
+    assignment_type: str
+    commit_url: str
+    release_url: str
+    review_url: str
+
+
+def run_of(environment: Mapping[str, str]) -> Run:
+    """Raises UserError where it is not that of the runner."""
+    found = {one.name: environment.get(one.name.upper(), "") for one in fields(Run)}
+    missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
+    if missing:
+        raise UserError(
+            "--format classroom50 is for Classroom 50's runner, which says what it grades in "
+            f"environment variables; there is no {', '.join(missing)}. For grades of a class use "
+            "--format csv."
+        )
+    return Run(**found)
+
+
+def _hundredths(points: float) -> int:
+    return round(points * _PER_POINT)
+
+
+def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
+    """One for each criterion that has points and that the node can show."""
+    earnable = verdict.earnable_points
+    scale = row.max_points / earnable if earnable else 0.0
+    tests: list[Json] = []
+    for shown in verdict_words.criterion_rows(verdict.criteria):
+        criterion = shown.criterion
+        if not shown.points or criterion.status == "not_gradable":
+            continue
+        place = "" if criterion.where == "here" else f" on {criterion.where}"
+        is_decided = criterion.status in ("pass", "fail")
+        bound = verdict_words.bound_words(criterion)
+        most = _hundredths(criterion.max_points * scale)
+        tests.append(
+            {
+                "test-name": f"{prefix}{criterion.name}{place}"
+                + ("" if is_decided else " (open, not decided yet)"),
+                "passed": criterion.status == "pass",
+                "score": min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
+                "max-score": most,
+                "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+            }
+        )
+    return tests
+
+
+def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
+    """The test of a lab for which there is nothing that could be graded."""
+    why = " ".join([*row.notes, *(problem.why for problem in problems)])
+    return {
+        "test-name": f"{row.lab}: handed in",
+        "passed": False,
+        "score": 0,
+        "max-score": _hundredths(row.max_points),
+        "output": why or "Nothing was handed in.",
+    }
+
+
+def result(
+    rows: Sequence[StandingRow], problems: Sequence[Problem], run: Run, graded_at: datetime
+) -> Json:
+    """rows: one student's, of the labs that the assignment is about; problems: with what the
+    student handed in. Raises KitError where something has no grade through no fault of the
+    student's, and where there is nothing at all."""
+    spoilt = [row for row in rows if row.points is None and row.is_handed_in]
+    if spoilt or not (rows or problems):
+        why = "; ".join(f"{row.lab}: {' '.join(row.notes)}" for row in spoilt)
+        raise KitError(
+            f"no result.json is written, since not everything was graded ({why or 'nothing was'}). "
+            "Classroom 50 then shows an error and no score; grade it again there (Regrade)."
+        )
+    several = len(rows) > 1
+    tests: list[Json] = []
+    for row in rows:
+        if row.result is not None:
+            tests += _tests(read_verdict(row.result), row, f"{row.lab}: " if several else "")
+        elif not row.points:
+            tests.append(_nothing(row, problems))
+    if not rows:  # nothing that was handed in could be taken for a lab
+        why = " ".join(problem.why for problem in problems)
+        tests.append(
+            {"test-name": "handed in", "passed": False, "score": 0, "max-score": 0, "output": why}
+        )
+    most = sum(_hundredths(row.max_points) for row in rows)
+    at = graded_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "schema": SCHEMA,
+        "classroom": run.classroom,
+        "assignment": run.assignment,
+        "assignment_type": run.assignment_type,
+        "owner": run.owner,
+        "submission": run.submission_tag,
+        "commit": run.commit_url,
+        "release": run.release_url,
+        "review": run.review_url or run.commit_url,
+        # The runner puts the commit's time in its place.
+        "datetime": at,
+        "graded_at": at,
+        "score": min(most, sum(_hundredths(row.points or 0.0) for row in rows)),
+        "max-score": most,
+        "tests": tests,
+    }

@@ -1,0 +1,75 @@
+"""Grades as a JUnit report, which GitLab shows beside a pipeline and other systems read.
+
+There is no schema that all follow; this has what GitLab reads (its documentation, Unit test
+reports, "JUnit XML report format"): a suite for each student and lab, in it a test case for each
+criterion, with failure, skipped or error. What the infrastructure has spoilt is an error, and what
+is open or not gradable is skipped: neither is a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from numalab.course.gradebook.feedback import summary_lines
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Problem
+from numalab.judging.verdict import read_verdict
+from numalab.reports import verdict_words
+from numalab.strangers.visible import visible, visible_lines
+
+_KINDS = {"fail": "failure", "error": "error"}
+
+
+def _case(suite: Element, name: str) -> Element:
+    return SubElement(
+        suite, "testcase", classname=suite.attrib["name"], name=visible(name), time="0"
+    )
+
+
+def _said(case: Element, kind: str, why: str) -> None:
+    lines = visible_lines(why)
+    SubElement(case, kind, message=lines.partition("\n")[0]).text = lines
+
+
+def _counted(suite: Element) -> None:
+    cases = suite.findall("testcase")
+    suite.set("tests", str(len(cases)))
+    for kind, plural in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(plural, str(sum(case.find(kind) is not None for case in cases)))
+
+
+def _suite(root: Element, row: StandingRow) -> None:
+    suite = SubElement(root, "testsuite", name=visible(f"{row.student.id} {row.lab}"))
+    if row.result is None:
+        case = _case(suite, "graded")
+        is_spoilt = row.points is None and row.is_handed_in
+        why = "\n".join(summary_lines(row))
+        if is_spoilt or not row.points:
+            _said(case, "error" if is_spoilt else "failure", why)
+    else:
+        for shown in verdict_words.criterion_rows(read_verdict(row.result).criteria):
+            criterion = shown.criterion
+            place = "" if criterion.where == "here" else f" on {criterion.where}"
+            case = _case(suite, f"{criterion.name}{place}")
+            if criterion.status != "pass":
+                words = verdict_words.STATUS_STYLE[criterion.status][0]
+                kind = _KINDS.get(criterion.status, "skipped")
+                open_words = "" if kind == "failure" else f"Not graded ({words}): "
+                _said(case, kind, f"{open_words}{criterion.why}{shown.where_too}")
+        SubElement(suite, "system-out").text = visible_lines("\n".join(summary_lines(row)))
+    _counted(suite)
+
+
+def report(rows: Sequence[StandingRow], problems: Sequence[Problem]) -> str:
+    """XML. problems: with what was handed in, each a failure of a suite "hand-in"."""
+    root = Element("testsuites", name="numalab")
+    for row in rows:
+        _suite(root, row)
+    if problems:
+        suite = SubElement(root, "testsuite", name="hand-in")
+        for problem in problems:
+            _said(_case(suite, problem.source), "failure", problem.why)
+        _counted(suite)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"

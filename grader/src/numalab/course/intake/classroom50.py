@@ -1,0 +1,231 @@
+"""Deliveries of Classroom 50 (foundation50/classroom50), as its documentation and source have them
+in August 2026.
+
+`gh teacher download ORG CLASSROOM ASSIGNMENT` makes a folder
+CLASSROOM-ASSIGNMENT_submissions_YYYY_MM_DD_T_HH_MM_SS (or what -d says) of clones
+CLASSROOM-ASSIGNMENT-LOGIN, all in small letters, and puts beside them scores.csv: a line for each
+member of the class and submission, newest first, and an empty one for who has none
+(cli/gh-teacher/internal/download/download.go). In each clone lie .classroom50.yaml, which the
+student's acceptance has written (schemas/repo-config-v1.schema.json), and the results that it has
+published, results.json (schemas/results-v1.schema.json) and result.json. With --by-pattern there
+are clones only.
+
+A commit's date is the student's word, and Classroom 50 goes by it too: `datetime` of a result is
+the committer's date. The tag of a submission, submit/TIME-COMMIT, has another clock, that of the
+workflow which was started by the push (a student can push such a tag, too): where it is long after
+the commit's date, that is told, and nobody is late by it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from numalab.course.intake.clone_layouts import (
+    Place,
+    assignment_prefix,
+    entries_below,
+    flat_clones,
+    others_of,
+    person_of,
+    student_folders,
+)
+from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
+from numalab.course.intake.students import Person, clean_name
+from numalab.course.intake.trees import Entry, Refused, folded, read_limited
+from numalab.files import MIB
+from numalab.strangers.visible import visible
+
+MARKERS = (".classroom50.yaml", ".classroom50.yml")
+SCORES = "scores.csv"
+_RESULTS = "results.json"
+# Put into a clone by Classroom 50, and no work of the student.
+_ITS_OWN = frozenset({*MARKERS, _RESULTS, "result.json", "release-body.md"})
+_FOLDER = re.compile(r"(?P<said>.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
+_NAMED = re.compile(r"^(classroom|assignment):[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*$", re.MULTILINE)
+_TAG = re.compile(r"submit/(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-[0-9a-f]+")
+_MOST_BYTES = 10 * MIB  # of scores.csv, for thousands of students and submissions
+# Of a file that a student could have written, and that hundreds of submissions don't fill.
+_MOST_RESULTS = MIB
+# Waiting for a machine that grades takes minutes.
+_LONG_AFTER = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Somebody of the class, by scores.csv. is_late: as Classroom 50 marks the newest
+    submission."""
+
+    login: str
+    name: str
+    email: str
+    has_submitted: bool
+    is_late: bool
+
+    @property
+    def person(self) -> Person:
+        external = {"login": self.login, **({"email": self.email} if self.email else {})}
+        return Person(self.name or self.login, external, preferred_id=self.login)
+
+
+def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
+    """Empty where it can't be read."""
+    if entry is None or entry.open is None:
+        return ""
+    try:
+        with entry.open() as file:
+            return read_limited(file, most_bytes, entry.name).decode("utf-8-sig", "replace")
+    except Refused:
+        return ""
+
+
+def _scores(entries: Sequence[Entry]) -> dict[str, _Scored] | None:
+    """Of the class, by login without case; None: there is no scores.csv of Classroom 50."""
+    found = next((entry for entry in entries if entry.path == (SCORES,)), None)
+    scored: dict[str, _Scored] = {}
+    try:
+        rows = csv.DictReader(_text(found).splitlines())
+        if not {"username", "submission_tag"} <= set(rows.fieldnames or ()):
+            return None
+        for row in rows:
+            cells = {key: visible(value.strip()) for key, value in row.items() if key and value}
+            login = cells.get("username", "")
+            name = f"{cells.get('first_name', '')} {cells.get('last_name', '')}"
+            one = _Scored(
+                login, clean_name(name), cells.get("email", ""),
+                bool(cells.get("submission_tag")), cells.get("late") == "true",
+            )  # fmt: skip
+            if login:
+                scored.setdefault(folded(login), one)  # the newest submission is first
+    except csv.Error:
+        return None
+    return scored
+
+
+def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, Entry]:
+    """The clones that say to be of Classroom 50."""
+    known = set(places)
+    return {
+        entry.path[:-1]: entry
+        for entry in entries
+        if entry.name in MARKERS and entry.path[:-1] in known
+    }
+
+
+def fitting_classroom50(entries: Sequence[Entry], about: About) -> set[str]:
+    """Names at the top that are clones, where the delivery is Classroom 50's: by its name, by
+    scores.csv, or by what most of the clones say."""
+    clones = list(flat_clones(entries))
+    is_its = (
+        _FOLDER.fullmatch(about.name) is not None
+        or 2 * len(_marked(entries, clones)) > len(clones)
+        or (bool(clones) and _scores(entries) is not None)
+    )
+    return {place[0] for place in clones} if is_its else set()
+
+
+def _prefixes(about: About, marked: Mapping[Place, Entry]) -> list[str]:
+    """What the clones' names may begin with: as the delivery's name says, and as most of the
+    clones do."""
+    named = _FOLDER.fullmatch(about.name)
+    said = Counter(
+        f"{found['classroom']}-{found['assignment']}-".casefold()
+        for found in (dict(_NAMED.findall(_text(entry, MIB))) for entry in marked.values())
+        if len(found) == 2
+    )
+    folder = [f"{named['said']}-".casefold()] if named else []
+    return [*folder, *(prefix for prefix, _ in said.most_common(1))]
+
+
+def _recorded(found: Entry | None) -> tuple[str, ...]:
+    """What results.json tells of the newest submission that its commit does not."""
+    try:
+        newest = json.loads(_text(found, _MOST_RESULTS) or "[]")[0]
+        tag = _TAG.fullmatch(newest["submission_tag"])
+        result = newest["result"] or {}
+        notes = []
+        if result.get("assignment_type") in ("group", "team"):
+            notes.append(
+                "Classroom 50 has it as a group's repository; its grade is told for the owner of "
+                "it only."
+            )
+        if tag is None:
+            return tuple(notes)
+        at = datetime.strptime(tag[1], "%Y-%m-%dT%H-%M-%S").replace(tzinfo=UTC)
+        committed = datetime.fromisoformat(str(result["datetime"]))
+        if at - committed.astimezone(UTC) > _LONG_AFTER:
+            notes.append(
+                f"Classroom 50 recorded its newest submission at {at.isoformat()}, long after the "
+                "date that the commit bears, which counts unless the list of the class says "
+                "handed_in_at."
+            )
+        return tuple(notes)
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
+        return ()
+
+
+def _notes(scored: _Scored | None, results: Entry | None) -> tuple[str, ...]:
+    notes = list(_recorded(results))
+    if scored is not None and not scored.has_submitted:
+        notes.append("Classroom 50 knows of no submission of it; what lies in it is graded.")
+    if scored is not None and scored.is_late:
+        notes.append("Classroom 50 marks its newest submission as late.")
+    return tuple(notes)
+
+
+def _missing(scored: _Scored) -> Delivered:
+    """Of somebody without a repository."""
+    why = (
+        "Classroom 50 credits a submission in somebody else's repository, a group's; it is graded "
+        "there."
+        if scored.has_submitted
+        else NOTHING
+    )
+    return Delivered(SCORES, scored.person, (), (why,), is_missing=True)
+
+
+def classroom50(entries: Sequence[Entry], about: About) -> Layout | None:
+    clones = flat_clones(entries)
+    if not clones:
+        return None
+    scores = _scores(entries)
+    scored = scores or {}
+    logins = {*about.logins, *scored}
+    names = sorted(place[0] for place in clones)
+    told = _prefixes(about, _marked(entries, list(clones)))
+    prefix = assignment_prefix(names, about.name, logins, told)
+    folders = student_folders(entries, clones, 1)
+    below = entries_below(entries, folders)
+    delivered = []
+    for place in folders:
+        login = clean_name(place[0].removeprefix(prefix)) or place[0]
+        of_class = scored.get(folded(login))
+        found = [e for e in below[place] if len(e.path) > 1 or e.name not in _ITS_OWN]
+        results = next((e for e in below[place] if e.path == (_RESULTS,)), None)
+        delivered.append(
+            Delivered(
+                place[0],
+                of_class.person if of_class else person_of(login),
+                tuple(found),
+                _notes(of_class, results),
+                clones.get(place),
+            )
+        )
+    there = {folded(one.person.external["login"]) for one in delivered}
+    delivered += [_missing(one) for login, one in scored.items() if login not in there]
+    rest = [entry for entry in entries if scores is None or entry.path != (SCORES,)]
+    problems = others_of(rest, folders, "a clone of a student's repository")
+    return Layout("classroom50", tuple(delivered), tuple(problems))

@@ -1,0 +1,279 @@
+"""How clones of students' repositories are laid out, and whose each is.
+
+- GitHub Classroom, which GitHub has retired on 28 August 2026 (github/gh-classroom, pull request
+  119; fabianoriccardi/killed-by-microsoft, issue 160), and whose clones are still read: a folder
+  ASSIGNMENT-submissions of clones ASSIGNMENT-LOGIN (gh-classroom, clone/student-repos).
+- GitLab: clones of a group's projects, as `glab repo clone -g GROUP`, its --preserve-namespace,
+  or ghorg lay them out: PROJECT, SUBGROUP/PROJECT, or deeper. The student is the part of the
+  paths that is in the list of the class, or that differs most and names no lab.
+
+Classroom 50's are in classroom50.py. A clone is told by the folder .git in it, of which nothing
+is run. One student can hand in a clone, with any files in it; so what is read of the clones to
+find out what a delivery is counts by majority, and whose a clone is follows from its folder's
+name, which the instructor's program gave it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from numalab.course.intake.delivered import About, Delivered, Layout, nobodys
+from numalab.course.intake.students import Person, clean_name
+from numalab.course.intake.trees import (
+    GIT,
+    Entry,
+    Refused,
+    folded,
+    open_plainly,
+    read_limited,
+)
+from numalab.course.records import Problem
+from numalab.errors import UserError
+from numalab.strangers.visible import shown
+
+_CLASSROOM_FOLDER = "-submissions"
+_REMOTE = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
+_HOST = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)")
+_CONFIG_BYTES = 1 << 16
+
+Place = tuple[str, ...]
+
+
+def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
+    """Where clones lie, and their .git; one in another is part of that one."""
+    found = {
+        entry.path[:-1]: entry.folder
+        for entry in entries
+        if len(entry.path) > 1 and entry.name == GIT and entry.kind == "folder" and entry.folder
+    }
+    return {
+        place: repository
+        for place, repository in found.items()
+        if not any(place[:depth] in found for depth in range(1, len(place)))
+    }
+
+
+def flat_clones(entries: Sequence[Entry]) -> dict[Place, Path]:
+    """Of those the ones at the top."""
+    return {place: path for place, path in clones_of(entries).items() if len(place) == 1}
+
+
+# ---- whose a clone is --------------------------------------------------------------------------
+
+
+def assignment_prefix(
+    names: Sequence[str], delivery: str, logins: Iterable[str] = (), told: Iterable[str] = ()
+) -> str:
+    """What clones' names, which are sorted, begin with before the login, as most of the logins
+    need it; where none are known as the folder says, as is told otherwise, or what the names
+    share. Empty: that does not show. logins: without case; told: other prefixes that may be."""
+    said = delivery.removesuffix(_CLASSROOM_FOLDER)
+    first, last = names[0], names[-1]  # of sorted names all share what these two do
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    shared = first[: first.rfind("-", 0, same) + 1]
+    prefixes = [f"{said}-", *told]
+    known = set(logins)
+    if known:
+        ends = Counter(
+            name[: -len(login)]
+            for name in names
+            for login in known
+            if folded(name).endswith(f"-{login}")
+        )
+        prefixes = ["", *prefixes, shared, *ends]
+        fits = {
+            prefix: sum(
+                name.startswith(prefix) and folded(name.removeprefix(prefix)) in known
+                for name in names
+            )
+            for prefix in prefixes
+        }
+        best = max(prefixes, key=lambda prefix: fits[prefix])
+        if fits[best]:
+            return best
+    for prefix in prefixes:
+        if prefix and any(name.startswith(prefix) for name in names):
+            return prefix
+    return shared
+
+
+def _unclear(places: Sequence[Place]) -> UserError:
+    listed = " and ".join(shown("/".join(place)) for place in places[:2])
+    return UserError(
+        f"The delivery's clones lie at {listed}: which part of that is the student does not show. "
+        "Give the list of the class with --students (GitLab: the group's Members, Export as CSV), "
+        "or name the folder of one assignment as the delivery."
+    )
+
+
+def _student_part(places: Sequence[Place], about: About) -> int:
+    """Which part of the clones' paths, all equally long, names the student. Raises UserError."""
+    count = len(places[0])
+    values = [{place[part] for place in places} for part in range(count)]
+    known = [sum(folded(value) in about.logins for value in of_part) for of_part in values]
+    if max(known) > 0 and known.count(max(known)) == 1:
+        return known.index(max(known))
+    no_labs = [part for part in range(count) if not all(map(about.is_lab, values[part]))]
+    varying = [part for part in no_labs if len(values[part]) > 1]
+    if not varying:
+        return (no_labs or [count - 1])[-1]
+    most = max(len(values[part]) for part in varying)
+    best = [part for part in varying if len(values[part]) == most]
+    # Where every clone differs in several parts each of them tells students apart, and the first is
+    # the namespace, which of forks is the student's.
+    if len(best) > 1 and most < len(places):
+        raise _unclear(places)
+    return best[0]
+
+
+# ---- what is in it -----------------------------------------------------------------------------
+
+
+def person_of(login: str) -> Person:
+    return Person(login, {"login": login}, preferred_id=login)
+
+
+def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Place, list[Entry]]:
+    """What lies below each of some folders, with paths from there."""
+    found: dict[Place, list[Entry]] = {folder: [] for folder in folders}
+    depths = sorted({len(folder) for folder in found})
+    for entry in entries:
+        for depth in depths:
+            below = found.get(entry.path[:depth]) if len(entry.path) > depth else None
+            if below is not None:
+                below.append(replace(entry, path=entry.path[depth:]))
+                break
+    return found
+
+
+def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str) -> list[Problem]:
+    """Of what lies neither in one of these folders nor above one, once for each."""
+    taken = set(folders)
+    above = {folder[:depth] for folder in taken for depth in range(len(folder))}
+    told: set[Place] = set()
+    problems = []
+    for entry in entries:
+        places = [entry.path[:depth] for depth in range(1, len(entry.path) + 1)]
+        if any(place in taken or place in told for place in places) or entry.path in above:
+            continue
+        told.add(entry.path)
+        problems.append(nobodys(entry, expected))
+    return problems
+
+
+def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: int) -> list[Place]:
+    """Folders at a depth that are clones, or lie beside them, as of somebody whose clone lost
+    its .git."""
+    found = {place for place in clones if len(place) == depth}
+    parents = {place[:-1] for place in found}
+    beside = {
+        entry.path
+        for entry in entries
+        if entry.kind == "folder" and len(entry.path) == depth and entry.path[:-1] in parents
+    }
+    return sorted(found | beside)
+
+
+# ---- GitHub Classroom --------------------------------------------------------------------------
+
+
+def _is_elsewhere(repository: Path) -> bool:
+    """Whether a clone's remote is at a host that is not GitHub's."""
+    try:
+        with open_plainly(repository / "config") as file:
+            text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")
+    except (Refused, OSError):
+        return False
+    remote = _REMOTE.search(text)
+    host = _HOST.match(remote[1].casefold()) if remote else None
+    return host is not None and "." in host[1] and "github" not in host[1]
+
+
+def fitting_github_classroom(entries: Sequence[Entry], about: About) -> set[str]:
+    """Names at the top that are clones, unless they are of another host: then none."""
+    del about
+    flat = flat_clones(entries)
+    elsewhere = sum(map(_is_elsewhere, flat.values()))
+    return {place[0] for place in flat} if 2 * elsewhere <= len(flat) else set()
+
+
+def github_classroom(entries: Sequence[Entry], about: About) -> Layout | None:
+    clones = flat_clones(entries)
+    if not clones:
+        return None
+    prefix = assignment_prefix(sorted(place[0] for place in clones), about.name, about.logins)
+    folders = student_folders(entries, clones, 1)
+    below = entries_below(entries, folders)
+    delivered = tuple(
+        Delivered(
+            place[0],
+            person_of(clean_name(place[0].removeprefix(prefix)) or place[0]),
+            tuple(below[place]),
+            repository=clones.get(place),
+        )
+        for place in folders
+    )
+    problems = others_of(entries, folders, "a clone of a student's repository")
+    return Layout("github_classroom", delivered, tuple(problems))
+
+
+# ---- GitLab ------------------------------------------------------------------------------------
+
+
+def fitting_gitlab(entries: Sequence[Entry], about: About) -> set[str]:
+    """Names at the top that are clones or hold some."""
+    del about
+    return {place[0] for place in clones_of(entries)}
+
+
+def _of_students(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Place]:
+    """Where the students' folders are at the top: their clones, or the folder itself where it has
+    no clone or something beside one."""
+    of_top: dict[str, list[Place]] = {}
+    for place in clones:
+        of_top.setdefault(place[0], []).append(place)
+    loose = {problem.source.partition("/")[0] for problem in others_of(entries, clones, "")}
+    tops = {e.path[0] for e in entries if e.kind == "folder" or len(e.path) > 1}
+    return sorted(
+        place
+        for top in tops
+        for place in ([(top,)] if shown(top) in loose else of_top.get(top, [(top,)]))
+    )
+
+
+def gitlab(entries: Sequence[Entry], about: About) -> Layout | None:
+    """Raises UserError where it does not show which part of the paths is the student."""
+    clones = clones_of(entries)
+    if not clones:
+        return None
+    depths = Counter(map(len, clones))
+    depth = max(depths, key=lambda one: (depths[one], -one))
+    usual = sorted(place for place in clones if len(place) == depth)
+    part = _student_part(usual, about)
+    folders = _of_students(entries, clones) if part == 0 else student_folders(entries, usual, depth)
+    # A group's logins may well begin alike: where paths are deep only what stands in another part
+    # of them is taken off.
+    others = Counter(name for place in usual for i, name in enumerate(place) if i != part)
+    told = [f"{name}-" for name, _ in others.most_common()]
+    names = sorted({place[part] for place in usual})
+    prefix = assignment_prefix(names, about.name, about.logins, told)
+    if depth > 1 and not about.logins and prefix not in told:
+        prefix = ""
+    below = entries_below(entries, folders)
+    wanted = {folded(name) for name in about.wanted}
+    delivered = []
+    for place in folders:
+        login = clean_name(place[part].removeprefix(prefix)) or place[part]
+        above = tuple(name for i, name in enumerate(place) if i != part)
+        is_plain = any(len(e.path) == 1 and folded(e.name) in wanted for e in below[place])
+        # So that a project's name tells the lab of files that lie at its top.
+        found = tuple(replace(e, path=(*above, *e.path)) if is_plain else e for e in below[place])
+        source = "/".join(place)
+        delivered.append(Delivered(source, person_of(login), found, repository=clones.get(place)))
+    expected = "a clone of a student's project, as deep as most are"
+    problems = others_of(entries, folders, expected)
+    return Layout("gitlab", tuple(delivered), tuple(problems))

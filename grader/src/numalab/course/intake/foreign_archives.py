@@ -1,0 +1,90 @@
+"""Archives that are not read here, and how they become such as are.
+
+7z and RAR have no reader in Python's library, and a program for them would run as whoever grades,
+on what a stranger has made. So they are told apart by their first bytes, which a false ending does
+not hide, and whoever sees the sentence is told the commands. (First bytes: 7zFormat.txt of the LZMA
+SDK, "Signature"; RAR 5.0 archive format, rarlab.com, "RAR 5.0 signature" and "RAR 4.x signature";
+RFC 8878, 3.1.1, of Zstandard.)
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalab.strangers.visible import shown
+
+HEAD_BYTES = 8
+HAND_IN_INSTEAD = "hand in a .zip or a .tar.gz"
+
+
+@dataclass(frozen=True)
+class ForeignKind:
+    """called: with its article; commands: that unpack {file} into the folder {folder}, which is
+    there already, the best first, each with the Debian package that has it."""
+
+    called: str
+    commands: Mapping[str, str]
+
+
+_BSDTAR = {"bsdtar -xf {file} -C {folder}": "libarchive-tools"}
+_SEVEN_ZIP = ForeignKind("a 7z archive", {"7z x -o{folder} {file}": "p7zip-full", **_BSDTAR})
+_RAR = ForeignKind("a RAR archive", {"unar -D -o {folder} {file}": "unar", **_BSDTAR})
+_ZSTANDARD_TAR = ForeignKind(
+    "an archive in Zstandard", {"tar --zstd -xf {file} -C {folder}": "zstd", **_BSDTAR}
+)
+_ONE_FILE = "a single compressed file"
+_BY_HEAD = {
+    b"7z\xbc\xaf\x27\x1c": _SEVEN_ZIP,
+    b"Rar!\x1a\x07": _RAR,
+    b"\x28\xb5\x2f\xfd": _ZSTANDARD_TAR,
+}
+_BY_SUFFIX = {
+    ".7z": _SEVEN_ZIP,
+    ".rar": _RAR,
+    ".tar.zst": _ZSTANDARD_TAR,
+    ".gz": ForeignKind(_ONE_FILE, {"gunzip {file}": "gzip"}),
+    ".xz": ForeignKind(_ONE_FILE, {"unxz {file}": "xz-utils"}),
+    ".bz2": ForeignKind(_ONE_FILE, {"bunzip2 {file}": "bzip2"}),
+    ".zst": ForeignKind(_ONE_FILE, {"unzstd --rm {file}": "zstd"}),
+}
+# Known, so that the message can say what to do.
+SUFFIXES = tuple(_BY_SUFFIX)
+
+
+def kind_of_head(head: bytes) -> ForeignKind | None:
+    """By a file's first bytes; None: it is of no such kind."""
+    return next((kind for start, kind in _BY_HEAD.items() if head.startswith(start)), None)
+
+
+def kind_of_suffix(suffix: str) -> ForeignKind | None:
+    return _BY_SUFFIX.get(suffix)
+
+
+def _argument(name: str) -> str:
+    """For a shell; what can't be seen in a name is not to be copied from a screen."""
+    return shlex.quote(name) if name.isprintable() and not name.startswith("-") else "FILE"
+
+
+def commands_for(kind: ForeignKind, file: str, folder: str) -> str:
+    """The commands that make a folder of an archive, for whoever grades. file, folder: names or
+    paths as they stand in the commands."""
+    name, into = _argument(file), _argument(folder)
+    if kind.called == _ONE_FILE:
+        return f"`{next(iter(kind.commands)).format(file=name)}`"
+    written = [
+        f"`mkdir -p {into} && {command.format(file=name, folder=into)}` (package {package})"
+        for command, package in kind.commands.items()
+    ]
+    return " or ".join(written)
+
+
+def sentence(kind: ForeignKind, name: str, folder: str) -> str:
+    """For the student whose archive it is, and for whoever grades; without a full stop. name: of
+    the file; folder: that it is to become."""
+    after = "" if kind.called == _ONE_FILE else f", and then `rm {_argument(name)}`"
+    return (
+        f"{shown(name)} is {kind.called}, which is not read here; {HAND_IN_INSTEAD}. Whoever "
+        f"grades can turn it into a folder where it lies: {commands_for(kind, name, folder)}{after}"
+    )
