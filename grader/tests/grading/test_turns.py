@@ -42,6 +42,7 @@ class Grading(threading.Thread):
 @pytest.fixture(autouse=True)
 def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "turns"))
+    monkeypatch.setattr("numalab.grading.turns.NODE", tmp_path / "node")
     return tmp_path / "turns"
 
 

@@ -12,6 +12,7 @@ from numalab.commands.shared import (
     progress_line,
 )
 from numalab.errors import wrapped
+from numalab.grading.own_files import provide
 from numalab.grading.request import (
     labs_with_mpi,
 )
@@ -36,13 +37,15 @@ def setup(kit: Kit, yes: bool) -> None:
       ./numalab --preset llvm setup            with clang instead of gcc
     """
     del yes  # the launcher has acted on it before this program could start
+    labs = list(load_labs(kit.root).values())
+    provide(kit, labs, note)
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)
         progress("building")
         workers = [
             kit.worker(lab.name, language, "solution").name
-            for lab in labs_with_mpi(kit, list(load_labs(kit.root).values()), False, note)
+            for lab in labs_with_mpi(kit, labs, False, note)
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
