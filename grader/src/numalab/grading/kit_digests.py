@@ -70,6 +70,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
     "portrait": ("neither", "measures nodes, and grades nobody"),
+    "installing": ("neither", "copies the kit to where many share it"),
     "learning": ("neither", "what learners see of their gradings"),
     "teaching": ("neither", "what instructors get for a lesson"),
     "reports": ("neither", "pages, tables and pictures of what was judged"),
