@@ -12,7 +12,7 @@ NUMALAB_WORK names another folder than ~/numalab; builds and snapshots, up to 1 
 XDG_CACHE_HOME (~/.cache), results to XDG_STATE_HOME (~/.local/state).
 }
 }
-module-whatis {numalab @VERSION@: labs on NUMA, OpenMP and MPI performance, and their grader}
+module-whatis {Labs on NUMA, OpenMP and MPI performance, and their grader}
 conflict numalab
 @NEEDS@
 setenv NUMALAB_KIT {@PREFIX@/share/numalab}
