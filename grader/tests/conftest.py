@@ -12,13 +12,14 @@ from support.commands import OWN_MACHINES, STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from numalab.grading.turns import taken
+from numalab.grading.turns import OFF, VARIABLE, taken
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, load_labs
 from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)
+os.environ[VARIABLE] = OFF  # it sees to it itself who is alone on the node
 os.environ[STARTED_BY] = str(os.getpid())
 os.environ[OWN_MACHINES] = "/nowhere"  # the user's own change no test
 

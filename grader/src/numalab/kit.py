@@ -11,15 +11,20 @@ from pathlib import Path
 
 from numalab import __version__
 from numalab.errors import BusyError, KitError, UserError
+from numalab.shared_kit import is_shared, make_private, own_places
 
 
 @dataclass(frozen=True)
 class Kit:
-    """A checkout of the kit, and the CMake preset it is built with."""
+    """A checkout of the kit or an installed one, and the CMake preset it is built with. builds: in
+    place of build/ in its folder; where many share it (shared_kit.py), work: in place of its folder
+    for what is edited, and state: for what outlives a build."""
 
     root: Path
     preset: str = "gnu"
-    builds: Path | None = None  # in place of build/ in the checkout
+    builds: Path | None = None
+    work: Path | None = None
+    state: Path | None = None
 
     @property
     def build_root(self) -> Path:
@@ -30,8 +35,23 @@ class Kit:
     def build(self) -> Path:
         return self.build_root / self.preset
 
+    @property
+    def state_root(self) -> Path:
+        """Holds what the user has reached."""
+        return self.state or self.build_root
+
+    @property
+    def work_root(self) -> Path:
+        """Holds labs/ and notebooks/ with what the user edits."""
+        return self.work or self.root
+
     def lab_folder(self, lab: str) -> Path:
+        """With the lab's text, its declaration and the handout."""
         return self.root / "labs" / lab
+
+    def own_folder(self, lab: str) -> Path:
+        """With the files that the user edits."""
+        return self.work_root / "labs" / lab
 
     def solution_folder(self, lab: str) -> Path:
         return self.root / "solutions" / lab
@@ -45,22 +65,23 @@ class Kit:
         return self.build / "handouts" / __version__ / lab
 
     def results_folder(self, lab: str, language: str, variant: str) -> Path:
-        return self.build / "results" / lab / language / variant
+        return self.state_root / self.preset / "results" / lab / language / variant
 
     def is_own(self, folder: Path) -> bool:
         """Whether it is a lab's folder of this copy, with the learner's or the kit's files, and not
         one that somebody has handed in."""
-        return folder.parent in (self.root / "labs", self.root / "solutions")
+        kits = (self.root / "labs", self.root / "solutions")
+        return folder.parent in (*kits, self.work_root / "labs")
 
     @property
     def hints_file(self) -> Path:
         """Which hints the learner has seen; outlives a build folder, as does what follows."""
-        return self.build_root / "hints.json"
+        return self.state_root / "hints.json"
 
     @property
     def progress_file(self) -> Path:
         """What the learner has reached."""
-        return self.build_root / "progress.json"
+        return self.state_root / "progress.json"
 
     def worker(self, lab: str, language: str, variant: str) -> Path:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
@@ -87,11 +108,17 @@ class Kit:
     def notebooks(self) -> Path:
         """Learners' copies of notebooks and what their cells hold: a folder that git ignores, or
         the one that NUMALAB_NOTEBOOKS names."""
-        return Path(os.environ.get("NUMALAB_NOTEBOOKS") or self.root / "notebooks").absolute()
+        own = self.work_root / "notebooks"
+        return Path(os.environ.get("NUMALAB_NOTEBOOKS") or own).absolute()
+
+    @property
+    def guest_kernels(self) -> Path:
+        """Of virtual nodes, for all who share the kit; there is none where it was not installed."""
+        return self.root / "kernels"
 
     def shown(self, path: Path) -> Path:
-        """From the kit's folder, where it is below it."""
-        return path.relative_to(self.root) if path.is_relative_to(self.root) else path
+        """From the folder in which the user works, where it is below it."""
+        return path.relative_to(self.work_root) if path.is_relative_to(self.work_root) else path
 
     @property
     def compile_apart(self) -> Path:
@@ -131,20 +158,34 @@ class Kit:
     def probe_host(self) -> Path:
         return self.build / "common" / "probe_host"
 
+    def make_folders(self) -> None:
+        """Those that hold a user's builds and results; private where many share the kit. Raises
+        UserError."""
+        for folder in filter(None, (self.builds, self.state)) if self.work else ():
+            make_private(folder)
+        try:
+            for folder in (self.build, self.state_root / self.preset):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"can't write to {self.build}: {error.strerror}. The kit builds there; set "
+                "NUMALAB_BUILD to a folder that you may write to."
+            ) from error
+
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keeps a second command out of the build folder, and off the cores.
+        """Keeps a second command of the same user out of the build folder and the results.
 
         Raises BusyError when another one holds it, and UserError where there can be none.
         """
-        path = self.build / "lock"
+        self.make_folders()
+        path = self.state_root / self.preset / "lock"
         try:
-            self.build.mkdir(parents=True, exist_ok=True)
             file = path.open("a")
         except OSError as error:
             raise UserError(
-                f"can't write to {self.build}: {error.strerror}. The kit builds there; "
-                "copy the kit to a folder that you may write to."
+                f"can't write to {path.parent}: {error.strerror}. The kit keeps results there; set "
+                "NUMALAB_BUILD to a folder that you may write to."
             ) from error
         with file:
             try:
@@ -158,10 +199,13 @@ class Kit:
 
 
 def find_kit(preset: str) -> Kit:
-    """The kit that this file belongs to, or the one that NUMALAB_ROOT names; built in the
-    folder that NUMALAB_BUILD names, where several work with one checkout."""
+    """The kit that this file belongs to, or the one that NUMALAB_ROOT names. Built in the folder
+    that NUMALAB_BUILD names, with all results; without it where its user may write."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
     if not (root / "labs").is_dir():
         raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
     builds = os.environ.get("NUMALAB_BUILD")
-    return Kit(root, preset, Path(builds).absolute() if builds else None)
+    own = own_places(root, __version__, os.environ) if is_shared(root) else None
+    if builds:
+        return Kit(root, preset, Path(builds).absolute(), own.work if own else None)
+    return Kit(root, preset, own.builds, own.work, own.state) if own else Kit(root, preset)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import stat
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from numalab.errors import UserError
-from numalab.grading.turns import VARIABLE, shared_node
+from numalab.grading.turns import OFF, VARIABLE, Turns, shared_node
 
 SOON_S, LATE_S = 0.2, 120  # that something does not happen, and that it does
 
@@ -42,6 +45,7 @@ class Grading(threading.Thread):
 @pytest.fixture(autouse=True)
 def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "turns"))
+    monkeypatch.setattr("numalab.grading.turns.NODE", tmp_path / "node")
     return tmp_path / "turns"
 
 
@@ -112,3 +116,124 @@ def test_a_file_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(VARIABLE, "/proc/no/turns")
     with pytest.raises(UserError, match="/proc/no/turns"), shared_node():
         pass
+
+
+# ---- all users of a node ---------------------------------------------------------------
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where they meet, with no other file."""
+    monkeypatch.delenv(VARIABLE)
+    return tmp_path / "node"
+
+
+def test_users_meet_without_having_agreed_on_a_file(node: Path) -> None:
+    first = Grading()
+    assert first.begun.wait(LATE_S)
+    first.take_times.set()
+    assert first.alone.wait(LATE_S)
+    assert stat.S_IMODE(node.stat().st_mode) == 0o444 and node.stat().st_size == 0
+    second = Grading()
+    assert not second.begun.wait(SOON_S)
+    first.times_taken.set()
+    assert second.begun.wait(LATE_S)
+    for one in (first, second):
+        one.take_times.set()
+        one.times_taken.set()
+        one.end.set()
+        assert one.over.wait(LATE_S)
+
+
+def test_the_suite_turns_it_off(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, OFF)
+    with shared_node() as turns, turns.alone(tell):
+        assert not node.exists()
+
+
+def test_a_wait_is_told_once(node: Path) -> None:
+    told: list[str] = []
+    with shared_node(alone=True):
+        second = threading.Thread(target=lambda: _begin(told), daemon=True)
+        second.start()
+        time.sleep(SOON_S * 3)
+    second.join(LATE_S)
+    assert told == ["another user's grading is being timed; waiting"]
+
+
+def _begin(told: list[str]) -> None:
+    with shared_node(told.append):
+        pass
+
+
+def _a_link(node: Path) -> None:
+    node.with_name("precious").write_text("mine\n")
+    node.symlink_to(node.with_name("precious"))
+
+
+def _a_pipe(node: Path) -> None:
+    os.mkfifo(node)
+
+
+def _a_folder(node: Path) -> None:
+    node.mkdir()
+
+
+@pytest.mark.parametrize("make", [_a_link, _a_pipe, _a_folder])
+def test_what_another_user_has_put_there_harms_nobody(
+    node: Path, make: Callable[[Path], None]
+) -> None:
+    make(node)
+    told: list[str] = []
+    with shared_node(told.append) as turns, turns.alone(told.append):
+        pass
+    assert len(told) == 1
+    assert "can't take turns with other users" in told[0]
+    if node.is_symlink():
+        assert node.with_name("precious").read_text() == "mine\n"
+
+
+def test_nobody_holds_the_node_for_ever(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numalab.grading.turns.NODE_LIMIT_S", SOON_S)
+    told: list[str] = []
+    with shared_node(alone=True), shared_node(told.append) as turns, turns.alone(told.append):
+        pass
+    assert told[0] == "another user's grading is being timed; waiting"
+    assert len(told) == 2 and "going on beside them" in told[1]
+
+
+def test_a_file_that_was_removed_parts_gradings_for_one_turn_only(node: Path) -> None:
+    with shared_node() as turns:
+        node.unlink()
+        second = Grading()
+        assert second.begun.wait(LATE_S)
+        began = threading.Event()
+        waits = threading.Thread(target=lambda: _be_alone(turns, began), daemon=True)
+        waits.start()
+        assert not began.wait(SOON_S)  # for the second, which has another file
+        for event in (second.take_times, second.times_taken, second.end):
+            event.set()
+        assert began.wait(LATE_S)
+        waits.join(LATE_S)
+
+
+def _be_alone(turns: Turns, began: threading.Event) -> None:
+    with turns.alone(tell):
+        began.set()
+
+
+def test_a_batch_and_other_users_wait_for_no_end(
+    turns: Path, node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of a batch and one of somebody else, all of which take times at once."""
+    monkeypatch.setenv(VARIABLE, str(turns))
+    batch = [Grading(), Grading()]
+    assert all(one.begun.wait(LATE_S) for one in batch)
+    monkeypatch.delenv(VARIABLE)
+    other = Grading()
+    assert other.begun.wait(LATE_S)
+    for one in (*batch, other):
+        one.take_times.set()
+        one.times_taken.set()
+        one.end.set()
+    assert all(one.over.wait(LATE_S) for one in (*batch, other))

@@ -43,7 +43,9 @@ def environment(kit: Kit, **more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NUMALAB_"))}
     own = {"NUMALAB_BUILD": str(kit.builds)} if kit.builds else {}
     own |= {OWN_MACHINES: os.environ[OWN_MACHINES]}
-    return kept | {"NUMALAB_PRESET": kit.preset} | own | more
+    # The suite sees to it itself who is alone on the node.
+    turns = {"NUMALAB_TURNS": "off"}
+    return kept | {"NUMALAB_PRESET": kit.preset} | turns | own | more
 
 
 def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from numalab.commands.reporter import note
+from numalab.commands.reporter import note, waits
 from numalab.commands.shared import (
     check_json_target,
     labs_argument,
@@ -18,7 +18,8 @@ from numalab.errors import Interrupted
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import prove
-from numalab.grading.request import Listener
+from numalab.grading.request import Listener, Request
+from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
 
@@ -50,8 +51,11 @@ def audit(
     labs = choose_labs(load_labs(kit.root), names)
     listener = Listener(on_progress=progress_line, on_note=note)
     try:
-        with kit.lock(), virtual_places(kit) as places:
-            node, proofs = prove(kit, labs, language, here_only, bool(names), places, listener)
+        with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
+            asked = Request(
+                labs, language, "solution", here_only=here_only, is_chosen=bool(names), turns=turns
+            )
+            node, proofs = prove(kit, asked, places, listener)
     except Interrupted:
         return EXIT_INTERRUPTED
     if json_path is not None:

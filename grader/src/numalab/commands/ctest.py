@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from numalab.commands.reporter import Reporter
+from numalab.commands.reporter import Reporter, waits
 from numalab.commands.shared import (
     virtual_places,
 )
@@ -22,6 +23,7 @@ from numalab.exit_codes import (
     EXIT_SKIPPED,
 )
 from numalab.grading.request import Request
+from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
 
@@ -42,8 +44,8 @@ def measure(kit: Kit, name: str, language: str) -> int:
         [lab], language, "submission", Path(folder).resolve() if folder else None,
         quick=os.environ.get("NUMALAB_QUICK") == "1",
     )  # fmt: skip
-    with kit.lock(), virtual_places(kit) as places:
-        reporter = Reporter(kit, request, places)
+    with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
+        reporter = Reporter(kit, replace(request, turns=turns), places)
         graded = reporter.grade()
         reporter.close(graded)
     return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED

@@ -26,6 +26,7 @@ from numalab.exit_codes import (
 )
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import build_kit, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
@@ -92,7 +93,8 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
             virtual = _examine_virtual_nodes(kit, progress)
             if with_noise:
                 timed = [lab for lab in labs if has_mpi or not lab.mpi]
-                noise = measure_noise(kit, timed, node, progress)
+                with shared_node(progress, alone=True):
+                    noise = measure_noise(kit, timed, node, progress)
     findings = [
         *examine(node, facts, sample, labs),
         mpi(mpi_of(kit), labs),

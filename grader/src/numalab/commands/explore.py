@@ -10,6 +10,7 @@ import click
 import numalab
 from numalab.commands import explore_model
 from numalab.commands.completing import complete_lab
+from numalab.commands.reporter import waits
 from numalab.commands.shared import (
     check_json_target,
     progress_line,
@@ -23,6 +24,7 @@ from numalab.exit_codes import (
 from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
 
@@ -103,7 +105,7 @@ def explore_command(
         explore_plot.check_target(plot_path)
     if on_login_node() and not force:
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with kit.lock():
+    with kit.lock(), shared_node(waits, alone=True):
         with progress_line(chosen.lab) as progress:
             try:
                 exploration = measure(kit, chosen, progress)

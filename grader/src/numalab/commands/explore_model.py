@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 
 import numalab
+from numalab.commands.reporter import waits
 from numalab.commands.shared import check_json_target, progress_line
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
@@ -31,7 +33,7 @@ def explore_model(
     check_json_target(json_path)
     if on_login_node() and not force:
         raise UserError(refusal(f"explore {NAME}"))
-    with kit.lock(), progress_line(NAME) as progress:
+    with kit.lock(), shared_node(waits, alone=True), progress_line(NAME) as progress:
         try:
             progress("building")
             build_explorations(kit, [kit.probe.name])

@@ -10,7 +10,7 @@ import click
 
 from numalab.commands.completing import complete_machine
 from numalab.commands.from_records import show_records
-from numalab.commands.reporter import Reporter
+from numalab.commands.reporter import Reporter, waits
 from numalab.commands.shared import (
     check_json_target,
     labs_argument,
@@ -259,7 +259,7 @@ def grade_command(kit: Kit, options: _Options) -> int:
                 kit, options.records, options.explain, options.json_path, options.html_path
             )
         )
-    with shared_node() as turns:
+    with shared_node(waits) as turns:
         request = options.request(kit, turns)
         with kit.lock(), virtual_places(kit, options.guest_kernel) as places:
             reporter = Reporter(kit, request, places, options.explain, options.again)

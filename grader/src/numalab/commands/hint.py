@@ -52,6 +52,7 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     if level is not None and level > there_are:
         raise UserError(f"lab {lab.name} has {there_are} hints, there is no number {level}")
     shown = level or next_level(ladder, levels_seen)
+    kit.make_folders()
     remember(kit.hints_file, lab, ladder, shown)
     what = f"{lab.name}, {ladder.topic}" if ladder.topic else lab.name
     click.echo(f"Hint {shown} of {there_are} for {what}:\n")

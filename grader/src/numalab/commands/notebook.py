@@ -15,8 +15,10 @@ from pathlib import Path
 import click
 
 from numalab.commands.completing import complete_lab
+from numalab.commands.reporter import note
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
+from numalab.grading.own_files import provide
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, load_labs
 from numalab.learning.api import open_lab
@@ -137,7 +139,8 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
     """Until Ctrl-C."""
     token = secrets.token_hex(16)
     # Links of notebooks lead to the labs' texts.
-    root = kit.root if kit.notebooks.is_relative_to(kit.root) else kit.notebooks
+    own = kit.work_root
+    root = own if kit.notebooks.is_relative_to(own) else kit.notebooks
     command = jupyter_command(root, port, token)
     environment = jupyter_environment(kit, os.environ)
     try:
@@ -198,10 +201,17 @@ def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, pub
     labs = load_labs(kit.root)
     chosen = [lab.name for lab in choose_labs(labs, [name])] if name else with_notebooks(kit, labs)
     if publish:
+        if kit.work is not None:
+            raise UserError(
+                f"--publish writes into labs/ of the kit, and {kit.root} is shared by many. Do it "
+                "in a checkout of your own."
+            )
         _publish(kit, chosen if name else [])
         return
     if importlib.util.find_spec("jupyterlab") is None:
         raise KitError("JupyterLab is missing; run ./numalab notebook, which installs it")
+    kit.make_folders()
+    provide(kit, [labs[lab] for lab in chosen], note)
     copies = [working_copy(kit, lab) for lab in chosen]
     for path, is_new in copies:
         shown = kit.shown(path)

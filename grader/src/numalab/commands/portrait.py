@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab.commands.reporter import waits
 from numalab.commands.shared import check_json_target, progress_line, shown_path
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
 
@@ -75,7 +77,7 @@ def portrait(
     else:
         if on_login_node() and not force:
             raise UserError(refusal("portrait"))
-        with kit.lock():
+        with kit.lock(), shared_node(waits, alone=True):
             with progress_line("portrait") as progress:
                 try:
                     found = measure(kit, rounds, progress)

@@ -37,6 +37,11 @@ def note(text: str) -> None:
     click.echo(click.wrap_text(text, 78), err=True)
 
 
+def waits(text: str) -> None:
+    """What a command waits for, before it begins."""
+    note(f"numalab: {text}")
+
+
 @dataclass
 class Reporter:
     """One grading at the terminal. explain: show how the times were decided; again: what to do

@@ -12,6 +12,7 @@ from numalab.commands.shared import (
     progress_line,
 )
 from numalab.errors import wrapped
+from numalab.grading.own_files import provide
 from numalab.grading.request import (
     labs_with_mpi,
 )
@@ -25,24 +26,28 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.option("--notebooks", is_flag=True, help="Install JupyterLab too, 100 MB.")
 @click.pass_obj
-def setup(kit: Kit, yes: bool) -> None:
+def setup(kit: Kit, yes: bool, notebooks: bool) -> None:
     """Install what is missing and build the kit; safe to repeat.
 
     \b
     Examples:
       ./numalab setup
       ./numalab setup --yes                    without asking
+      ./numalab setup --notebooks              and what ./numalab notebook needs
       ./numalab --preset llvm setup            with clang instead of gcc
     """
-    del yes  # the launcher has acted on it before this program could start
+    del yes, notebooks  # the launcher has acted on them before this program could start
+    labs = list(load_labs(kit.root).values())
+    provide(kit, labs, note)
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)
         progress("building")
         workers = [
             kit.worker(lab.name, language, "solution").name
-            for lab in labs_with_mpi(kit, list(load_labs(kit.root).values()), False, note)
+            for lab in labs_with_mpi(kit, labs, False, note)
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])

@@ -77,6 +77,11 @@ def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str
     """
     if quick and everything:
         raise UserError("--quick and --all: take one of them")
+    if kit.work is not None:
+        raise UserError(
+            f"the suite changes files of the kit, and {kit.root} is shared by many. Test a "
+            "checkout of your own."
+        )
     extent = QUICK if quick else ALL if everything else USUAL
     with kit.lock(), progress_line("test") as progress:
         configure(kit)

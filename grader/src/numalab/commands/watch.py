@@ -16,10 +16,12 @@ import click
 
 from numalab.commands import shared
 from numalab.commands.completing import complete_lab, complete_machine
-from numalab.commands.reporter import Reporter
+from numalab.commands.reporter import Reporter, note, waits
 from numalab.errors import BusyError, KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.grading.own_files import provide
 from numalab.grading.request import Graded, Request
+from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.labs.declaration import (
     KERNEL_FILES,
@@ -79,6 +81,7 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
         [lab], language or "edited", "submission", quick=True, on=shared.named_machines(kit, on),
         here_only=not on,
     )  # fmt: skip
+    provide(kit, [lab], note)  # before they are looked at
     files = _files(kit, lab, language)
     screen = _Screen(lab, files, sys.stdout.isatty(), sys.stdin.isatty() and sys.stdout.isatty())
     run = _Run(kit, request, screen)
@@ -98,7 +101,7 @@ def _files(kit: Kit, lab: Lab, language: str | None) -> list[Path]:
     """What is handed in."""
     languages = [language] if language in LANGUAGES else lab.languages
     names = [KERNEL_FILES[name] for name in languages] + [file.name for file in lab.files]
-    return [kit.lab_folder(lab.name) / name for name in names]
+    return [kit.own_folder(lab.name) / name for name in names]
 
 
 @contextmanager
@@ -196,15 +199,15 @@ class _Run:
         if languages in LANGUAGES:
             again += f" --lang {languages}"
         no_times = None if is_timed else self.screen.no_times
-        reporter = Reporter(
-            self.kit,
-            replace(self.request, no_times=no_times),
-            places,
-            again=grade_again(again),
-            before_report=self.screen.begin,
-        )
         try:
-            with turn(self.kit):
+            with turn(self.kit), shared_node(waits) as turns:
+                reporter = Reporter(
+                    self.kit,
+                    replace(self.request, no_times=no_times, turns=turns),
+                    places,
+                    again=grade_again(again),
+                    before_report=self.screen.begin,
+                )
                 graded = reporter.grade()
                 reporter.close(graded)
         except (UserError, KitError) as error:

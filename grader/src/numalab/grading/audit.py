@@ -35,25 +35,19 @@ class Proof:
 
 
 def prove(
-    kit: Kit,
-    labs: Sequence[Lab],
-    language: str,
-    here_only: bool,
-    is_chosen: bool,
-    places: VirtualPlaces,
-    listener: Listener,
+    kit: Kit, asked: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, list[Proof]]:
-    """Returns this node's description, and a proof for each lab, variant and language. Raises
-    Interrupted, UserError and KitError."""
-    built = build_own_programs(kit, labs, is_chosen, listener)
+    """asked: labs, language, and where; not variant or size. Returns this node's description, and a
+    proof for each lab, variant and language. Raises Interrupted, UserError and KitError."""
+    built = build_own_programs(kit, asked.labs, asked.is_chosen, listener)
     node: Json = {}
     proofs = []
     for lab in built:
         for variant in ("handout", "solution"):
-            for chosen in chosen_languages(lab, language):
+            for chosen in chosen_languages(lab, asked.language):
                 request = Request(
                     [lab], chosen, variant, size="quick", quick=True, force=True,
-                    here_only=here_only,
+                    here_only=asked.here_only, turns=asked.turns,
                 )  # fmt: skip
                 graded = _graded(kit, lab, request, places, listener)
                 node, verdict = graded.node, graded.verdicts[0]

@@ -36,7 +36,7 @@ def is_pristine(
 
 def edited_languages(kit: Kit, lab: Lab) -> list[str]:
     """Those whose kernel in labs/ is not the handout any more."""
-    folder = kit.lab_folder(lab.name)
+    folder = kit.own_folder(lab.name)
     return [
         language
         for language in lab.languages

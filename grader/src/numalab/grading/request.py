@@ -20,6 +20,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages, is_pristine
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.modelled import modelled_beside
+from numalab.grading.own_files import provide
 from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import (
@@ -87,6 +88,8 @@ class Request:
             return kit.solution_folder(lab.name)
         if self.submission is not None and self.variant == "submission":
             return self.submission / lab.name
+        if self.variant == "submission":
+            return kit.own_folder(lab.name)
         return kit.lab_folder(lab.name)
 
 
@@ -249,6 +252,8 @@ def grade_all(
     """Grades labs x languages of one variant. The caller holds the kit's lock. Raises UserError
     and KitError."""
     listener = listener or Listener()
+    if request.is_own:
+        provide(kit, request.labs, listener.on_note)
     labs = build_own_programs(kit, request.labs, request.is_chosen, listener)
     if request.sandbox is not None:
         build_kit(kit, [request.sandbox.confine.name])

@@ -2,51 +2,166 @@
 
 A grading holds a file locked (flock(2)), shared with the others, but alone while it takes times.
 Who waits to be alone holds a second file, past which nobody begins: so its turn comes.
+
+All users' gradings on a node meet at NODE. It is empty, opened for reading only, which is enough
+for a lock, never through a link, and never written to, so that it does not matter whose it is.
+Whoever may open it can also hold it for ever, as with any lock of several users: so nobody waits
+longer than NODE_LIMIT_S. Then times are taken beside the other's; that makes them noisier, and
+costs time, but no verdict its risk, since yours and the solution's are disturbed alike. It lies in
+memory that every process of the node sees; containers with a /dev/shm of their own don't meet.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from pathlib import Path
-from typing import IO
 
 from numalab.errors import UserError, reason_of
 
-VARIABLE = "NUMALAB_TURNS"  # the file's name, for each process of a node that takes part
+# A file for those of a node that take part in something, beside NODE; "off": with nobody at all.
+VARIABLE = "NUMALAB_TURNS"
+OFF = "off"
+NODE = Path("/dev/shm/numalab-turns")
+NODE_LIMIT_S = 900.0  # a timed part takes a minute or two; some may be before us
+_LOOK_S = 0.2
+
+Note = Callable[[str], None]
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def _open_own(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _open_nodes(path: Path) -> int:
+    """Made where it is not there, for everybody to read. Raises OSError, also where it is no plain
+    file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        number = os.open(path, flags)
+    except FileNotFoundError:
+        try:
+            number = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
+        except FileExistsError:  # somebody was faster
+            number = os.open(path, flags)
+        else:
+            os.fchmod(number, 0o444)  # whatever the umask
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(0, "it is no plain file", str(path))
+    return number
+
+
+def _lock(file: int, how: int, until_s: float, waiting: Callable[[], None]) -> bool:
+    """waiting: is called where it has to wait. False: it has waited for too long."""
+    is_told = False
+    while True:
+        try:
+            fcntl.flock(file, how | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if not is_told:
+                waiting()
+            is_told = True
+        if until_s == inf:
+            fcntl.flock(file, how)
+            return True
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(_LOOK_S)
+
+
+@dataclass
+class _Meeting:
+    """One file, and the one past which nobody begins. Both are opened for each turn, so that a
+    file that was removed meanwhile parts nobody for longer than that."""
+
+    path: Path
+    opened: Callable[[Path], int]
+    limit_s: float
+    held: int | None = None
+
+    def take(self, how: int, waiting: Callable[[], None]) -> bool:
+        """False: it has waited for too long, and holds nothing. Raises OSError."""
+        until_s = time.monotonic() + self.limit_s
+        turnstile = self.opened(self.path.with_name(f"{self.path.name}.next"))
+        try:
+            file = self.opened(self.path)
+            try:
+                if _lock(turnstile, fcntl.LOCK_EX, until_s, waiting) and _lock(
+                    file, how, until_s, waiting
+                ):
+                    self.held = file
+            finally:
+                if self.held != file:
+                    os.close(file)
+        finally:
+            os.close(turnstile)
+        return self.held is not None
+
+    def leave(self) -> None:
+        if self.held is not None:
+            os.close(self.held)
+            self.held = None
 
 
 @dataclass(frozen=True)
 class Turns:
-    """A grading's part in it. None: it shares its node with nobody."""
+    """A grading's part in it. No meetings: it shares its node with nobody. Where there are two, all
+    take part in them in the same order, holding none, so that nobody waits for each other."""
 
-    file: IO[str] | None = None
-    turnstile: IO[str] | None = None
+    meetings: list[_Meeting] = field(default_factory=list)
 
-    def _take(self, how: int) -> None:
-        assert self.file is not None and self.turnstile is not None
-        fcntl.flock(self.turnstile, fcntl.LOCK_EX)
-        try:
-            fcntl.flock(self.file, how)
-        finally:
-            fcntl.flock(self.turnstile, fcntl.LOCK_UN)
+    def take(self, how: int, note: Note) -> None:
+        """Raises OSError where a file of the caller's choice can't be locked."""
+        self.leave()
+        for meeting in list(self.meetings):
+            is_nodes = meeting.path == NODE
+            whose = "another user's grading" if is_nodes else "another grading"
+            told = f"{whose} is being timed; waiting"
+            if how == fcntl.LOCK_EX:
+                told = "waiting until the others' gradings make room for its times"
+            try:
+                if not meeting.take(how, partial(note, told)):
+                    note(
+                        f"somebody has held {meeting.path} for {meeting.limit_s / 60:.0f} minutes; "
+                        "going on beside them, times may be noisy"
+                    )
+                    self.meetings.remove(meeting)
+            except OSError as error:
+                if not is_nodes:
+                    raise
+                self.meetings.remove(meeting)
+                note(
+                    f"can't take turns with other users of this node ({reason_of(error)}); their "
+                    "gradings may disturb its times"
+                )
+
+    def leave(self) -> None:
+        for meeting in self.meetings:
+            meeting.leave()
 
     @contextmanager
-    def alone(self, progress: Callable[[str], None]) -> Iterator[None]:
+    def alone(self, progress: Note) -> Iterator[None]:
         """Waits until nobody else is at work. progress: is told so. Where it ends by an
         exception, as when it is to stop, the rest is not waited for either."""
-        if self.file is None:
+        if not self.meetings:
             yield
             return
-        progress("waiting until the others' gradings make room for its times")
-        fcntl.flock(self.file, fcntl.LOCK_UN)
-        self._take(fcntl.LOCK_EX)
+        self.take(fcntl.LOCK_EX, progress)
         yield
-        fcntl.flock(self.file, fcntl.LOCK_UN)
-        self._take(fcntl.LOCK_SH)
+        self.take(fcntl.LOCK_SH, progress)
 
 
 NOBODY_ELSE = Turns()
@@ -55,22 +170,35 @@ NOBODY_ELSE = Turns()
 @contextmanager
 def taken(path: Path, alone: bool = False) -> Iterator[Turns]:
     """Waits for its turn. path: of the file that is locked. Raises OSError."""
-    with path.open("a") as file, path.with_name(f"{path.name}.next").open("a") as turnstile:
-        turns = Turns(file, turnstile)
-        turns._take(fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    with _took(Turns([_Meeting(path, _open_own, inf)]), alone, _silent) as turns:
         yield turns
 
 
 @contextmanager
-def shared_node() -> Iterator[Turns]:
-    """Waits while somebody takes times. Raises UserError where the file can't be written."""
-    name = os.environ.get(VARIABLE)
-    if not name:
-        yield NOBODY_ELSE
-        return
-    with ExitStack() as held:
-        try:
-            turns = held.enter_context(taken(Path(name)))
-        except OSError as error:
-            raise UserError(f"{VARIABLE}: can't write {name}: {reason_of(error)}") from error
+def _took(turns: Turns, alone: bool, note: Note) -> Iterator[Turns]:
+    try:
+        turns.take(fcntl.LOCK_EX if alone else fcntl.LOCK_SH, note)
         yield turns
+    finally:
+        turns.leave()
+
+
+@contextmanager
+def shared_node(note: Note = _silent, alone: bool = False) -> Iterator[Turns]:
+    """Waits while somebody takes times; alone: until nobody is at work, as what takes times
+    throughout. note: is told where it has to wait. Raises UserError where the file that VARIABLE
+    names can't be written."""
+    name = os.environ.get(VARIABLE)
+    meetings = [] if name == OFF else [_Meeting(NODE, _open_nodes, NODE_LIMIT_S)]
+    if name and name != OFF:
+        meetings.insert(0, _Meeting(Path(name), _open_own, inf))
+    turns = Turns(meetings)
+    try:
+        turns.take(fcntl.LOCK_EX if alone else fcntl.LOCK_SH, note)
+    except OSError as error:
+        turns.leave()
+        raise UserError(f"{VARIABLE}: can't write {name}: {reason_of(error)}") from error
+    try:
+        yield turns
+    finally:
+        turns.leave()

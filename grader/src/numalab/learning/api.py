@@ -24,8 +24,10 @@ from numalab.grading import explanation
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handed_in import read_files
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.own_files import provide
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.grading.session import Session
+from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import Effort, effort_for
@@ -56,7 +58,8 @@ def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
     kit = kit or open_kit()
     (declared,) = choose_labs(load_labs(kit.root), [name])
     keep_matplotlib_in(kit.build / "matplotlib")
-    return OpenLab(kit, declared, kit.lab_folder(declared.name))
+    provide(kit, [declared], _silent)
+    return OpenLab(kit, declared, kit.own_folder(declared.name))
 
 
 def _silent(step: str) -> None:
@@ -211,7 +214,11 @@ class OpenLab:
                 raise UserError(f"{name} places ranks, not threads; name placement files (.env)")
         if rounds < 1:
             raise UserError(f"rounds = {rounds}: 1 or more are needed")
-        with self._files(language, source, None) as folder, self.kit.lock():
+        with (
+            self._files(language, source, None) as folder,
+            self.kit.lock(),
+            shared_node(self.progress, alone=True),
+        ):
             self.progress("building")
             session = self._session(language, folder, effort_for("quick", True))
             read_files(session)
@@ -329,7 +336,11 @@ class OpenLab:
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
-        with self._files(language, source, files) as folder, self.kit.lock():
+        with (
+            self._files(language, source, files) as folder,
+            self.kit.lock(),
+            shared_node(self.progress) as turns,
+        ):
             self.progress("building")
             node = self._node()
             if self.declared.mpi and not mpi_of(self.kit):
@@ -339,6 +350,7 @@ class OpenLab:
                 self.kit, self.declared, language, "submission", folder,
                 effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
+                turns=turns,
                 timing_refused=refusal("notebook") if on_login_node() else None,
                 afresh=afresh,
             )  # fmt: skip
@@ -387,8 +399,8 @@ class OpenLab:
         if self.machine is not None or not missing:
             return ""
         command = f"./numalab grade {self.declared.number}"
-        if self.folder != self.kit.lab_folder(self.name):
-            place, root = self.folder.parent, self.kit.root
+        if self.folder != self.kit.own_folder(self.name):
+            place, root = self.folder.parent, self.kit.work_root
             shown = place.relative_to(root) if place.is_relative_to(root) else place
             command += f" --submission {shown}"
         return wrapped(

@@ -24,6 +24,7 @@ from numalab.explore.stream_plot import pages_figure
 from numalab.explore.table_report import parting_bytes, sizes_found
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import build_explorations
 from numalab.kit import Kit
@@ -131,5 +132,5 @@ def explored(
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if on_login_node():
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with kit.lock():
+    with kit.lock(), shared_node(progress, alone=True):
         return Explored(measure(kit, chosen, progress))

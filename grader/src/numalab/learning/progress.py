@@ -257,7 +257,7 @@ def save_progress(store: Path, progress: LearnerProgress) -> None:
 def is_own_work(kit: Kit, lab: Lab, language: str) -> bool:
     """Whether the kernel has been edited, or no kernel yet, but the files beside."""
     edited = edited_languages(kit, lab)
-    folder = kit.lab_folder(lab.name)
+    folder = kit.own_folder(lab.name)
     if not (folder / KERNEL_FILES[language]).is_file():
         return False
     return language in edited or (

@@ -359,9 +359,12 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
         raise trouble
 
 
-def find_kernel(store: Path, given: Path | None, progress: StepReport) -> GuestKernel:
-    """The kernel that was given, else one that was kept, else one of this system, else a
-    fetched one. Raises UserError with what to do where there is none."""
+def find_kernel(
+    store: Path, given: Path | None, progress: StepReport, installed: Path | None = None
+) -> GuestKernel:
+    """The kernel that was given, else the newest that was kept, else one of this system, else a
+    fetched one. installed: a folder of kept ones beside the user's own, which is only read. Raises
+    UserError with what to do where there is none."""
     if platform.machine() != "x86_64":
         raise UserError(
             f"virtual nodes need an x86-64 host, since they run the host's programs; this is "
@@ -369,7 +372,8 @@ def find_kernel(store: Path, given: Path | None, progress: StepReport) -> GuestK
         )
     if given is not None:
         return from_file(store / "given", given)  # not to be everybody's from now on
-    folders = [path for path in store.glob("[0-9]*") if path.is_dir()] if store.is_dir() else []
+    stores = [folder for folder in (store, installed) if folder is not None and folder.is_dir()]
+    folders = [path for folder in stores for path in folder.glob("[0-9]*") if path.is_dir()]
     for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):
         kernel = _load(folder)
         if kernel is not None:

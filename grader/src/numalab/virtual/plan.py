@@ -261,7 +261,7 @@ def make_plan(
     find_qemu()
     system = toolchain_folders() if system is None else system
     cache = host.cache_folder()
-    kernel = find_kernel(cache / "kernels", options.guest_kernel, progress)
+    kernel = find_kernel(cache / "kernels", options.guest_kernel, progress, kit.guest_kernels)
     abilities = host.examine(kit.probe_host, cache)
     accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
     scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator)

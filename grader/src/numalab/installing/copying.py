@@ -1,0 +1,87 @@
+"""The kit's files, as an installation has them: all that is of the kit, and nothing of whoever
+works in the copy that it is made of."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from numalab.errors import UserError
+from numalab.grading.handout import unchanged_files
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.shared_kit import RECORD
+
+# What is made by who works there; and the suite, which changes files of the kit.
+_LEFT_OUT = (
+    ".git", ".venv", ".venv.lock", "build", "notebooks", "kernels", ".installing", RECORD,
+    ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
+)  # fmt: skip
+_NAMES_LEFT_OUT = ("__pycache__", "*.pyc", "*.mod", ".*_cache", ".ipynb_checkpoints")
+
+
+def kit_files(root: Path) -> Iterator[Path]:
+    """Paths from the root."""
+    for folder, folders, files in os.walk(root):
+        here = Path(folder).relative_to(root)
+        folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
+        yield from (here / name for name in sorted(files) if not _is_left_out(here / name))
+
+
+def _is_left_out(path: Path) -> bool:
+    whole = path.as_posix()
+    return any(fnmatch(whole, pattern) for pattern in _LEFT_OUT) or any(
+        fnmatch(path.name, pattern) for pattern in _NAMES_LEFT_OUT
+    )
+
+
+def check_handouts(kit: Kit, labs: Sequence[Lab]) -> None:
+    """Everybody gets labs/ as it lies there. Raises UserError where it is not the handout."""
+    edited = [
+        f"labs/{lab.name}/{name}"
+        for lab in labs
+        for language in lab.languages
+        for name in (KERNEL_FILES[language], *(file.name for file in lab.files))
+        if (kit.pristine_folder(lab.name) / name).is_file()
+        and name not in unchanged_files(kit, lab, language, kit.lab_folder(lab.name))
+    ]
+    if edited:
+        named = ", ".join(dict.fromkeys(edited))
+        raise UserError(
+            f"{named}: no longer the handout, and the whole class would get it so. Install from a "
+            "checkout in which nobody has worked (git clone), or take the handout back (git "
+            "checkout labs)."
+        )
+
+
+def copy_kit(source: Path, target: Path) -> int:
+    """Files as of now, so that builds of an earlier installation at the same place know that they
+    are new. Returns how many. Raises OSError."""
+    number = 0
+    for path in kit_files(source):
+        number += 1
+        copy = target / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.unlink(missing_ok=True)
+        if (source / path).is_symlink():
+            copy.symlink_to((source / path).readlink())
+            continue
+        shutil.copyfile(source / path, copy)
+        is_program = (source / path).stat().st_mode & stat.S_IXUSR
+        copy.chmod(0o755 if is_program else 0o644)
+    return number
+
+
+def open_to_readers(top: Path) -> None:
+    """For all to read, for nobody but the owner to write. Raises OSError."""
+    for folder, _, files in os.walk(top):
+        for path in (Path(folder), *(Path(folder) / name for name in files)):
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                continue
+            reading = 0o555 if stat.S_ISDIR(mode) or mode & stat.S_IXUSR else 0o444
+            path.chmod((stat.S_IMODE(mode) | reading) & ~0o022)

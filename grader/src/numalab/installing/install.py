@@ -1,0 +1,168 @@
+"""Installs the kit below a prefix: its files, a Python environment, the kernel of virtual nodes, a
+command and modulefiles.
+
+Nothing is built to be shared: CMake's folders can't be moved, and each user's is made in seconds.
+It is built once all the same, elsewhere, so that what is missing is said to who installs it. A kit
+below the prefix counts as installed once its record is there, which comes last; what was
+interrupted before is gone on with by the same command.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from numalab import __version__
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import write_json, write_whole
+from numalab.installing.copying import copy_kit, open_to_readers
+from numalab.installing.modulefiles import modulefile
+from numalab.installing.prefix import Prefix, is_open_to_all
+from numalab.kit import Kit
+from numalab.virtual import host
+from numalab.virtual.kernel import find_kernel
+from numalab.words import StepReport
+
+KINDS = ("lmod", "tcl")
+_LAST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Wish:
+    """needs: modules that users load with it."""
+
+    prefix: Prefix
+    with_notebooks: bool = True
+    needs: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Installed:
+    """no_kernel: why each user has to find a kernel of virtual nodes for herself."""
+
+    prefix: Prefix
+    no_kernel: str | None
+    is_for_all: bool
+
+
+def install(kit: Kit, wish: Wish, progress: StepReport) -> Installed:
+    """Raises UserError and KitError; the same again goes on then."""
+    prefix = wish.prefix
+    umask = os.umask(0o022)
+    try:
+        prefix.root.mkdir(parents=True, exist_ok=True)
+        prefix.mark.write_text(f"process {os.getpid()} on {os.uname().nodename}\n")
+        progress("copying the kit")
+        copy_kit(kit.root, prefix.root)
+        _set_up(kit, wish, progress)
+        progress("looking for a kernel of virtual nodes")
+        no_kernel = _keep_kernel(prefix, progress)
+        progress("writing the command and modulefiles")
+        _write_command(prefix)
+        _write_modulefiles(kit, wish)
+        progress("opening it to readers")
+        open_to_readers(prefix.root)
+        write_json(prefix.record, _record(kit, wish))
+        prefix.mark.unlink()
+    except OSError as error:
+        raise KitError(
+            f"the installation in {prefix.path} is not whole: {reason_of(error)}. Once that is "
+            "fixed, the same command goes on."
+        ) from error
+    finally:
+        os.umask(umask)
+    return Installed(prefix, no_kernel, is_open_to_all(prefix.root))
+
+
+def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
+    """Less what steers a kit, and with programs only that every user can reach: a Python from the
+    home folder of who installs would be nobody else's."""
+    kept = {key: value for key, value in environment.items() if not key.startswith("NUMALAB_")}
+    folders = kept.get("PATH", os.defpath).split(os.pathsep)
+    reachable = [folder for folder in folders if folder and is_open_to_all(Path(folder))]
+    return kept | {"PATH": os.pathsep.join(reachable)}
+
+
+def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
+    """Python packages, and a build that is thrown away. Raises KitError with the last words of what
+    failed, and OSError."""
+    with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
+        environment = environment_for(os.environ) | {"NUMALAB_BUILD": folder}
+        more = ["--notebooks"] if wish.with_notebooks else []
+        command = [
+            str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
+        ]  # fmt: skip
+        said: list[str] = []
+        with subprocess.Popen(
+            command, cwd=wish.prefix.root, env=environment, stdin=subprocess.DEVNULL, text=True,
+            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    said.append(line.rstrip())
+                    progress(said[-1].removeprefix("numalab: "))
+            except BaseException:
+                process.terminate()
+                raise
+    if process.returncode != 0:
+        last = "\n".join(said[-_LAST_LINES:])
+        raise KitError(f"the kit can't be set up in {wish.prefix.root}:\n{last}")
+    python = wish.prefix.root / ".venv" / "bin" / "python"
+    if is_open_to_all(wish.prefix.root) and not is_open_to_all(python):
+        raise KitError(
+            f"the installation's Python is {python.resolve()}, which other users can't reach. "
+            f"Put a Python 3.11 or newer that they can into PATH, remove "
+            f"{python.parent.parent}, and install again."
+        )
+
+
+def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
+    """Returns why there is none. Raises OSError."""
+    try:
+        kernel = find_kernel(host.cache_folder() / "kernels", None, progress)
+    except (UserError, KitError) as error:
+        return str(error)
+    kept = prefix.root / "kernels" / kernel.image.parent.name
+    partial = kept.with_name(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    if not kept.is_dir():
+        shutil.copytree(kernel.image.parent, partial)
+        partial.rename(kept)
+    open_to_readers(prefix.root / "kernels")
+    return None
+
+
+def _write_command(prefix: Prefix) -> None:
+    """Raises OSError."""
+    prefix.command.parent.mkdir(parents=True, exist_ok=True)
+    kits = shlex.quote(str(prefix.root / "numalab"))
+    write_whole(prefix.command, f'#!/bin/sh\nexec {kits} "$@"\n')
+    prefix.command.chmod(0o755)
+
+
+def _write_modulefiles(kit: Kit, wish: Wish) -> None:
+    """Raises OSError."""
+    templates = kit.root / "grader" / "recipes" / "modules"
+    for kind in KINDS:
+        path = wish.prefix.modulefile(kind, __version__)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, modulefile(templates, kind, wish.prefix, __version__, wish.needs))
+
+
+def _record(kit: Kit, wish: Wish) -> dict[str, object]:
+    return {
+        "version": __version__,
+        "installed_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "installed_from": str(kit.root),
+        "preset": kit.preset,
+        "notebooks": wish.with_notebooks,
+        "needs": list(wish.needs),
+    }

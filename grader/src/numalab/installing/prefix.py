@@ -1,0 +1,125 @@
+"""Where a kit is installed: what lies where below the prefix, and what speaks against one."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import UserError
+from numalab.files import read_json
+from numalab.shared_kit import RECORD
+
+# PATH can't have a colon, the first line of a script no blank; the others are quoted in Lua, in Tcl
+# and in a shell, each in its own way.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@,=-]+")
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """An absolute path without links."""
+
+    path: Path
+
+    @property
+    def root(self) -> Path:
+        """The kit's folder."""
+        return self.path / "share" / "numalab"
+
+    @property
+    def command(self) -> Path:
+        return self.path / "bin" / "numalab"
+
+    @property
+    def modules(self) -> Path:
+        """A folder for each kind of modulefiles: Lmod would read both from one."""
+        return self.path / "share" / "modulefiles"
+
+    def modulefile(self, kind: str, version: str) -> Path:
+        """kind: lmod, tcl."""
+        suffix = ".lua" if kind == "lmod" else ""
+        return self.modules / kind / "numalab" / f"{version}{suffix}"
+
+    @property
+    def mark(self) -> Path:
+        """There while something is being installed, and after that was interrupted."""
+        return self.root / ".installing"
+
+    @property
+    def record(self) -> Path:
+        return self.root / RECORD
+
+
+def chosen_prefix(path: Path, kits_root: Path, version: str) -> Prefix:
+    """Raises UserError for one that can't be, before anything is written."""
+    full = path.expanduser().absolute().resolve()
+    source = kits_root.resolve()
+    prefix = Prefix(full)
+    if full == Path("/"):
+        raise UserError("--prefix /: name a folder, such as /opt/numalab")
+    if full.is_relative_to(source):
+        raise UserError(
+            f"--prefix {path} lies in this copy of the kit ({source}), which would copy itself. "
+            "Name a folder elsewhere, such as /opt/numalab."
+        )
+    if source.is_relative_to(prefix.root):
+        raise UserError(
+            f"--prefix {path}: this copy of the kit lies in {prefix.root} itself. Run "
+            "./numalab install from a checkout that lies elsewhere."
+        )
+    if not _PLAIN_PATH.fullmatch(str(full)):
+        raise UserError(
+            f"--prefix {path}: the path has blanks or signs that PATH, scripts or modulefiles "
+            "can't hold. Use letters, digits and _ . + @ , = -"
+        )
+    _check_what_is_there(prefix, version)
+    _check_writable(full)
+    return prefix
+
+
+def _check_what_is_there(prefix: Prefix, version: str) -> None:
+    above = next(folder for folder in (prefix.path, *prefix.path.parents) if folder.exists())
+    if not above.is_dir():
+        raise UserError(f"{above} is a file; name another folder with --prefix")
+    if prefix.record.exists():
+        there = read_json(prefix.record)
+        known = there.get("version", "") if isinstance(there, dict) else ""
+        raise UserError(
+            f"numalab {known} is installed in {prefix.path} already, and may be in use. Install "
+            "beside it, in a folder of the version's name, and users choose by module; or remove "
+            f"it first: rm -r {prefix.root} {prefix.command} {prefix.modules}/*/numalab"
+        )
+    if prefix.mark.exists():
+        return  # interrupted; what there is, is ours
+    written = (prefix.root, prefix.command, *(
+        prefix.modulefile(kind, version) for kind in ("lmod", "tcl")
+    ))  # fmt: skip
+    for one in written:
+        if os.path.lexists(one) and not (one.is_dir() and not any(one.iterdir())):
+            raise UserError(
+                f"{one} is there already, and was not made by ./numalab install. Move it away, or "
+                "name another folder with --prefix."
+            )
+
+
+def _check_writable(path: Path) -> None:
+    above = next(folder for folder in (path, *path.parents) if folder.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(
+            f"you may not write to {above}. Name a folder of yours with --prefix, one that your "
+            "class may read, or have somebody install it who may write there."
+        )
+
+
+def is_open_to_all(path: Path) -> bool:
+    """Whether every user of the system can reach and read it, as far as modes tell."""
+    try:
+        real = path.resolve(strict=True)
+        wanted = stat.S_IROTH | stat.S_IXOTH
+        return real.stat().st_mode & wanted == wanted and all(
+            folder.stat().st_mode & stat.S_IXOTH for folder in real.parents
+        )
+    except OSError:
+        return False
