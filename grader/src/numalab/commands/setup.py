@@ -25,8 +25,13 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.option("--packages-only", is_flag=True, help="Install system packages, and nothing else.")
+@click.option("--without-virtual-nodes", is_flag=True, help="No QEMU, and no kernel for it.")
+@click.option("--with-notebooks", is_flag=True, help="JupyterLab too.")
 @click.pass_obj
-def setup(kit: Kit, yes: bool) -> None:
+def setup(
+    kit: Kit, yes: bool, packages_only: bool, without_virtual_nodes: bool, with_notebooks: bool
+) -> None:
     """Install what is missing and build the kit; safe to repeat.
 
     \b
@@ -34,8 +39,11 @@ def setup(kit: Kit, yes: bool) -> None:
       ./numalab setup
       ./numalab setup --yes                    without asking
       ./numalab --preset llvm setup            with clang instead of gcc
+      sudo ./numalab setup --packages-only     as root, for users who have none
+      ./numalab setup --with-notebooks         all that needs a network, at once
     """
-    del yes  # the launcher has acted on it before this program could start
+    # The launcher has acted on these before this program could start.
+    del yes, packages_only, with_notebooks
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)
@@ -46,7 +54,7 @@ def setup(kit: Kit, yes: bool) -> None:
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
-        unable = prepare_virtual_nodes(kit, progress)
+        unable = None if without_virtual_nodes else prepare_virtual_nodes(kit, progress)
     if unable:
         click.echo(wrapped(f"numalab: no virtual nodes here: {unable}"), err=True)
     click.echo(wrapped(f"numalab is ready ({kit.build}). Next: ./numalab doctor"))
