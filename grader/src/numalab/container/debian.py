@@ -18,7 +18,8 @@ from pathlib import Path
 from numalab.errors import KitError, UserError
 from numalab.words import StepReport
 
-HOME = "/home/student"
+HOME_IS_IN = "home"
+HOME = f"/{HOME_IS_IN}/student"
 FOLDER = f"{HOME}/numalab"  # the kit, in an image
 LAST_LINES = 12
 END_LIMIT_S = 120.0  # of mmdebstrap, which unmounts and removes what it has made
@@ -29,7 +30,9 @@ _PASSED_ON = (
 )  # fmt: skip
 _CERTIFICATES = "/tmp/certificates.pem"  # inside, while an image is made
 # What of all that is said tells how far it is.
-_STEP = re.compile(r"^(?:I|numalab|setup): (.+)")
+_STEP = re.compile(
+    r"(?:numalab: |setup: |I: (?=running apt|downloading|extracting|installing|creating))(.+)"
+)
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ def system_command(distribution: Distribution, kit: Path, target: Path) -> list[
 def kit_command(
     distribution: Distribution, system: Path, kit: Path, certificates: Path | None, target: Path
 ) -> list[str]:
-    """Makes target, the tar of the user's home folder with the kit set up in it. system: what
-    system_command has made; kit: the tar of a copy of the kit, in a folder numalab/; certificates:
-    by which this host knows servers."""
+    """Makes target, the tar of the user's home folder (student/...) with the kit set up in it.
+    system: what system_command has made; kit: the tar of a copy of the kit, in a folder numalab/;
+    certificates: by which this host knows servers."""
     run = " ".join([f"{FOLDER}/common/image/kit", FOLDER, *distribution.options])
     uploads = [(Path("/etc/resolv.conf"), "/etc/resolv.conf")]
     if certificates is not None:
@@ -147,7 +150,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], progress: StepRe
             if told:
                 last.append(told)
             step = _STEP.match(told)
-            if step is not None and not step[1].startswith("running --"):
+            if step is not None:
                 progress(step[1].removesuffix("..."))
         code = process.wait()
     except BaseException:

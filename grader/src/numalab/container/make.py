@@ -238,7 +238,7 @@ def make(checkout: Checkout, wanted: Wanted, progress: StepReport) -> Made:
         system.unlink()
         progress("compressing the kit")
         ordered = folder / "ordered.tar"
-        layers.put_in_order(home, ordered, debian.HOME.lstrip("/"), checkout.time_s)
+        layers.put_in_order(home, ordered, debian.HOME_IS_IN, checkout.time_s)
         kit_layer = layers.compress(ordered, folder / "kit.tar.gz", KIT_BY)
         progress("writing the archive")
         settings = settings_of(labels_of(checkout, wanted.distribution.suite))
