@@ -1,6 +1,6 @@
 """Runs a command in an image of ./numalab image as students do: as its user, without capabilities,
 network or write access but to the home folder and /tmp, with 64 MiB of /dev/shm, under a seccomp
-profile of Docker's format. No daemon: the archive's layers are unpacked, and crun or runc starts
+profile of Docker's format. No daemon: the archive's layers are unpacked, and runc or crun starts
 the command.
 
     curl -O https://raw.githubusercontent.com/moby/profiles/main/seccomp/default.json
@@ -149,9 +149,9 @@ def main() -> int:
     parser.add_argument("command", nargs=argparse.REMAINDER, help="after --")
     options = parser.parse_args()
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    runtime = next((tool for tool in ("crun", "runc") if shutil.which(tool)), None)
+    runtime = next((tool for tool in ("runc", "crun") if shutil.which(tool)), None)
     if runtime is None or os.geteuid() != 0 or not command:
-        parser.error("it needs root, crun or runc, and a command after --")
+        parser.error("it needs root, runc or crun, and a command after --")
     seccomp = None
     if options.profile is not None:
         seccomp = seccomp_of(json.loads(options.profile.read_text()), platform.machine())

@@ -230,7 +230,7 @@ def test_packages_only_ends_with_them(copy: Copy, without: list[str]) -> None:
         (("launch", "test", "--", "./prog"), []),
         (("--", "test"), []),
         (("setup",), []),
-        (("setup", "--with-notebooks"), ["notebook"]),
+        (("setup", "--notebooks"), ["notebook"]),
     ],
 )
 def test_what_few_commands_need_is_installed_for_them(

@@ -183,12 +183,13 @@ def hooks(command: list[str]) -> list[str]:
 
 def test_the_system_is_what_set_up_asks_for(tmp_path: Path) -> None:
     """One list of packages, the launcher's, which the script runs inside."""
-    spaced = tmp_path / "my kit"
+    spaced = tmp_path / "my kit.tar"
     command = debian.system_command(Distribution("trixie", None, True), spaced, tmp_path / "out")
     assert command[-2:] == ["trixie", str(tmp_path / "out")]
-    assert 'chroot "$1" /tmp/kit/system /tmp/kit/numalab' in hooks(command)
+    inside = "/tmp/kit/numalab"
+    assert f'chroot "$1" {inside}/common/image/system {inside}/numalab' in hooks(command)
     # mmdebstrap splits a hook as a shell does.
-    assert ["upload", f"{spaced}/numalab", "/tmp/kit/numalab"] in map(shlex.split, hooks(command))
+    assert ["tar-in", f"{spaced}", "/tmp/kit"] in map(shlex.split, hooks(command))
     script = (ROOT / "common/image/system").read_text()
     assert '"$launcher" setup --packages-only --yes "$@"' in script
     without = debian.system_command(Distribution("trixie", "http://m/", False), spaced, tmp_path)
@@ -323,7 +324,7 @@ def test_the_containerfile_says_what_the_image_says() -> None:
     licences = settings.labels["org.opencontainers.image.licenses"]
     assert any(line.startswith("LABEL") and f'"{licences}"' in line for line in lines)
     runs = [line for line in lines if line.startswith("RUN")]
-    assert "/tmp/kit/system /tmp/kit/numalab ${OPTIONS}" in runs[0]
+    assert "/tmp/kit/common/image/system /tmp/kit/numalab ${OPTIONS}" in runs[0]
     assert f"{debian.FOLDER}/common/image/kit {debian.FOLDER} ${{OPTIONS}}" in runs[1]
     # No list of packages beside set-up's.
     assert len(runs) == 2 and not any("apt" in run for run in runs)

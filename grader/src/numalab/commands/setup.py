@@ -27,10 +27,10 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
 @click.option("--packages-only", is_flag=True, help="Install system packages, and nothing else.")
 @click.option("--without-virtual-nodes", is_flag=True, help="No QEMU, and no kernel for it.")
-@click.option("--with-notebooks", is_flag=True, help="JupyterLab too.")
+@click.option("--notebooks", is_flag=True, help="Install JupyterLab too, 100 MB.")
 @click.pass_obj
 def setup(
-    kit: Kit, yes: bool, packages_only: bool, without_virtual_nodes: bool, with_notebooks: bool
+    kit: Kit, yes: bool, packages_only: bool, without_virtual_nodes: bool, notebooks: bool
 ) -> None:
     """Install what is missing and build the kit; safe to repeat.
 
@@ -40,10 +40,10 @@ def setup(
       ./numalab setup --yes                    without asking
       ./numalab --preset llvm setup            with clang instead of gcc
       sudo ./numalab setup --packages-only     as root, for users who have none
-      ./numalab setup --with-notebooks         all that needs a network, at once
+      ./numalab setup --notebooks              all that needs a network, at once
     """
     # The launcher has acted on these before this program could start.
-    del yes, packages_only, with_notebooks
+    del yes, packages_only, notebooks
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)

@@ -52,16 +52,14 @@ class Distribution:
 
 def system_command(distribution: Distribution, kit: Path, target: Path) -> list[str]:
     """Makes target, the tar of a root file system with all packages and the user, but not the kit.
-    kit: a copy of it."""
+    kit: the tar of a copy of it, in a folder numalab/."""
     inside = "/tmp/kit"
-    outside = shlex.quote(str(kit))
-    run = " ".join([f"{inside}/system", f"{inside}/numalab", *distribution.options])
+    copy = f"{inside}/numalab"
+    run = " ".join([f"{copy}/common/image/system", f"{copy}/numalab", *distribution.options])
     return [
         "mmdebstrap", "--variant=minbase", "--format=tar",
         f'--customize-hook=mkdir -p "$1{inside}"',
-        f"--customize-hook=upload {outside}/numalab {inside}/numalab",
-        f"--customize-hook=upload {outside}/common/image/system {inside}/system",
-        f'--customize-hook=chmod 755 "$1{inside}/numalab" "$1{inside}/system"',
+        f"--customize-hook=tar-in {shlex.quote(str(kit))} {inside}",
         f'--customize-hook=chroot "$1" {run}',
         f'--customize-hook=rm -r "$1{inside}"',
         # This host's, by which packages were fetched; who runs a container gives it its own.

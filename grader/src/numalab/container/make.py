@@ -140,8 +140,11 @@ def _export(checkout: Checkout, folder: Path) -> tuple[Path, Path]:
 def system_key(kit: Path, distribution: Distribution, architecture: str) -> str:
     """What the system's layer is made by, in a number. kit: a copy of it."""
     digest = hashlib.sha256()
-    for part in (kit / "numalab", kit / "common/image/system"):
-        digest.update(hashlib.sha256(part.read_bytes()).digest())
+    scripts = [kit / "numalab"]
+    for folder in ("common/image", "common/setup"):
+        scripts += sorted(path for path in (kit / folder).glob("*") if path.is_file())
+    for script in scripts:
+        digest.update(hashlib.sha256(script.read_bytes()).digest())
     of = (distribution.suite, distribution.mirror, distribution.with_virtual_nodes, architecture)
     digest.update(json.dumps(of).encode())
     return digest.hexdigest()[:16]
@@ -221,7 +224,7 @@ def make(checkout: Checkout, wanted: Wanted, progress: StepReport) -> Made:
         system = folder / "system.tar"
         if found is None:
             progress("fetching and installing packages, some minutes")
-            command = debian.system_command(wanted.distribution, copy, system)
+            command = debian.system_command(wanted.distribution, tar, system)
             debian.run(command, environment, _staged("packages", progress))
             progress("compressing packages")
             made = layers.compress(system, folder / "system.tar.gz", SYSTEM_BY)
