@@ -247,7 +247,9 @@ def test_steps_are_told_and_last_words_when_it_fails() -> None:
     assert told == ["downloading packages with apt", "installing: gcc"]
 
 
-@pytest.mark.parametrize("words", [["--suite", "x; rm"], ["--mirror", "http://a b"]])
+@pytest.mark.parametrize(
+    "words", [["--suite", "x; rm"], ["--mirror", "http://a b"], ["--components", "main x"]]
+)
 def test_words_that_are_no_names_get_into_no_command(words: list[str], tmp_path: Path) -> None:
     context = click.Context(image_command.image, obj=find_kit("gnu"))
     with context, pytest.raises(UserError, match=words[0]):

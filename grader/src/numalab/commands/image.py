@@ -16,6 +16,7 @@ from numalab.words import amount, count
 SUITE = "bookworm"
 # What may stand in mmdebstrap's hooks, which are words of a shell.
 _SUITE = re.compile(r"[a-z][a-z0-9.-]*")
+_COMPONENTS = re.compile(r"[a-z-]+(,[a-z-]+)*")
 _MIRROR = re.compile(r"(https?|file|copy)://?[\w./:~@%+-]+")
 
 
@@ -23,6 +24,7 @@ _MIRROR = re.compile(r"(https?|file|copy)://?[\w./:~@%+-]+")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--suite", default=SUITE, show_default=True, help="Of Debian, or of Ubuntu.")
 @click.option("--mirror", metavar="URL", help="Where its packages are fetched from.")
+@click.option("--components", default="main", show_default=True, help="Of these packages.")
 @click.option("--without-virtual-nodes", is_flag=True, help="No QEMU, and no kernel for it.")
 @click.option("--afresh", is_flag=True, help="Fetch packages anew, though some are kept.")
 @click.pass_obj
@@ -31,6 +33,7 @@ def image(
     file: Path,
     suite: str,
     mirror: str | None,
+    components: str,
     without_virtual_nodes: bool,
     afresh: bool,
 ) -> None:
@@ -52,6 +55,8 @@ def image(
       docker run -it --rm -v work:/home/student numalab:0.1.0
       ./numalab image small.tar --without-virtual-nodes
       ./numalab image new.tar --suite trixie --afresh
+      ./numalab image ubuntu.tar --suite noble --components main,universe \\
+                                 --mirror http://archive.ubuntu.com/ubuntu
     """
     if not _SUITE.fullmatch(suite):
         raise UserError(f"--suite {suite}: that is no suite's name, such as {SUITE} or trixie")
@@ -59,6 +64,8 @@ def image(
         raise UserError(
             f"--mirror {mirror}: that is no address, such as http://deb.debian.org/debian"
         )
+    if not _COMPONENTS.fullmatch(components):
+        raise UserError(f"--components {components}: name them as in main,universe")
     from numalab.container.debian import Distribution
     from numalab.container.make import Wanted, examine, make
     from numalab.virtual.host import cache_folder
@@ -72,9 +79,11 @@ def image(
             "what is committed."
         )
     wanted = Wanted(
-        target, Distribution(suite, mirror, not without_virtual_nodes), cache_folder() / "image",
+        target,
+        Distribution(suite, mirror, not without_virtual_nodes, components),
+        cache_folder() / "image",
         afresh,
-    )  # fmt: skip
+    )
     with progress_line("image") as progress:
         made = make(checkout, wanted, progress)
     took = f"made in {made.took_s / 60:.1f} minutes"

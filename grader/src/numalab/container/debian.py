@@ -38,11 +38,13 @@ _STEP = re.compile(
 @dataclass(frozen=True)
 class Distribution:
     """suite: of Debian or Ubuntu; mirror: the address of its packages, None for mmdebstrap's
-    choice; with_virtual_nodes: QEMU and a kernel for it."""
+    choice; with_virtual_nodes: QEMU and a kernel for it; components: of the archive, with commas
+    between them."""
 
     suite: str
     mirror: str | None
     with_virtual_nodes: bool
+    components: str = "main"
 
     @property
     def options(self) -> list[str]:
@@ -58,6 +60,7 @@ def system_command(distribution: Distribution, kit: Path, target: Path) -> list[
     run = " ".join([f"{copy}/common/image/system", f"{copy}/numalab", *distribution.options])
     return [
         "mmdebstrap", "--variant=minbase", "--format=tar",
+        f"--components={distribution.components}",
         f'--customize-hook=mkdir -p "$1{inside}"',
         f"--customize-hook=tar-in {shlex.quote(str(kit))} {inside}",
         f'--customize-hook=chroot "$1" {run}',

@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -145,8 +145,7 @@ def system_key(kit: Path, distribution: Distribution, architecture: str) -> str:
         scripts += sorted(path for path in (kit / folder).glob("*") if path.is_file())
     for script in scripts:
         digest.update(hashlib.sha256(script.read_bytes()).digest())
-    of = (distribution.suite, distribution.mirror, distribution.with_virtual_nodes, architecture)
-    digest.update(json.dumps(of).encode())
+    digest.update(json.dumps([asdict(distribution), architecture], sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 
