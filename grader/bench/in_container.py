@@ -59,9 +59,10 @@ def seccomp_of(profile: Json, machine: str) -> Json:
             continue
         kept = {key: rule[key] for key in ("names", "action", "args", "errnoRet") if rule.get(key)}
         rules.append(kept)
-    sub = next(
-        (a["subArchitectures"] for a in profile["archMap"] if a["architecture"] == architecture), []
-    )
+    sub: list[str] = []
+    for entry in profile["archMap"]:
+        if entry["architecture"] == architecture:
+            sub = list(entry["subArchitectures"])
     return {
         "defaultAction": profile["defaultAction"],
         "defaultErrnoRet": profile.get("defaultErrnoRet", 1),
