@@ -247,6 +247,22 @@ def test_steps_are_told_and_last_words_when_it_fails() -> None:
     assert told == ["downloading packages with apt", "installing: gcc"]
 
 
+def test_what_is_interrupted_tidies_up_and_leaves_nothing_running(tmp_path: Path) -> None:
+    """A stand-in of mmdebstrap that has started a process and tidies up at SIGINT."""
+    script = (
+        f"trap 'kill $!; wait $!; echo > {tmp_path}/tidy; exit 1' INT; sleep 600 & "
+        f"echo $! > {tmp_path}/pid; echo 'I: downloading x'; wait"
+    )
+
+    def stop(step: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        debian.run(["bash", "-c", script], {"PATH": "/usr/bin:/bin"}, stop)
+    assert (tmp_path / "tidy").exists()
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
 @pytest.mark.parametrize(
     "words", [["--suite", "x; rm"], ["--mirror", "http://a b"], ["--components", "main x"]]
 )

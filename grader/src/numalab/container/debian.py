@@ -141,7 +141,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], progress: StepRe
     last: deque[str] = deque(maxlen=LAST_LINES)
     process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace",
+        stderr=subprocess.STDOUT, text=True, errors="replace", process_group=0,
     )  # fmt: skip
     assert process.stdout is not None
     try:
@@ -155,10 +155,11 @@ def run(command: Sequence[str], environment: Mapping[str, str], progress: StepRe
                 progress(step[1].removesuffix("..."))
         code = process.wait()
     except BaseException:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(END_LIMIT_S)
-        process.kill()
+        # All of its processes, as at a terminal; what it runs inside ends before it tidies up.
+        for number, wait_s in ((signal.SIGINT, END_LIMIT_S), (signal.SIGKILL, END_LIMIT_S)):
+            with suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, number)
+                process.wait(wait_s)
         raise
     if code != 0:
         raise KitError(
