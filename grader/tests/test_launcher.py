@@ -204,6 +204,20 @@ def test_the_launchers_own_yes_does(copy: Copy) -> None:
     assert called[-1] == "python -m numalab launch launch.toml --yes -- ./prog"
 
 
+@pytest.mark.parametrize("without", [[], ["--without-virtual-nodes"]])
+def test_packages_only_ends_with_them(copy: Copy, without: list[str]) -> None:
+    """The stand-in of apt installs nothing, which is told."""
+    code, said = asked(copy, "setup", "--packages-only", "--yes", *without)
+    assert code == 3 and "still missing (Debian's names): gcc gfortran" in said
+    called = copy.called()
+    assert not any(line.startswith("python") for line in called)
+    (installed,) = [line for line in called if "install -y" in line]
+    assert ("qemu-system-x86" in installed) == (not without and os.uname().machine == "x86_64")
+    # Only of set-up: another command's word of that name is its own.
+    code, _ = asked(copy, "doctor", "--packages-only", "--yes")
+    assert code == 0 and copy.called()[-1] == "python -m numalab doctor --packages-only --yes"
+
+
 @pytest.mark.parametrize(
     ("words", "files"),
     [
@@ -215,6 +229,8 @@ def test_the_launchers_own_yes_does(copy: Copy) -> None:
         (("--help", "notebook"), []),
         (("launch", "test", "--", "./prog"), []),
         (("--", "test"), []),
+        (("setup",), []),
+        (("setup", "--notebooks"), ["notebook"]),
     ],
 )
 def test_what_few_commands_need_is_installed_for_them(

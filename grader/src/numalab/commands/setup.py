@@ -26,19 +26,25 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.option("--packages-only", is_flag=True, help="Install system packages, and nothing else.")
+@click.option("--without-virtual-nodes", is_flag=True, help="No QEMU, and no kernel for it.")
 @click.option("--notebooks", is_flag=True, help="Install JupyterLab too, 100 MB.")
 @click.pass_obj
-def setup(kit: Kit, yes: bool, notebooks: bool) -> None:
+def setup(
+    kit: Kit, yes: bool, packages_only: bool, without_virtual_nodes: bool, notebooks: bool
+) -> None:
     """Install what is missing and build the kit; safe to repeat.
 
     \b
     Examples:
       ./numalab setup
       ./numalab setup --yes                    without asking
-      ./numalab setup --notebooks              and what ./numalab notebook needs
       ./numalab --preset llvm setup            with clang instead of gcc
+      sudo ./numalab setup --packages-only     as root, for users who have none
+      ./numalab setup --notebooks              and what ./numalab notebook needs
     """
-    del yes, notebooks  # the launcher has acted on them before this program could start
+    # The launcher has acted on these before this program could start.
+    del yes, packages_only, notebooks
     labs = list(load_labs(kit.root).values())
     provide(kit, labs, note)
     with kit.lock(), progress_line("setup") as progress:
@@ -51,7 +57,7 @@ def setup(kit: Kit, yes: bool, notebooks: bool) -> None:
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
-        unable = prepare_virtual_nodes(kit, progress)
+        unable = None if without_virtual_nodes else prepare_virtual_nodes(kit, progress)
     if unable:
         click.echo(wrapped(f"numalab: no virtual nodes here: {unable}"), err=True)
     click.echo(wrapped(f"numalab is ready ({kit.build}). Next: ./numalab doctor"))

@@ -18,6 +18,7 @@ COMMANDS = {
     "grade": "grade:grade_command",
     "gradebook": "gradebook:gradebook",
     "hint": "hint:hint",
+    "image": "image:image",
     "install": "install:install",
     "launch": "launch:launch",
     "machine": "machine:machine",

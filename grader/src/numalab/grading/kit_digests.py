@@ -70,6 +70,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "palette.py": ("neither", "colours of pictures"),
     "terminal.py": ("neither", "what a terminal is like"),
     "commands": ("neither", "options and what is printed"),
+    "container": ("neither", "makes images of the kit"),
     "course": ("neither", "who is graded when, and what grades follow"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
@@ -85,7 +86,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
     "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
-    "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
+    "common/image/*", "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "common/monitor/describe_topology.c",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",

@@ -266,10 +266,11 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         raise KitError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
 
 
-def _package_names(cwd: Path) -> list[list[str]]:
-    """Packages to try, best first; each entry's packages belong together."""
+def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
+    """Packages to try, best first; each entry's packages belong together. lists: apt's options,
+    where it is to look elsewhere."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
-        shown = _run(["apt-cache", "depends", meta], cwd).stdout
+        shown = _run(["apt-cache", *lists, "depends", meta], cwd).stdout
         images = re.findall(r"Depends: (linux-image-\S+)", shown)
         for image in images:
             release = re.sub(r"^linux-image-(unsigned-)?", "", image)
@@ -319,6 +320,13 @@ def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
 NO_KERNEL = "there is no kernel to boot a virtual node with: "
 
 
+def _own_lists(folder: Path) -> list[str]:
+    """Options by which apt keeps package lists below a folder. Images come without any."""
+    (folder / "lists").mkdir()
+    (folder / "cache").mkdir()
+    return ["-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
+
+
 def _fetched(store: Path, progress: StepReport) -> GuestKernel:
     """Downloads a kernel package, as any user may, and keeps what is needed of it."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
@@ -329,21 +337,26 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
     store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=store) as name:
         folder = Path(name)
-        candidates = _package_names(folder)
-        if not candidates and os.geteuid() == 0:
+        lists: list[str] = []
+        candidates = _package_names(folder, lists)
+        if not candidates:
             progress("fetching package lists")
-            _run(["apt-get", "update"], folder)
-            candidates = _package_names(folder)
+            if os.geteuid() != 0:  # who may not write the system's has some for the moment
+                lists = _own_lists(folder)
+            _run(["apt-get", *lists, "update"], folder)
+            candidates = _package_names(folder, lists)
         if not candidates:
             raise UserError(
                 NO_KERNEL + "apt knows no package linux-image-amd64 or linux-image-generic. "
-                "Try: sudo apt-get update"
+                "Is there a network? Else try: sudo apt-get update"
             )
         trouble: Exception = KitError(NO_KERNEL)
         for names in candidates:
             progress(f"fetching a kernel for virtual nodes, once ({names[0]})")
             # apt's own user can't write here, of which it warns.
-            done = _run(["apt-get", "download", "-o", "APT::Sandbox::User=root", *names], folder)
+            done = _run(
+                ["apt-get", *lists, "download", "-o", "APT::Sandbox::User=root", *names], folder
+            )
             if done.returncode != 0:
                 last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
                 trouble = UserError(
