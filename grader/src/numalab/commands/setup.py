@@ -11,7 +11,7 @@ from numalab.commands.shared import (
     prepare_virtual_nodes,
     progress_line,
 )
-from numalab.errors import wrapped
+from numalab.errors import UserError, wrapped
 from numalab.grading.request import (
     labs_with_mpi,
 )
@@ -25,16 +25,29 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.option(
+    "--packages", metavar="[SYSTEM]",
+    help="Only print the system packages that the kit uses, in one line, by the names of SYSTEM: "
+    "apt, dnf (Fedora), el (RHEL and its relatives), zypper, pacman, conda or spack; without it by "
+    "this system's.",
+)  # fmt: skip
 @click.pass_obj
-def setup(kit: Kit, yes: bool) -> None:
+def setup(kit: Kit, yes: bool, packages: str | None) -> None:
     """Install what is missing and build the kit; safe to repeat.
+
+    System packages are installed with apt, as root or through sudo. Elsewhere set-up names what is
+    missing, what works without it, and how it is had: by the administrator, or without root from
+    modules, conda or Spack.
 
     \b
     Examples:
       ./numalab setup
       ./numalab setup --yes                    without asking
       ./numalab --preset llvm setup            with clang instead of gcc
+      ./numalab setup --packages el            for the administrator of a Rocky Linux
     """
+    if packages is not None:
+        raise UserError("--packages comes right after setup: ./numalab setup --packages el")
     del yes  # the launcher has acted on it before this program could start
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")

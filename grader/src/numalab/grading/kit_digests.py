@@ -78,6 +78,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
     "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
+    "common/setup/*",
     "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",
