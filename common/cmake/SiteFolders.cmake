@@ -1,9 +1,12 @@
 # Where modules, conda and Spack have put headers, libraries and programs, so that CMake finds what
 # the launcher's checks have found: common/setup/checks.sh looks in the same folders.
+set(NUMALAB_SITE_INCLUDES "")
 foreach(variable CPATH C_INCLUDE_PATH)
   cmake_path(CONVERT "$ENV{${variable}}" TO_CMAKE_PATH_LIST folders)
-  list(APPEND CMAKE_INCLUDE_PATH ${folders})
+  list(APPEND NUMALAB_SITE_INCLUDES ${folders})
 endforeach()
+list(FILTER NUMALAB_SITE_INCLUDES INCLUDE REGEX "^/")
+list(APPEND CMAKE_INCLUDE_PATH ${NUMALAB_SITE_INCLUDES})
 foreach(variable LIBRARY_PATH LD_LIBRARY_PATH)
   cmake_path(CONVERT "$ENV{${variable}}" TO_CMAKE_PATH_LIST folders)
   list(APPEND CMAKE_LIBRARY_PATH ${folders})

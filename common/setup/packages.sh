@@ -56,21 +56,26 @@ tell_row() {
 
 tell_rows() { wanted=$1 each_row tell_row; }
 
-# Of each package manager that a user may have, a line that brings everything.
+# Of each package manager that a user may have, a line that brings what is missing. An environment of
+# conda has to bring everything, so it is named where nothing works yet.
 tell_ways_without_root() {
-    conda=micromamba
-    for program in micromamba mamba conda; do
-        has_command "$program" && conda=$program && break
-    done
+    modules=$(packages_for modules "$missing_needed$missing_optional")
+    [ -z "$modules" ] || tell "  modules, under names such as these (module avail tells yours):
+    module load $modules"
+    [ -z "$missing_needed" ] || tell "  conda, which a user can install:
+    $(conda_program) create -n numalab -c conda-forge $(packages_for conda all)
+    $(conda_program) activate numalab"
     lacking=$(packages_for spack "$missing_needed$missing_optional")
-    tell "  modules (module avail tells their names here):
-    module load gcc cmake ninja hwloc numactl jansson llvm mpich
-  conda, which a user can install:
-    $conda create -n numalab -c conda-forge $(packages_for conda all)
-    $conda activate numalab
-  Spack:
+    tell "  Spack:
     spack install $lacking
     spack load $lacking"
+}
+
+conda_program() {
+    for program in micromamba mamba conda; do
+        has_command "$program" && break
+    done || program=micromamba
+    printf '%s' "$program"
 }
 
 # All that is missing, what it costs, and how it is had.
