@@ -172,6 +172,20 @@ def test_packages_of_an_unknown_system_are_asked_for_in_vain(node: Node) -> None
     assert "not brew" in done.stderr and done.stdout == ""
 
 
+def test_the_readme_names_what_is_optional_with_the_kit_s_own_words() -> None:
+    """Its table has a row for each cost, and none that the launcher doesn't name."""
+    readme = (ROOT / "README.md").read_text()
+    section = readme.split("## On a cluster without root")[1].split("\n## ")[0]
+    named = {
+        "mpich": "MPICH", "clang": "clang", "sanitizer": "ThreadSanitizer", "bwrap": "bubblewrap",
+        "seccomp": "libseccomp", "qemu": "QEMU", "static-libc": "static C library",
+        "numactl": "`numactl`", "lstopo": "`lstopo`",
+    }  # fmt: skip
+    assert {row["need"] for row in rows() if row["kind"] == "optional"} == set(named)
+    table = section.split("| without | what is lost |")[1]
+    assert all(name in table for name in named.values())
+
+
 # ---- nothing is there ------------------------------------------------------------------
 
 
