@@ -43,7 +43,8 @@ has_header() {
     fi
     in_folders "$1" "${CPATH:-}:${C_INCLUDE_PATH:-}" '' && return 0
     in_folders "$1" "$site_prefixes" /include && return 0
-    has_command "$c_compiler" && printf '#include <%s>\n' "$1" | "$c_compiler" -E -xc - >/dev/null 2>&1
+    has_command "$c_compiler" &&
+        printf '#include <%s>\n' "$1" | "$c_compiler" -E -xc - >/dev/null 2>&1
 }
 
 has_library() {
@@ -164,7 +165,9 @@ is_older() {
 }
 
 # Versions are looked at by set-up alone: it takes longer than all else.
-c_compiler_is_old() { [ "$thorough" = 1 ] && is_older "$("$c_compiler" -dumpfullversion 2>/dev/null)" 11 0; }
+c_compiler_is_old() {
+    [ "$thorough" = 1 ] && is_older "$("$c_compiler" -dumpfullversion 2>/dev/null)" 11 0
+}
 cmake_is_old() { [ "$thorough" = 1 ] && is_older "$(cmake --version 2>/dev/null)" 3 25; }
 
 # Whether what a row of packages.tsv calls $1 is there.

@@ -27,7 +27,9 @@ tell() { printf '%s\n' "$*" >&2; }
 # Why something that is there won't do, or nothing.
 amiss() {
     case $1 in
-        gcc) has_command "$c_compiler" && printf ' (found %s)' "$("$c_compiler" -dumpfullversion)" ;;
+        gcc)
+            has_command "$c_compiler" &&
+                printf ' (found %s)' "$("$c_compiler" -dumpfullversion)" ;;
         cmake) cmake --version | { read -r line && printf ' (found %s)' "$line"; } ;;
         hwloc)
             version=$(PKG_CONFIG_PATH=$pkg_config_path pkg-config --modversion hwloc) &&
@@ -56,8 +58,8 @@ tell_row() {
 
 tell_rows() { wanted=$1 each_row tell_row; }
 
-# Of each package manager that a user may have, a line that brings what is missing. An environment of
-# conda has to bring everything, so it is named where nothing works yet.
+# Of each package manager that a user may have, a line that brings what is missing. An
+# environment of conda has to bring everything, so it is named where nothing works yet.
 tell_ways_without_root() {
     modules=$(packages_for modules "$missing_needed$missing_optional")
     [ -z "$modules" ] || tell "  modules, under names such as these (module avail tells yours):
@@ -80,11 +82,19 @@ conda_program() {
 
 # All that is missing, what it costs, and how it is had.
 tell_missing() {
-    [ "$system" != unknown ] || { column=apt && system_name="$system_name (packages: Debian's names)"; }
-    [ "$system" = unknown ] || column=$system
+    column=$system
+    if [ "$system" = unknown ]; then
+        column=apt system_name="$system_name (packages: Debian's names)"
+    fi
     say "on $system_name, found: $found"
-    [ -z "$missing_needed" ] || { say "missing, and nothing works without:" && tell_rows "$missing_needed"; }
-    [ -z "$missing_optional" ] || { say "missing, and the rest works without:" && tell_rows "$missing_optional"; }
+    if [ -n "$missing_needed" ]; then
+        say "missing, and nothing works without:"
+        tell_rows "$missing_needed"
+    fi
+    if [ -n "$missing_optional" ]; then
+        say "missing, and the rest works without:"
+        tell_rows "$missing_optional"
+    fi
     packages=$(packages_for "$column" "$missing_needed$missing_optional")
     install=$(installer)
     if [ -n "$packages" ] && [ -n "$install" ]; then

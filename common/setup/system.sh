@@ -58,9 +58,11 @@ Where hwloc or gcc is too old: gcc-toolset, modules, conda or Spack.)' ;;
 }
 
 # Reads packages.tsv, a row each: calls "$@" with need, kind, what, without_it and the packages
-# in the column $column, "-" where it has none. Not from standard input, which what is called may read.
+# in the column $column, "-" where it has none. Not from standard input, which what is called may
+# read.
 each_row() {
-    while IFS='	' read -r need kind what apt dnf el zypper pacman conda spack modules without_it <&8; do
+    while IFS='	' read -r need kind what apt dnf el zypper pacman conda spack modules \
+        without_it <&8; do
         case $need in '#'*) continue ;; esac
         eval "packages=\$$column"
         "$@"
