@@ -170,6 +170,10 @@ c_compiler_is_old() {
 }
 cmake_is_old() { [ "$thorough" = 1 ] && is_older "$(cmake --version 2>/dev/null)" 3 25; }
 
+# Virtual nodes run this host's programs, and are made for its kind of processor. An image may do
+# without them.
+needs_no_virtual_nodes() { [ "${without_virtual_nodes:-0}" = 1 ] || [ "$(uname -m)" != x86_64 ]; }
+
 # Whether what a row of packages.tsv calls $1 is there.
 is_there() {
     case $1 in
@@ -193,9 +197,8 @@ is_there() {
         sanitizer) has_sanitizer ;;
         bwrap) has_command bwrap ;;
         seccomp) has_header seccomp.h ;;
-        # Virtual nodes run this host's programs, and are made for its kind of processor.
-        qemu) has_command qemu-system-x86_64 || [ "$(uname -m)" != x86_64 ] ;;
-        static-libc) has_static_libc || [ "$(uname -m)" != x86_64 ] ;;
+        qemu) has_command qemu-system-x86_64 || needs_no_virtual_nodes ;;
+        static-libc) has_static_libc || needs_no_virtual_nodes ;;
         *) die "common/setup/packages.tsv names $1, which nothing looks for" ;;
     esac
 }
