@@ -44,7 +44,7 @@ def setup(kit: Kit, yes: bool, packages: str | None) -> None:
       ./numalab setup
       ./numalab setup --yes                    without asking
       ./numalab --preset llvm setup            with clang instead of gcc
-      ./numalab setup --packages el            for the administrator of a Rocky Linux
+      ./numalab setup --packages el            what Rocky Linux calls them
     """
     if packages is not None:
         raise UserError("--packages comes right after setup: ./numalab setup --packages el")
