@@ -4,6 +4,7 @@ PATH of few programs, and compilers that look in the folders of the variables.""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -32,6 +33,13 @@ INSTALLER = {
     "el": "sudo dnf install ", "zypper": "sudo zypper install ",
     "pacman": "sudo pacman -S --needed ",
 }  # fmt: skip
+# What a site's ways of installing set, and to what below a prefix.
+SITES = {
+    "modules": {"CPATH": "/include", "LIBRARY_PATH": "/lib"},
+    "older modules": {"C_INCLUDE_PATH": "/include", "LD_LIBRARY_PATH": "/lib"},
+    "conda": {"CONDA_PREFIX": ""},
+    "Spack": {"CMAKE_PREFIX_PATH": ""},
+}
 # A gcc that has no folder of its own for headers, nor for libraries.
 GCC = """\
 case "$*" in
@@ -239,25 +247,14 @@ def test_musl_is_refused_in_a_sentence(node: Node) -> None:
 # ---- from modules, conda or Spack ------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        {"CPATH": "/include", "LIBRARY_PATH": "/lib"},
-        {
-            "C_INCLUDE_PATH": "/include", "LD_LIBRARY_PATH": "/lib",
-            "PKG_CONFIG_PATH": "/lib/pkgconfig",
-        },
-        {"CONDA_PREFIX": ""},
-        {"CMAKE_PREFIX_PATH": ""},
-    ],
-    ids=["modules", "older modules", "conda", "Spack"],
-)  # fmt: skip
-def test_what_a_site_has_elsewhere_is_found(node: Node, names: dict[str, str]) -> None:
+@pytest.mark.parametrize("site", SITES)
+def test_what_a_site_has_elsewhere_is_found(node: Node, site: str) -> None:
     prefix = node.home / "site of ours"
     with_everything(node, prefix)
     assert node.run("doctor").returncode == 3
-    done = node.run("doctor", **{name: f"/nowhere:{prefix}{end}" if name != "CONDA_PREFIX" else
-                                 f"{prefix}{end}" for name, end in names.items()})  # fmt: skip
+    before = "" if site == "conda" else "/nowhere:"
+    named = {name: f"{before}{prefix}{end}" for name, end in SITES[site].items()}
+    done = node.run("doctor", **named)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "python -m numalab doctor"
     assert "missing" not in done.stderr
@@ -440,10 +437,38 @@ def test_compilers_of_modules_are_taken_where_the_kit_knows_them(
     assert chosen_compilers(preset, environment, says, which) == chosen
 
 
-def test_the_launcher_and_cmake_look_in_the_same_folders() -> None:
-    checks = (ROOT / "common/setup/checks.sh").read_text()
-    cmake = (ROOT / "common/cmake/SiteFolders.cmake").read_text()
-    for name in ("CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "CONDA_PREFIX"):
-        assert f"${{{name}:-}}" in checks
-        assert name in cmake
-    assert "hwloc >= 2.5" in checks and "hwloc>=2.5" in cmake
+PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(site C)
+list(APPEND CMAKE_MODULE_PATH {modules})
+include(SiteFolders)
+foreach(name HWLOC_VERSION JANSSON_VERSION NUMALAB_NUMA_INCLUDE NUMALAB_NUMA_LIBRARY)
+  message(STATUS "${{name}}=${{${{name}}}}")
+endforeach()
+"""
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("site", SITES)
+def test_cmake_finds_what_the_launcher_found(tmp_path: Path, site: str) -> None:
+    """The site's, though this system has its own: versions tell them apart."""
+    prefix = tmp_path / "site"
+    for name in ("include/numa.h", "lib/libnuma.so", "lib/libhwloc.so", "lib/libjansson.so"):
+        (prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (prefix / name).touch()
+    (prefix / "lib/pkgconfig").mkdir()
+    for name in ("hwloc", "jansson"):
+        text = f"Name: {name}\nDescription: of a site\nVersion: 77.7\nLibs: -l{name}\n"
+        (prefix / f"lib/pkgconfig/{name}.pc").write_text(text)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(modules=ROOT / "common/cmake"))
+    names = {name for of_site in SITES.values() for name in of_site} | {"PKG_CONFIG_PATH"}
+    environment = {k: v for k, v in os.environ.items() if k not in names}
+    environment |= {name: f"{prefix}{end}" for name, end in SITES[site].items()}
+    done = subprocess.run(
+        ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")], env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "HWLOC_VERSION=77.7" in done.stdout and "JANSSON_VERSION=77.7" in done.stdout
+    assert f"NUMALAB_NUMA_INCLUDE={prefix}/include\n" in done.stdout
+    assert f"NUMALAB_NUMA_LIBRARY={prefix}/lib/libnuma.so\n" in done.stdout
