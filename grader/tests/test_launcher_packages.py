@@ -472,3 +472,14 @@ def test_cmake_finds_what_the_launcher_found(tmp_path: Path, site: str) -> None:
     assert "HWLOC_VERSION=77.7" in done.stdout and "JANSSON_VERSION=77.7" in done.stdout
     assert f"NUMALAB_NUMA_INCLUDE={prefix}/include\n" in done.stdout
     assert f"NUMALAB_NUMA_LIBRARY={prefix}/lib/libnuma.so\n" in done.stdout
+
+
+@pytest.mark.builds
+def test_what_virtual_nodes_start_needs_no_libseccomp() -> None:
+    command = [
+        "gcc", "-fsyntax-only", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+        "-DNUMALAB_WITHOUT_FILTERS", f"-I{ROOT}/common", f"-I{ROOT}/common/include",
+        str(ROOT / "common/confine/main.c"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
