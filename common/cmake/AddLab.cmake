@@ -11,7 +11,7 @@
 # <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
 # are compared with what they were given.
 #
-# LIBRARIES: what kernels may call. KERNEL_FLAGS: what they are compiled with beside the usual.
+# LIBRARIES: what kernels may call, of numa and hwloc. KERNEL_FLAGS: what they are compiled with beside the usual.
 # MPI: kernels are ranks of an MPI job; without MPI the lab is left out. BOTH_RUNTIMES:
 # <name>-<language>-solution-libgomp is the solution on gcc's OpenMP runtime, whatever the
 # others run on. RACE_CHECK: where clang is installed,
@@ -63,6 +63,7 @@ function(add_lab name)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
   endif()
 
+  list(TRANSFORM lab_LIBRARIES PREPEND numalab::)
   if(lab_MPI AND lab_RACE_CHECK)
     message(FATAL_ERROR "add_lab(${name}): there is no race check of MPI ranks")
   endif()
@@ -134,7 +135,7 @@ function(numalab_add_worker lab language variant kernel)
   set(worker ${lab}-${language}-${variant})
   add_library(${worker}-kernel OBJECT EXCLUDE_FROM_ALL ${kernel})
   target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
-  target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel)
+  target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel ${lab_LIBRARIES})
   if(lab_MPI)
     target_link_libraries(${worker}-kernel PRIVATE
       $<IF:$<STREQUAL:${language},c>,MPI::MPI_C,MPI::MPI_Fortran>)

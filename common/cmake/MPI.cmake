@@ -6,7 +6,7 @@
 set(NUMALAB_HAS_MPI FALSE)
 set(NUMALAB_MPI "")
 set(NUMALAB_MPIEXEC mpiexec)
-find_program(mpicc NAMES mpicc.mpich mpicc NO_CACHE)
+find_program(mpicc NAMES $ENV{MPICC} mpicc.mpich mpicc NO_CACHE)
 if(mpicc)
   execute_process(
     COMMAND ${mpicc} -E -dM -include mpi.h -xc /dev/null

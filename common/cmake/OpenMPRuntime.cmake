@@ -17,16 +17,21 @@ if(NUMALAB_OPENMP_RUNTIME STREQUAL "libomp")
   find_library(NUMALAB_LIBOMP NAMES omp HINTS ${llvm_library_folders})
   if(NOT NUMALAB_LIBOMP)
     message(FATAL_ERROR
-      "LLVM's OpenMP runtime (libomp.so) was not found. Install it (Debian and Ubuntu: "
-      "libomp-19-dev), or set NUMALAB_LIBOMP to its path, or configure with "
+      "LLVM's OpenMP runtime (libomp.so) was not found. Install it (./numalab setup names its "
+      "package), or set NUMALAB_LIBOMP to its path, or configure with "
       "-DNUMALAB_OPENMP_RUNTIME=libgomp; labs about KMP_AFFINITY need libomp.")
   endif()
   set(NUMALAB_OPENMP_LIBRARY ${NUMALAB_LIBOMP})
   # For ThreadSanitizer; of the same LLVM as the runtime. It may be missing.
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH llvm_folder)
   find_program(clang NAMES clang PATHS ${llvm_folder}/../bin NO_DEFAULT_PATH NO_CACHE)
-  file(GLOB sanitizer ${llvm_folder}/clang/*/lib/*/libclang_rt.tsan*.a)
-  if(clang AND sanitizer)
+  set(resources "")
+  if(clang)
+    execute_process(COMMAND ${clang} -print-resource-dir
+      OUTPUT_VARIABLE resources OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  file(GLOB sanitizer ${resources}/lib/*/libclang_rt.tsan*.a)
+  if(resources AND sanitizer)
     set(NUMALAB_RACE_COMPILER ${clang})
   endif()
 endif()

@@ -51,6 +51,14 @@ static int say_hello(int descriptor)
     return numalab_send_message(NUMALAB_CHANNEL_FD, &hello, descriptor);
 }
 
+static bool is_linux_from(unsigned least_major, unsigned least_minor)
+{
+    struct utsname name;
+    unsigned major = 0, minor = 0;
+    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
+    return major > least_major || (major == least_major && minor >= least_minor);
+}
+
 #ifdef NUMALAB_WITHOUT_FILTERS
 /* Only on virtual nodes, where another user without a privilege is what keeps it apart. */
 static int install_filters(enum role role)
@@ -212,14 +220,6 @@ static scmp_filter_ctx open_filter(uint32_t action_of_others)
         return filter;
     seccomp_release(filter);
     return NULL;
-}
-
-static bool is_linux_from(unsigned least_major, unsigned least_minor)
-{
-    struct utsname name;
-    unsigned major = 0, minor = 0;
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
-    return major > least_major || (major == least_major && minor >= least_minor);
 }
 
 /* Two filters, of whose answers the harder one counts: calls in 32-bit mode end the process, those

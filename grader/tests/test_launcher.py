@@ -61,6 +61,7 @@ def copy(tmp_path: Path) -> Copy:
         shutil.copy(path, root / "grader")
     shutil.copy(ROOT / "grader/requirements.txt", root / ".venv/installed-requirements")
     shutil.copy(ROOT / "numalab", root)
+    shutil.copytree(ROOT / "common/setup", root / "common/setup")
     return Copy(root, log)
 
 

@@ -11,12 +11,13 @@ from rich.console import Console
 from support.node_trees import CPU, JOB, NODE, write_tree
 
 from numalab.doctor import doctor
-from numalab.doctor.doctor import gradable, gradable_virtually
+from numalab.doctor.doctor import data_races, gradable, gradable_virtually
 from numalab.doctor.doctor_report import command_lines, doctor_json, show_findings
 from numalab.doctor.findings import Finding, by_time, in_words
 from numalab.doctor.load_sample import BusyProcess, LoadSample
 from numalab.doctor.node_facts import read_facts
-from numalab.labs.declaration import Lab
+from numalab.kit import find_kit
+from numalab.labs.declaration import Lab, load_labs
 
 QUIET_SAMPLE = LoadSample(4, 0.02, 0.0, 0.0, ())
 THP = "sys/kernel/mm/transparent_hugepage"
@@ -342,3 +343,12 @@ def test_what_a_node_can_show(first_touch: Lab) -> None:
     assert gradable(NODE | {"cores": 1}, first_touch)[0] == ["correct", "efficiency"]
     assert gradable(NODE | {"numa_nodes": 2}, first_touch)[1] == []
     assert can == ["correct", "shared_out", "touched_where_used", "efficiency"]
+
+
+def test_without_thread_sanitizer_the_loss_and_the_way_out_are_told() -> None:
+    labs = list(load_labs(find_kit("gnu").root).values())
+    lost = data_races("", labs)
+    assert lost.level == "note" and lost.concerns == {"03_scheduling": ("race_free",)}
+    assert "not looked at for data races" in lost.means
+    assert "clang" in lost.remedy and "./numalab setup" in lost.remedy
+    assert data_races("/usr/bin/clang", labs).level == "good"

@@ -489,3 +489,6 @@ def test_roots_never_show_the_kit_or_a_home(tmp_path: Path) -> None:
     programs = [str(kit / "bin" / "gcc"), str(site / "bin" / "gcc")]
     found = other_roots(programs, {"LD_LIBRARY_PATH": paths}, kit)
     assert found == [str(site), str(site / "lib")]
+    # conda's and Spack's name what is above their folders.
+    conda = {"CONDA_PREFIX": str(site), "CMAKE_PREFIX_PATH": f"{tmp_path}:{kit}"}
+    assert other_roots([], conda, kit) == [str(site)]

@@ -14,7 +14,7 @@ from numalab.commands.shared import (
     progress_line,
 )
 from numalab.doctor import doctor_report
-from numalab.doctor.doctor import examine, mpi, sandbox_finding, virtual_nodes
+from numalab.doctor.doctor import data_races, examine, mpi, sandbox_finding, virtual_nodes
 from numalab.doctor.load_sample import sample_load
 from numalab.doctor.node_facts import read_facts
 from numalab.doctor.noise_report import noise_json, show_noise
@@ -28,7 +28,7 @@ from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness import monitor
-from numalab.harness.build import build_kit, configure, mpi_of
+from numalab.harness.build import build_facts, build_kit, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
@@ -98,6 +98,7 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     findings = [
         *examine(node, facts, sample, labs),
         mpi(mpi_of(kit), labs),
+        data_races(build_facts(kit).get("race_compiler") or "", labs),
         sandbox_finding(find_sandbox(kit)),
         virtual,
     ]

@@ -11,7 +11,7 @@ from numalab.commands.shared import (
     prepare_virtual_nodes,
     progress_line,
 )
-from numalab.errors import wrapped
+from numalab.errors import UserError, wrapped
 from numalab.grading.own_files import provide
 from numalab.grading.request import (
     labs_with_mpi,
@@ -26,14 +26,29 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Install system packages without asking.")
+@click.option(
+    "--packages", metavar="[SYSTEM]",
+    help="Only print the system packages that the kit uses, in one line, by the names of SYSTEM: "
+    "apt, dnf (Fedora), el (RHEL and its relatives), zypper, pacman, conda or spack; without it by "
+    "this system's.",
+)  # fmt: skip
 @click.option("--packages-only", is_flag=True, help="Install system packages, and nothing else.")
 @click.option("--without-virtual-nodes", is_flag=True, help="No QEMU, and no kernel for it.")
 @click.option("--notebooks", is_flag=True, help="Install JupyterLab too, 100 MB.")
 @click.pass_obj
 def setup(
-    kit: Kit, yes: bool, packages_only: bool, without_virtual_nodes: bool, notebooks: bool
+    kit: Kit,
+    yes: bool,
+    packages: str | None,
+    packages_only: bool,
+    without_virtual_nodes: bool,
+    notebooks: bool,
 ) -> None:
     """Install what is missing and build the kit; safe to repeat.
+
+    System packages are installed with apt, as root or through sudo. Elsewhere set-up names what is
+    missing, what works without it, and how it is had: by the administrator, or without root from
+    modules, conda or Spack.
 
     \b
     Examples:
@@ -42,7 +57,10 @@ def setup(
       ./numalab --preset llvm setup            with clang instead of gcc
       sudo ./numalab setup --packages-only     as root, for users who have none
       ./numalab setup --notebooks              and what ./numalab notebook needs
+      ./numalab setup --packages el            what Rocky Linux calls them
     """
+    if packages is not None:
+        raise UserError("--packages comes right after setup: ./numalab setup --packages el")
     # The launcher has acted on these before this program could start.
     del yes, packages_only, notebooks
     labs = list(load_labs(kit.root).values())

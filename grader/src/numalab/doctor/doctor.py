@@ -22,6 +22,7 @@ from numalab.labs.saturation import LEAST_CORES, cores_of_a_numa_node
 from numalab.words import amount, count
 
 DENIED = "Permission denied"
+AND_SET_UP = " (./numalab setup does, or names the packages), remove the folder build/ and run it"
 
 
 def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
@@ -59,6 +60,21 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     return Finding(
         "MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY, concerns=concerns
     )
+
+
+def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
+    """compiler: the clang beside the kit's OpenMP runtime that builds with ThreadSanitizer, or
+    nothing."""
+    concerns = concerned(labs, lambda lab, c: c.rule == "race_free")
+    if compiler:
+        return Finding(
+            "data races", "good", "ThreadSanitizer", "kernels are looked at for data races",
+            concerns=concerns,
+        )  # fmt: skip
+    return Finding(
+        "data races", "note", "no ThreadSanitizer", "kernels are not looked at for data races",
+        f"install clang and its compiler-rt, as new as libomp{AND_SET_UP}", concerns=concerns,
+    )  # fmt: skip
 
 
 def examine(

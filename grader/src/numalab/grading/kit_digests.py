@@ -86,7 +86,8 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
     "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
-    "common/image/*", "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
+    "common/image/*", "common/setup/*",
+    "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "common/monitor/describe_topology.c",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",

@@ -14,6 +14,7 @@ from pathlib import Path
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
+from numalab.harness.compilers import chosen_compilers
 from numalab.harness.interface import interface_complaint
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
@@ -69,7 +70,8 @@ def configure(kit: Kit) -> None:
     """Configures the build folder unless that is done. Raises KitError."""
     if (kit.build / "build.ninja").is_file():
         return
-    done = _run(["cmake", "--preset", kit.preset, "-B", str(kit.build)], kit.root)
+    compilers = chosen_compilers(kit.preset, os.environ)
+    done = _run(["cmake", "--preset", kit.preset, "-B", str(kit.build), *compilers], kit.root)
     if done.returncode != 0:
         raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
 
@@ -392,6 +394,6 @@ def build_kernel(
 
 
 MPI_REMEDY = (
-    "load an MPICH module, or install MPICH (./numalab setup does; Debian: apt-get install mpich "
-    "libmpich-dev), remove the folder build/ and run ./numalab setup"
+    "load an MPICH module, or install MPICH (./numalab setup does, or names its package), remove "
+    "the folder build/ and run ./numalab setup"
 )

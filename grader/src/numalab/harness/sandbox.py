@@ -36,6 +36,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 # By which a site's modules tell of their programs and libraries.
 _PATHS = ("LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "COMPILER_PATH")
+# And above which conda's and Spack's lie.
+_PREFIXES = ("CMAKE_PREFIX_PATH", "CONDA_PREFIX")
 # What a compiler gets of the environment beside them.
 _COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
 
@@ -147,7 +149,7 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
         place = shutil.which(program)
         for path in (Path(place), Path(place).resolve()) if place else ():
             found.append(path.parent.parent)
-    for name in _PATHS:
+    for name in (*_PATHS, *_PREFIXES):
         found += [Path(path) for path in environment.get(name, "").split(":") if path]
     home = Path.home()
     return sorted(

@@ -15,8 +15,8 @@ from numalab.machines.machine import Core, Machine, NumaNode
 
 PROGRAM = "qemu-system-x86_64"
 NO_QEMU = (
-    "virtual nodes need QEMU, which is not installed: sudo apt-get install qemu-system-x86 "
-    "(on other systems the package that has qemu-system-x86_64, with virtfs)"
+    "virtual nodes need QEMU, which is not installed (qemu-system-x86_64, with virtfs): ./numalab "
+    "setup installs it, or names its package"
 )
 
 Accelerator = Literal["tcg", "kvm"]
