@@ -21,12 +21,14 @@ from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
+from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import guest, host, plan, snapshots
 from numalab.virtual.apart import system_links
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.seen import described_node
 
 pytestmark = pytest.mark.boots
 
@@ -149,6 +151,41 @@ def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None
         assert own.numa_node == other.numa_node
     siblings = {core.pus for one in described.numa_nodes for core in one.cores}
     assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
+
+
+# Cores with one thread and with two, L3s of two sizes, packages with one NUMA node and with two;
+# between them one of memory only.
+UNLIKE = """\
+name = "unlike"
+title = "Unlike"
+source = "made up"
+distances = [[10, 20, 30, 25], [20, 10, 20, 40], [30, 20, 10, 33], [25, 40, 33, 10]]
+[[numa_node]]
+package = 0
+[[numa_node.cores]]
+pus = ["0,2", "1,3"]
+[[numa_node.cores]]
+pus = ["4-6"]
+l3_groups = 1
+[[numa_node]]
+package = 1
+pus = []
+[[numa_node]]
+package = 0
+pus = ["7-8"]
+[[numa_node]]
+package = 1
+pus = ["9-11"]
+"""
+
+
+def test_unlike_units_are_seen_as_described(kit: Kit, tmp_path: Path) -> None:
+    path = tmp_path / "unlike.toml"
+    path.write_text(UNLIKE)
+    machine = find_machine(kit, str(path))
+    progress: list[str] = []
+    seen = described_node(kit, machine, progress.append)
+    assert differences(machine, seen) == ()
 
 
 def test_numactl_shows_nodes_and_distances(node: Guest) -> None:

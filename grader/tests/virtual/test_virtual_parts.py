@@ -386,6 +386,11 @@ def test_unlike_cores_leave_places_empty() -> None:
     nodes = [option for option in options if option.startswith("cpu,node-id=")]
     assert len(nodes) == 12 and sum(option.startswith("cpu,node-id=2,") for option in nodes) == 6
     assert not qemu.lists_nodes_in_order(machine), "one of memory only would come last"
+    assert qemu.needs_physical_ids(machine)
+    assert "possible_cpus=9" in qemu.kernel_command_line("tcg", 0, True)
+    assert not qemu.needs_physical_ids(large(1, 2, 4, 1)) and not qemu.needs_physical_ids(
+        parse_machine(UNLIKE.replace("4-5", "4-10"), Path("unlike.toml"))
+    )
 
 
 def test_nodes_of_memory_only_are_numbered_by_a_processor_that_nobody_is() -> None:

@@ -48,7 +48,8 @@ class GuestPlan:
 
     @property
     def kernel_words(self) -> str:
-        return qemu.kernel_command_line(self.accelerator, self.tsc_khz)
+        by_physical_ids = qemu.needs_physical_ids(self.machine)
+        return qemu.kernel_command_line(self.accelerator, self.tsc_khz, by_physical_ids)
 
     def initrd(self) -> bytes:
         modules = {path.stem: path.read_bytes() for path in self.kernel.modules}

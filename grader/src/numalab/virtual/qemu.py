@@ -23,6 +23,7 @@ Accelerator = Literal["tcg", "kvm"]
 
 # 0xFF means all, and more bits need an x2APIC and an interrupt remapper.
 HIGHEST_APIC_ID = 0xFE
+FLAT_PUS = 8  # Linux: arch/x86/kernel/apic/apic_flat_64.c
 MOST_NODES = 128  # QEMU's MAX_NODES
 
 SHARES = 8  # 9p devices; a snapshot fits only the devices that it was taken with
@@ -147,7 +148,16 @@ def apic_ids_of_nodes(machine: Machine) -> list[list[int]]:
     return [[ids[pu] for pu in node.pus] for node in machine.numa_nodes]
 
 
-def kernel_command_line(accelerator: Accelerator, tsc_khz: int) -> str:
+def needs_physical_ids(machine: Machine) -> bool:
+    """Whether Linux may not send interrupts by logical ids, as it does with 8 processors or fewer:
+    emulated QEMU looks for their targets in the order of APIC ids up to the first one that nobody
+    has (hw/intc/apic.c, apic_get_delivery_bitmask). Those behind it wake up seconds late."""
+    return machine.pus <= FLAT_PUS and bool(_empty_slots(machine))
+
+
+def kernel_command_line(
+    accelerator: Accelerator, tsc_khz: int, is_by_physical_ids: bool = False
+) -> str:
     """console: for what goes wrong; idle=halt and no checks of the clock: what costs much
     under emulation; numa_balancing: it would move pages while they are looked at.
 
@@ -165,6 +175,8 @@ def kernel_command_line(accelerator: Accelerator, tsc_khz: int) -> str:
             # Loops per jiffy at 250 Hz, instead of measuring it while others run.
             words += [f"tsc_early_khz={tsc_khz}", f"lpj={4 * tsc_khz}"]
         words.append("maxcpus=1")
+        if is_by_physical_ids:
+            words.append(f"possible_cpus={FLAT_PUS + 1}")  # more than logical ids are for
     return " ".join(words)
 
 
