@@ -12,9 +12,8 @@ from support.desks import make_desk
 
 from numalab.errors import UserError
 from numalab.grading.own_files import provide
-from numalab.kit import Kit, find_kit
+from numalab.kit import RECORD, Kit, find_kit, is_shared, make_private, own_places
 from numalab.labs.declaration import Lab
-from numalab.shared_kit import RECORD, is_shared, make_private, own_places
 
 LAB = "01_first_touch"
 

@@ -22,6 +22,7 @@ SHOWN_ONLY = {
     ("grading/handed_in.py", "grading/explanation.py"),
     ("grading/request.py", "grading/explanation.py"),
     ("grading/request.py", "grading/graded.py"),
+    ("grading/request.py", "grading/own_files.py"),
     ("grading/from_records.py", "grading/explanation.py"),
     ("grading/from_records.py", "grading/graded.py"),
     ("grading/request.py", "grading/modelled.py"),

@@ -130,7 +130,14 @@ def test_programs_that_others_can_not_reach_are_left_out(tmp_path: Path) -> None
     mine = tmp_path / "home" / "bin"
     mine.mkdir(parents=True)
     (tmp_path / "home").chmod(0o700)
-    given = {"PATH": f"{mine}:/usr/bin::/no/such", "NUMALAB_BUILD": "/b", "HOME": "/h"}
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    (open_folder / "python3").symlink_to(mine / "python3")  # as a virtual environment has it
+    given = {
+        "PATH": f"{mine}:/usr/bin:{open_folder}::/no/such",
+        "NUMALAB_BUILD": "/b",
+        "HOME": "/h",
+    }
     assert environment_for(given) == {"PATH": "/usr/bin", "HOME": "/h"}
     assert is_open_to_all(Path("/usr/bin")) and not is_open_to_all(mine)
 

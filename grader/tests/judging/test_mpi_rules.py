@@ -26,7 +26,7 @@ from numalab.judging.needs import (
     timing_roles,
     timings,
 )
-from numalab.judging.rank_goals import reach_of_ranks
+from numalab.judging.rank_goals import is_out_of_reach, reach_of_ranks
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
@@ -574,6 +574,22 @@ def test_goals_of_ranks(
     found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(kit, machine))
     assert found.misplaced == misplaced, found.why
     assert says in found.why
+
+
+def test_two_packages_are_out_of_reach_on_one(kit: Kit, messages: Lab) -> None:
+    """Several NUMA nodes in one package: neither a launch that would be right elsewhere nor one
+    that would not can be told there; one of three ranks is wrong anywhere."""
+    node = node_of(kit, "tioga")
+    both = ranks_of([[0]], [[0]])
+    assert reach_of_ranks("far", both, 1, node).misplaced
+    assert is_out_of_reach("far", both, node)
+    assert not is_out_of_reach("near", both, node)
+    assert not is_out_of_reach("far", ranks_of([[0]], [[0]], [[0]]), node)
+    assert not is_out_of_reach("far", both, node_of(kit, "hydra"))
+    for ranks, status in (([[0]], [[0]]), "not_gradable"), (([[0]], [[0]], [[0]]), "fail"):
+        run = invented.launched("far.toml", "placement", invented.job(*ranks))
+        found = judged(messages, session(run, files=FILES, node=node))["far"]
+        assert found.status == status, found.why
 
 
 def test_only_what_the_runtime_chose_is_by_cores(kit: Kit) -> None:

@@ -52,7 +52,7 @@ def install(kit: Kit, prefix: Path, needs: Sequence[str], without_notebooks: boo
       module use /opt/numalab/0.1.0/share/modulefiles/lmod     Lmod
       module use /opt/numalab/0.1.0/share/modulefiles/tcl      Environment Modules
       ./numalab install --prefix ~/class --without-notebooks
-      ./numalab install --prefix /sw/numalab --needs GCC/13.3.0 --needs MPICH/4.2.2
+      ./numalab install --prefix /sw/numalab --needs GCC/14.3.0
     """
     check_needs(needs)
     chosen = chosen_prefix(prefix, kit.root, __version__)

@@ -62,7 +62,6 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "errors.py": ("verdict", "the words of what went wrong"),
     "files.py": ("evidence", "files that are staged and kept"),
     "kit.py": ("evidence", "which programs are built and run"),
-    "shared_kit.py": ("neither", "whose folders are written to"),
     "pu_lists.py": ("evidence", "which PUs a list names"),
     "__init__.py": ("neither", "the version, and the way into the package"),
     "__main__.py": ("neither", "the way into the package"),

@@ -1,4 +1,4 @@
-"""What somebody edits who works with a kit that many share (shared_kit.py).
+"""What somebody edits who works with a kit that many share (kit.py).
 
 A folder that looks like the kit's as far as its texts speak of it: labs/NN_name/ with the files to
 edit, copied once and never written again; links to the texts and the contract beside them, and to

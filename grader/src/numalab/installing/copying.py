@@ -12,9 +12,8 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.grading.handout import unchanged_files
-from numalab.kit import Kit
+from numalab.kit import RECORD, Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.shared_kit import RECORD
 
 # What is made by who works there; and the suite, which changes files of the kit.
 _LEFT_OUT = (

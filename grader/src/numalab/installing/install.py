@@ -86,8 +86,14 @@ def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
     home folder of who installs would be nobody else's."""
     kept = {key: value for key, value in environment.items() if not key.startswith("NUMALAB_")}
     folders = kept.get("PATH", os.defpath).split(os.pathsep)
-    reachable = [folder for folder in folders if folder and is_open_to_all(Path(folder))]
-    return kept | {"PATH": os.pathsep.join(reachable)}
+    return kept | {"PATH": os.pathsep.join(filter(_is_for_all, folders))}
+
+
+def _is_for_all(folder: str) -> bool:
+    """Of PATH. A virtual environment that all can reach may have somebody's own Python."""
+    python = Path(folder) / "python3"
+    is_anybodys = is_open_to_all(python) or not os.path.lexists(python)
+    return bool(folder) and is_open_to_all(Path(folder)) and is_anybodys
 
 
 def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:

@@ -238,6 +238,9 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, 0.0, why, unit="faults")
 
 
+ONE_PACKAGE = "This machine has one package, and the ranks have to be on two."
+
+
 # ---- launches --------------------------------------------------------------------------
 
 
@@ -261,6 +264,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
     if reach.misplaced and reach.is_by_cores and not evidence.announces_cores:
         return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
+    if reach.misplaced and rank_goals.is_out_of_reach(file.goal, run.ranks, evidence.node):
+        return verdict_on(criterion, "not_gradable", "not_visible_here", ONE_PACKAGE)
     return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
 
 

@@ -115,3 +115,10 @@ def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> R
     """How far ranks with a team of threads each are from a goal. Threads beyond the team are
     the MPI library's."""
     return GOALS[goal](ranks, team, topology_of_node(node))
+
+
+def is_out_of_reach(goal: str, ranks: Sequence[Rank], node: Json) -> bool:
+    """Whether no launch of so many ranks could reach the goal there: two packages are no use of a
+    node that has one, whatever its NUMA nodes."""
+    packages = {pu.package for pu in topology_of_node(node).pus}
+    return goal == "far" and len(ranks) == 2 and len(packages) == 1

@@ -21,18 +21,19 @@ HAND_IN_INSTEAD = "hand in a .zip or a .tar.gz"
 
 @dataclass(frozen=True)
 class ForeignKind:
-    """called: with its article; commands: that unpack {file} into the folder {folder}, which is
-    there already, the best first, each with the Debian package that has it."""
+    """called: with its article; commands: that make the folder {folder} of {file}, the best first,
+    each with the Debian package that has it."""
 
     called: str
     commands: Mapping[str, str]
 
 
-_BSDTAR = {"bsdtar -xf {file} -C {folder}": "libarchive-tools"}
+_BSDTAR = {"mkdir -p {folder} && bsdtar -xf {file} -C {folder}": "libarchive-tools"}
 _SEVEN_ZIP = ForeignKind("a 7z archive", {"7z x -o{folder} {file}": "p7zip-full", **_BSDTAR})
 _RAR = ForeignKind("a RAR archive", {"unar -D -o {folder} {file}": "unar", **_BSDTAR})
 _ZSTANDARD_TAR = ForeignKind(
-    "an archive in Zstandard", {"tar --zstd -xf {file} -C {folder}": "zstd", **_BSDTAR}
+    "an archive in Zstandard",
+    {"mkdir -p {folder} && tar --zstd -xf {file} -C {folder}": "zstd", **_BSDTAR},
 )
 _ONE_FILE = "a single compressed file"
 _BY_HEAD = {
@@ -67,24 +68,23 @@ def _argument(name: str) -> str:
     return shlex.quote(name) if name.isprintable() and not name.startswith("-") else "FILE"
 
 
-def commands_for(kind: ForeignKind, file: str, folder: str) -> str:
-    """The commands that make a folder of an archive, for whoever grades. file, folder: names or
-    paths as they stand in the commands."""
+def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
+    """For whoever grades, each with the package that has it. file, folder: names or paths as they
+    stand in the commands."""
     name, into = _argument(file), _argument(folder)
-    if kind.called == _ONE_FILE:
-        return f"`{next(iter(kind.commands)).format(file=name)}`"
-    written = [
-        f"`mkdir -p {into} && {command.format(file=name, folder=into)}` (package {package})"
+    return {
+        command.format(file=name, folder=into): package
         for command, package in kind.commands.items()
-    ]
-    return " or ".join(written)
+    }
 
 
 def sentence(kind: ForeignKind, name: str, folder: str) -> str:
     """For the student whose archive it is, and for whoever grades; without a full stop. name: of
     the file; folder: that it is to become."""
+    found = commands_for(kind, name, folder)
+    commands = " or ".join(f"`{command}` (package {found[command]})" for command in found)
     after = "" if kind.called == _ONE_FILE else f", and then `rm {_argument(name)}`"
     return (
         f"{shown(name)} is {kind.called}, which is not read here; {HAND_IN_INSTEAD}. Whoever "
-        f"grades can turn it into a folder where it lies: {commands_for(kind, name, folder)}{after}"
+        f"grades can unpack it where it lies: {commands}{after}"
     )

@@ -200,9 +200,15 @@ def _open(
     except Foreign as error:
         folder = without_suffix(delivery.name) or delivery.name
         commands = commands_for(error.kind, str(delivery), str(delivery.with_name(folder)))
+        lines = [f"  {command}    (package {package})" for command, package in commands.items()]
         raise UserError(
-            f"{delivery} is {error.kind.called}, which is not read here. Make a folder of it, and "
-            f"name that instead: {commands}."
+            "\n".join(
+                [
+                    f"{delivery} is {error.kind.called}, which is not read here. Make a folder of "
+                    "it, by one of these, and name that instead:",
+                    *lines,
+                ]
+            )
         ) from error
     except Refused as error:
         raise UserError(

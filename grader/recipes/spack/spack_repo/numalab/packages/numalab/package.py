@@ -1,10 +1,9 @@
 """numalab's own installer, on compilers and libraries of Spack."""
 
-import os
+from pathlib import Path
 
+from spack.package import Executable, depends_on, join_path, license, variant, version
 from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
 
 
 class Numalab(Package):
@@ -13,7 +12,7 @@ class Numalab(Package):
     homepage = "https://github.com/YOUR-ORGANISATION/numalab"
     # A tarball of the checkout, in the folder where spack is called:
     #   git archive --prefix=numalab-0.1.0/ -o numalab-0.1.0.tar.gz HEAD
-    url = f"file://{os.getcwd()}/numalab-0.1.0.tar.gz"
+    url = f"file://{Path.cwd()}/numalab-0.1.0.tar.gz"
     manual_download = True
 
     license("BSD-3-Clause AND CC-BY-4.0")
