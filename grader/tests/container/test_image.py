@@ -306,7 +306,7 @@ def test_an_image_has_what_is_committed(tmp_path: Path) -> None:
 
 
 def test_the_key_of_the_packages_is_by_what_they_are_made(tmp_path: Path) -> None:
-    names = ["numalab/numalab", "numalab/common/image/system", "numalab/common/README.md"]
+    names = ["numalab/numalab", "numalab/common/image/system", "numalab/common/image/README.md"]
     tar = tar_of(tmp_path / "kit.tar", {name: name for name in names})
     assert make.scripts_in(tar) == {name: name.encode() for name in names[:2]}
     first = make.system_key(SCRIPTS, Distribution("bookworm", None, True), "amd64")

@@ -135,7 +135,7 @@ def _export(checkout: Checkout, folder: Path) -> Path:
 
 def scripts_in(tar: Path) -> dict[str, bytes]:
     """Of the kit's tar the files that the system's layer is made by."""
-    parts = re.compile(rf"{NAME}/(numalab|common/(image|setup)/[^/]+)")
+    parts = re.compile(rf"{NAME}/(numalab|common/(image|setup)/(?!README)[^/]+)")
     with tarfile.open(tar) as archive:
         return {
             member.name: content.read()
