@@ -21,7 +21,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import IO, Any, cast
@@ -119,8 +118,8 @@ def bundle_config(config: Json, home: Path, command: list[str], seccomp: Json | 
 def unpack(archive: Path, folder: Path) -> Json:
     """Unpacks an OCI archive's layers into folder/rootfs; the image's configuration."""
     blobs = folder / "blobs"
-    with tarfile.open(archive) as image:
-        image.extractall(blobs, filter="data")
+    blobs.mkdir()
+    subprocess.run(["tar", "-C", str(blobs), "-xf", str(archive)], check=True)
     index = json.loads((blobs / "index.json").read_text())
 
     def blob(digest: str) -> Path:
@@ -144,12 +143,17 @@ def unpack(archive: Path, folder: Path) -> Json:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        usage="%(prog)s ARCHIVE [--profile FILE] -- COMMAND...",
+    )
     parser.add_argument("archive", type=Path)
     parser.add_argument("--profile", type=Path, help="seccomp profile, of Docker's format")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="after --")
-    options = parser.parse_args()
-    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    # argparse alone would take either our options or the command's for the other's.
+    words = [*sys.argv[1:], "--"]
+    at = words.index("--")
+    options = parser.parse_args(words[:at])
+    command = words[at + 1 : -1]
     runtime = next((tool for tool in ("runc", "crun") if shutil.which(tool)), None)
     if runtime is None or os.geteuid() != 0 or not command:
         parser.error("it needs root, runc or crun, and a command after --")

@@ -59,7 +59,8 @@ def system_command(distribution: Distribution, kit: Path, target: Path) -> list[
     copy = f"{inside}/numalab"
     run = " ".join([f"{copy}/common/image/system", f"{copy}/numalab", *distribution.options])
     return [
-        "mmdebstrap", "--variant=minbase", "--format=tar",
+        # Ubuntu counts apt among what a small system does without.
+        "mmdebstrap", "--variant=minbase", "--include=apt", "--format=tar",
         f"--components={distribution.components}",
         f'--customize-hook=mkdir -p "$1{inside}"',
         f"--customize-hook=tar-in {shlex.quote(str(kit))} {inside}",

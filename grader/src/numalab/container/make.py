@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -122,29 +123,35 @@ def examine(root: Path) -> Checkout:
     return Checkout(root, commit, int(time_text), source, tuple(line[3:] for line in status))
 
 
-def _export(checkout: Checkout, folder: Path) -> tuple[Path, Path]:
-    """The committed kit as a tar, in a folder numalab/, and unpacked."""
+def _export(checkout: Checkout, folder: Path) -> Path:
+    """The committed kit as a tar, in a folder numalab/."""
     tar = folder / "kit.tar"
     _git(
         checkout.root, "archive", f"--prefix={NAME}/", "--format=tar", f"--output={tar}",
         checkout.commit,
     )  # fmt: skip
+    return tar
+
+
+def scripts_in(tar: Path) -> dict[str, bytes]:
+    """Of the kit's tar the files that the system's layer is made by."""
+    parts = re.compile(rf"{NAME}/(numalab|common/(image|setup)/(?!README)[^/]+)")
     with tarfile.open(tar) as archive:
-        archive.extractall(folder, filter="data")
-    return tar, folder / NAME
+        return {
+            member.name: content.read()
+            for member in archive
+            if parts.fullmatch(member.name) and (content := archive.extractfile(member))
+        }
 
 
 # ---- the system's layer --------------------------------------------------------------------------
 
 
-def system_key(kit: Path, distribution: Distribution, architecture: str) -> str:
-    """What the system's layer is made by, in a number. kit: a copy of it."""
+def system_key(scripts: Mapping[str, bytes], distribution: Distribution, architecture: str) -> str:
+    """What the system's layer is made by, in a number. scripts: by name."""
     digest = hashlib.sha256()
-    scripts = [kit / "numalab"]
-    for folder in ("common/image", "common/setup"):
-        scripts += sorted(path for path in (kit / folder).glob("*") if path.is_file())
-    for script in scripts:
-        digest.update(hashlib.sha256(script.read_bytes()).digest())
+    for name in sorted(scripts):
+        digest.update(name.encode() + hashlib.sha256(scripts[name]).digest())
     digest.update(json.dumps([asdict(distribution), architecture], sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
@@ -211,13 +218,13 @@ def make(checkout: Checkout, wanted: Wanted, progress: StepReport) -> Made:
         folder = Path(name)
         folder.chmod(0o755)  # within a user namespace this is somebody else's
         _check_room(folder)
-        tar, copy = _export(checkout, folder)
+        tar = _export(checkout, folder)
         certificates = debian.certificates_of(os.environ)
         environment = debian.environment_of(
             os.environ, folder, checkout.time_s, certificates is not None
         )
         file = wanted.cache / (
-            f"system-{system_key(copy, wanted.distribution, architecture)}.tar.gz"
+            f"system-{system_key(scripts_in(tar), wanted.distribution, architecture)}.tar.gz"
         )
         found = None if wanted.afresh else kept_layer(file)
         system = folder / "system.tar"
