@@ -157,7 +157,7 @@ debian_packages() {
 go_on_without() {
     [ -z "$missing_needed" ] || die "$1"
     say "$1; going on without: $missing_optional"
-    [ ! -d "$venv" ] || printf '%s\n' "$missing_optional" >"$venv/without" 2>/dev/null || :
+    [ ! -d "$venv" ] || printf '%s\n' "$missing_optional" 2>/dev/null >"$venv/without" || :
 }
 
 is_done_without() {

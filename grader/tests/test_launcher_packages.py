@@ -354,6 +354,19 @@ def test_a_virtual_environment_is_made_in_the_way_that_there_is(
     assert log.read_text().split(maxsplit=1)[1].strip() == f"{made} {node.root}/.venv"
 
 
+def test_where_pip_itself_can_not_be_had_the_folder_of_wheels_is_told(node: Node) -> None:
+    """Python with neither ensurepip nor virtualenv, and no network."""
+    prefix = node.home / "site"
+    with_everything(node, prefix)
+    shutil.rmtree(node.root / ".venv")
+    made = 'case "$*" in "-m venv "*) exit 0 ;; esac\n'
+    node.program("python3", made + python_with("venv, pip"))
+    done = node.run("doctor", CONDA_PREFIX=str(prefix), LOG=str(node.home / "log"))
+    assert done.returncode == 3
+    assert "pip could not install pip" in done.stderr
+    assert "pip download --dest wheels pip -r grader/requirements.txt\n" in done.stderr
+
+
 def test_where_pypi_is_out_of_reach_a_folder_of_wheels_is_told(node: Node) -> None:
     prefix = node.home / "site"
     with_everything(node, prefix)
@@ -366,7 +379,7 @@ def test_where_pypi_is_out_of_reach_a_folder_of_wheels_is_told(node: Node) -> No
     (node.programs / "chmod").symlink_to(shutil.which("chmod") or "")
     done = node.run("doctor", CONDA_PREFIX=str(prefix))
     assert done.returncode == 3
-    assert "pip download --dest wheels -r grader/requirements.txt" in done.stderr
+    assert "pip download --dest wheels pip -r grader/requirements.txt\n" in done.stderr
     assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=/path/to/wheels ./numalab setup" in done.stderr
 
 
