@@ -44,7 +44,7 @@ from numalab.labs.launch_commands import (
 )
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
-from numalab.pu_lists import kernel_pus
+from numalab.pu_lists import format_pus, kernel_pus
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import Share
 
@@ -251,6 +251,54 @@ def test_threads_that_fill_a_core_get_a_pu_each(kit: Kit) -> None:
     assert on(kit, "westmere-ep", policy.format(6)).places == "cores"
     assert on(kit, "westmere-ep", policy.format(7)).places == "threads"
     assert on(kit, "westmere-ep", policy.format('{ one_per = "pu" }')).places == "threads"
+
+
+@pytest.mark.parametrize(
+    ("machine", "policy", "ranks", "threads", "first", "last"),
+    [
+        ("eiger", PER_NUMA_NODE, 8, 16, "0-15,128-143", "112-127,240-255"),
+        ("genoa", PER_NUMA_NODE, 2, 96, "0-95,192-287", "96-191,288-383"),
+        ("turin", 'ranks = { one_per = "core" }\nthreads = { one_per = "pu" }', 256, 2, "0,256",
+         "255,511"),
+        ("cxl", PER_NUMA_NODE, 2, 52, "0-51,104-155", "52-103,156-207"),
+        ("knl", 'ranks = { one_per = "numa_node" }\nthreads = 16', 4, 16,
+         "0-17,68-85,136-153,204-221", "52-67,120-135,188-203,256-271"),
+        ("elitebook", 'ranks = { one_per = "core" }', 14, 1, "0,1", "19"),
+    ],
+)  # fmt: skip
+def test_machines_of_today(
+    kit: Kit, machine: str, policy: str, ranks: int, threads: int, first: str, last: str
+) -> None:
+    """With several hundred PUs, memory without cores, unlike NUMA nodes, unlike cores."""
+    made = on(kit, machine, policy)
+    assert (len(made.ranks), made.threads) == (ranks, threads)
+    pus = [format_pus(sorted(made.ranks[index])) for index in (0, -1)]
+    assert pus == [first, last]
+    words = with_mpiexec(made, ["a.out"]).arguments
+    is_even = machine in ("eiger", "genoa", "turin")
+    assert ("user:" in " ".join(words)) != is_even, "hydra counts units of one size"
+    masks = with_srun(made, ["a.out"]).arguments
+    assert sum(word.count("0x") for word in masks) == ranks
+    if not is_even:
+        with pytest.raises(BadPolicy, match="units differ in size"):
+            with_open_mpi(made, ["a.out"])
+
+
+@pytest.mark.parametrize(
+    ("machine", "policy", "says"),
+    [
+        ("knl", PER_NUMA_NODE, "2 with 16 and 2 with 18"),
+        ("elitebook", 'ranks = { one_per = "core" }\nthreads = { one_per = "pu" }',
+         "8 with 1 and 6 with 2"),
+        ("elitebook", 'ranks = { one_per = "core" }\nthreads = "default"', "unequal numbers"),
+        ("elitebook", 'ranks = { one_per = "core" }\nthreads = 2', "a core of 1 PU"),
+    ],
+)  # fmt: skip
+def test_what_unlike_units_can_not_share_equally(
+    kit: Kit, machine: str, policy: str, says: str
+) -> None:
+    with pytest.raises(BadPolicy, match=says):
+        on(kit, machine, policy)
 
 
 def test_taking_turns_is_told(kit: Kit) -> None:

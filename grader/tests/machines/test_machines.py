@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import numalab_command
+from support.gallery import drawing_marks
 
 from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
@@ -473,13 +474,12 @@ def test_terminal_picture_shows_each_pu_once(gallery: dict[str, Machine], name: 
     text = "\n".join(line.plain for line in picture.terminal(machine, 80)[:-1])  # no legend
     kinds = "|".join(filter(None, machine.memory_kinds)) or "no kind"
     text = re.sub(rf"(Package|node) \d+|\d+ MiB|L3|{kinds}", "", text)
-    ranges = re.findall(r"\d+(?:-\d+(?::\d+)?)?", text)
-    shown = [pu for pus in ranges for pu in parse_pus(pus)]
+    shown = [pu for part in re.findall(r"[\d:-]*\d", text) for pu in parse_pus(part)]
     assert sorted(shown) == list(range(machine.pus))
 
 
 def many_cores() -> Machine:
-    """255 PUs are the most: two nodes of 63 cores with two threads each."""
+    """Two nodes of 63 cores with two threads each."""
     text = 'name = "big"\ntitle = "Big"\nsource = "me"\n' + "".join(
         f'[[numa_node]]\npackage = {n}\npus = ["{63 * n}-{63 * n + 62}", '
         f'"{63 * n + 126}-{63 * n + 188}"]\nl3_groups = 1\n'
@@ -512,7 +512,7 @@ def svg(machine: Machine) -> str:
     return svg_file(figure, picture.heading(machine), picture.description(machine))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=drawing_marks(name)) for name in NAMES])
 def test_svg_is_self_contained(gallery: dict[str, Machine], name: str) -> None:
     machine = gallery[name]
     text = svg(machine)

@@ -21,6 +21,7 @@ from numalab.kit import find_kit
 from numalab.labs.declaration import Kind, Lab
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
+from numalab.machines.machine_file import parse_machine
 from numalab.machines.seeded import seeded_machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest_plan import Share
@@ -303,6 +304,102 @@ def test_scale_follows_the_options() -> None:
     assert plan.scale(uv1000, plan.GuestOptions(full=True), 2, "tcg") is uv1000
     assert plan.scale(uv1000, plan.GuestOptions(cores_per_node=4), 2, "tcg").pus == 64
     assert plan.scale(uv1000, plan.GuestOptions(), 8, "kvm").pus == 128
+
+
+def large(packages: int, nodes: int, cores: int, threads: int) -> Machine:
+    """Siblings last; made up."""
+    total = packages * nodes * cores
+    text = 'name = "large"\ntitle = "Large"\nsource = "me"\n'
+    for number in range(packages * nodes):
+        ends = [number * cores + thread * total for thread in range(threads)]
+        lists = ", ".join(f'"{first}-{first + cores - 1}"' for first in ends)
+        text += f"[[numa_node]]\npackage = {number // nodes}\npus = [{lists}]\n"
+    return parse_machine(text, Path("large.toml"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "most"),
+    [
+        # Ids have whole bits for each level: 2 packages x 4 x 16 cores x 2 are all of 0 to 255,
+        # of which the last means all processors.
+        ((2, 4, 16, 2), (15, 240)), ((2, 1, 96, 2), (63, 252)), ((2, 4, 32, 2), (15, 240)),
+        ((3, 1, 80, 1), (64, 192)), ((1, 1, 255, 1), (255, 255)),
+    ],
+)  # fmt: skip
+def test_what_is_too_large_to_boot_whole(
+    shape: tuple[int, int, int, int], most: tuple[int, int]
+) -> None:
+    machine = large(*shape)
+    largest = plan.bootable(machine)
+    assert (largest.cores_per_node.most, largest.pus) == most
+    assert max(qemu.apic_ids(largest)) <= qemu.HIGHEST_APIC_ID
+    full, few = plan.GuestOptions(full=True), plan.GuestOptions(cores_per_node=2)
+    assert plan.scale(machine, plan.GuestOptions(), 1000, "kvm").pus == largest.pus
+    assert plan.scale(machine, few, 2, "tcg").cores_per_node.most == 2
+    if largest is machine:
+        assert plan.scale(machine, full, 2, "tcg") is machine
+        return
+    with pytest.raises(UserError, match=rf"--full: .* is --cores {most[0]} \({most[1]} PUs of"):
+        plan.scale(machine, full, 2, "tcg")
+    more = plan.GuestOptions(cores_per_node=most[0] + 1)
+    with pytest.raises(UserError, match=rf"--cores {most[0] + 1}: "):
+        plan.scale(machine, more, 2, "tcg")
+
+
+def test_what_no_part_can_be_booted_of_is_refused() -> None:
+    with pytest.raises(UserError, match="129 NUMA nodes, and QEMU boots 128"):
+        plan.scale(large(129, 1, 1, 1), plan.GuestOptions(), 2, "tcg")
+    with pytest.raises(UserError, match="512 PUs with one core per NUMA node"):
+        plan.scale(large(128, 1, 2, 4), plan.GuestOptions(), 2, "tcg")
+
+
+UNLIKE = """\
+name = "unlike"
+title = "Unlike"
+source = "me"
+[[numa_node]]
+package = 0
+[[numa_node.cores]]
+pus = ["0", "1"]
+[[numa_node.cores]]
+pus = ["2-3"]
+[[numa_node]]
+package = 1
+pus = []
+[[numa_node]]
+package = 1
+pus = ["4-5"]
+"""
+
+
+def test_unlike_cores_leave_places_empty() -> None:
+    """Three cores with room for two threads each, in two packages."""
+    machine = parse_machine(UNLIKE, Path("unlike.toml"))
+    assert qemu.apic_ids(machine) == [0, 1, 2, 4, 8, 10]
+    options = qemu.command_line(
+        "qemu", machine, 256, "tcg", "vmlinuz", False, "", qemu.Devices(0, 0, 0, [])
+    )
+    assert "1,maxcpus=12,sockets=2,dies=1,cores=3,threads=2" in options
+    plugged = [option for option in options if option.startswith("max-x86_64-cpu")]
+    assert len(plugged) == machine.pus - 1
+    assert plugged[-1].endswith("socket-id=1,core-id=1,thread-id=0")
+    nodes = [option for option in options if option.startswith("cpu,node-id=")]
+    assert len(nodes) == 12 and sum(option.startswith("cpu,node-id=2,") for option in nodes) == 6
+    assert not qemu.lists_nodes_in_order(machine), "one of memory only would come last"
+
+
+def test_nodes_of_memory_only_are_numbered_by_a_processor_that_nobody_is() -> None:
+    machine = parse_machine(UNLIKE, Path("unlike.toml"))
+    table = initramfs.affinity_table(qemu.apic_ids_of_nodes(machine), [1 << 28] * 3)
+    assert sum(table) % 256 == 0
+    processors, at = [], 48
+    while at < len(table):
+        if table[at] == 0:
+            processors.append((table[at + 2], table[at + 3]))
+        at += table[at + 1]
+    assert [node for node, _ in processors] == [0, 0, 0, 0, 1, 2, 2]
+    assert processors[4] == (1, initramfs.NOBODY)
+    assert initramfs.NOBODY > qemu.HIGHEST_APIC_ID
 
 
 def test_memory_is_what_is_free_or_the_machine_is_refused() -> None:
