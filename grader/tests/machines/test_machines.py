@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import numalab_command
+from support.gallery import drawing_marks
 
 from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
@@ -507,7 +508,7 @@ def svg(machine: Machine) -> str:
     return svg_file(figure, picture.heading(machine), picture.description(machine))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=drawing_marks(name)) for name in NAMES])
 def test_svg_is_self_contained(gallery: dict[str, Machine], name: str) -> None:
     machine = gallery[name]
     text = svg(machine)

@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from support import invented
+from support.gallery import drawing_marks
 from support.pages import assert_legible, texts
 
 from numalab.errors import NothingToDraw
@@ -57,7 +58,10 @@ OK, RIGHT = Outcome("ok"), Results(1, 0, None, None)
 # ---- topology ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("machine", GALLERY.values(), ids=GALLERY)
+@pytest.mark.parametrize(
+    "machine",
+    [pytest.param(one, id=name, marks=drawing_marks(name)) for name, one in GALLERY.items()],
+)
 def test_every_pu_node_and_distance_of_a_machine_is_drawn(machine: Machine) -> None:
     figure = topology_figure(machine)
     drawn = texts(figure)
