@@ -11,36 +11,23 @@ import click
 
 from numalab.commands.completing import complete_machine
 from numalab.commands.machine_import import import_command
+from numalab.commands.machine_page import show_machine
 from numalab.commands.shared import progress_line, taking_one, write_named
 from numalab.errors import KitError, UserError, wrapped
 from numalab.kit import Kit
 from numalab.labs.node_questions import KEYS, QUESTIONS, asked_about, text_of
-from numalab.machines.announced import own_and_other
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
-from numalab.machines.machine import ARCHITECTURES
 from numalab.machines.own import load_own, own_folder
-from numalab.machines.picture import (
-    description,
-    distance_table,
-    heading,
-    kinds_line,
-    memory_words,
-    summary,
-    terminal,
-)
-from numalab.machines.rates import rate_name, unknown_rates
+from numalab.machines.picture import description, heading
 from numalab.machines.seeded import PREFIX
-from numalab.modelling.times import why_not
 from numalab.palette import keep_matplotlib_in
-from numalab.pu_lists import format_pus
 from numalab.terminal import make_console, stripped
 from numalab.virtual import guest, plan, session
-from numalab.words import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from numalab.machines.machine import Figure, Machine
+    from numalab.machines.machine import Machine
 
 
 @click.group(short_help="NUMA machines of the literature: show, boot, import.")
@@ -107,147 +94,6 @@ def _list(machines: Mapping[str, Machine], console: Console) -> None:
 # ---- show ------------------------------------------------------------------------
 
 
-def _numbers(values: Sequence[float]) -> str:
-    """All with the decimals of the longest, as a source prints them."""
-    texts = [str(value) for value in values]
-    decimals = max(len(text.partition(".")[2]) for text in texts)
-    return ", ".join(f"{value:.{decimals}f}" for value in values)
-
-
-def _figures(title: str, figures: Sequence[Figure]) -> list[object]:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    if not figures:
-        return []
-    parts: list[object] = [Text(title, style="bold")]
-    for figure in figures:
-        text = Text(f"{figure.what}: ")
-        text.append(f"{_numbers(figure.values)} {figure.unit}", "bold")
-        text.append(f" ({figure.source})", style="dim")
-        parts.append(Padding(text, (0, 0, 0, 2)))
-    return parts
-
-
-def _rates(one: Machine, with_values: bool) -> list[object]:
-    """Those that modelled times are made of, and what has none."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    has_l3s = one.groups_per_node.most > 1
-    unknown = unknown_rates(one.rates, one.spanned_distances, one.memory_kinds, has_l3s)
-    parts: list[object] = [Text("Rates, for modelled times", style="bold")]
-    for rate in one.rates:
-        text = Text(rate_name(rate))
-        if with_values:
-            text.append(f": {rate.gb_s:g} GB/s", "bold")
-        text.append(f" ({rate.source}{f': {rate.how}' if with_values else ''})", style="dim")
-        parts.append(Padding(text, (0, 0, 0, 2)))
-    if unknown:
-        parts.append(Padding(Text(f"unknown: {listed(unknown)}"), (0, 0, 0, 2)))
-    if why_not(one) is not None:
-        why = "No time is modelled on it, since no controller's rate is known."
-        parts.append(Padding(Text(why), (0, 0, 0, 2)))
-    return parts
-
-
-def _memory(one: Machine) -> str:
-    if any(node.memory_kind or node.memory_side_cache_mb for node in one.numa_nodes):
-        return _unlike_memory(one)
-    sizes = [node.memory_mb for node in one.numa_nodes]
-    if None in sizes and len(set(sizes)) == 1:
-        return "Memory: not given in the source"
-    listed = " ".join("-" if size is None else str(size) for size in sizes)
-    if len(set(sizes)) == 1:
-        listed = f"{sizes[0]}" + (" each" if len(sizes) > 1 else "")
-    return f"Memory of NUMA nodes, MiB: {listed}"
-
-
-def _unlike_memory(one: Machine) -> str:
-    """A line for NUMA nodes with memory of one size and kind."""
-    nodes: dict[str, list[int]] = {}
-    for node in one.numa_nodes:
-        nodes.setdefault(memory_words(node) or "not given in the source", []).append(node.number)
-    if len(nodes) == 1:
-        return f"Memory of each NUMA node: {next(iter(nodes))}"
-    lines = [
-        f"  NUMA node{'' if len(numbers) == 1 else 's'} {format_pus(numbers)}: {words}"
-        for words, numbers in nodes.items()
-    ]
-    return "\n".join(["Memory:", *lines])
-
-
-def _most_bootable(one: Machine) -> list[object]:
-    """How much of it a virtual node can have, where that is not all."""
-    from rich.text import Text
-
-    try:
-        most = plan.bootable(one)
-    except UserError as error:
-        return [Text(str(error))]
-    if most is one:
-        return []
-    return [
-        Text(
-            f"At most {most.cores_per_node} of its cores per NUMA node can be booted: --cores "
-            f"{most.cores_per_node.most} ({most.pus} PUs)"
-        )
-    ]
-
-
-def _show(one: Machine, console: Console, with_published: bool) -> None:
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    parts: list[object] = [
-        Text(f"{one.name}: {one.title}", style="bold"),
-        Text(f"Source: {one.source}"),
-        Text(summary(one)),
-    ]
-    if kinds_line(one):
-        parts.append(Text(f"Cores: {kinds_line(one)}"))
-    if not one.is_native:
-        parts.append(
-            Text(
-                f"Instruction set: {ARCHITECTURES[one.architecture]} ({one.architecture}); a "
-                "virtual node has its topology on x86 processors."
-            )
-        )
-    if one.scaled_from is not None:
-        parts.append(
-            Text(
-                f"Scaled down from {one.scaled_from.cores_per_node} cores per NUMA node; "
-                "published figures are the whole machine's."
-            )
-        )
-    parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
-    if one.distances is None:
-        parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
-    else:
-        parts += [Text(line, no_wrap=True) for line in distance_table(one)]
-    parts += _figures("Caches", one.caches)
-    parts += _rates(one, with_published)
-    published = (("Bandwidths", one.bandwidths), ("Latencies", one.latencies))
-    for title, figures in published if with_published else ():
-        parts += _figures(title, figures)
-    for title, sentences in (("Notes", one.notes), ("As a virtual node", own_and_other(one))):
-        if sentences:
-            parts.append(Text(title, style="bold"))
-            listed_ones = Table.grid(padding=(0, 1))
-            for sentence in sentences:
-                listed_ones.add_row("-", Text(sentence))
-            parts.append(Padding(listed_ones, (0, 0, 0, 2)))
-    parts += _most_bootable(one)
-    kinds = [title.lower() for title, figures in published if figures]
-    kinds += ["rates"] if one.rates else []
-    if kinds and not with_published:
-        parts.append(Text(f"Published {listed(kinds)}, for afterwards: --published"))
-    with stripped(console):
-        for part in parts:
-            console.print(part)
-
-
 @machine.command(short_help="Picture, distances and figures of one machine.")
 @click.argument("name", shell_complete=complete_machine)
 @click.option(
@@ -305,7 +151,7 @@ def show(
         return
     if cores is not None:
         described = described.scaled(cores)
-    _show(described, make_console(), with_published)
+    show_machine(described, make_console(), with_published)
     if svg_path is not None:
         write_named(svg_path, _svg(kit, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
