@@ -68,6 +68,7 @@ def test_each_shell_gets_a_script(kit: Kit, shell: str) -> None:
 def test_completing_sets_nothing_up(kit: Kit, tmp_path: Path) -> None:
     """In a copy of the kit that is not set up yet, with no tool that could do it."""
     shutil.copy(kit.root / "numalab", tmp_path)
+    shutil.copytree(kit.root / "common" / "setup", tmp_path / "common" / "setup")
     (tmp_path / "bin").mkdir()
     for tool in ("sh", "dirname", "date"):
         found = shutil.which(tool)
@@ -85,4 +86,4 @@ def test_completing_sets_nothing_up(kit: Kit, tmp_path: Path) -> None:
     assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
     script = launched("completion", "bash")
     assert script.returncode == 3 and "first run ./numalab setup" in script.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "numalab"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "common", "numalab"]

@@ -23,10 +23,10 @@ from numalab.reports.inline_svg import svg_file
 
 FOLDER = gallery_folder(find_kit("gnu"))
 NAMES = [
-    "a64fx", "aurora", "cxl", "eiger", "elitebook", "genoa", "gh200", "grace", "hawk", "hydra",
-    "janus", "knl", "kunpeng", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm", "noctua",
-    "noctua2", "spr", "tioga", "turin", "ulna", "ulysses", "uv1000", "westmere-ep", "westmere-ex",
-    "xeon-max",
+    "a64fx", "aurora", "cxl", "eiger", "elitebook", "genoa", "gh200", "gh200x4", "grace", "hawk",
+    "hydra", "janus", "knl", "kunpeng", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm",
+    "noctua", "noctua2", "spr", "tioga", "turin", "ulna", "ulysses", "uv1000", "westmere-ep",
+    "westmere-ex", "xeon-max",
 ]  # fmt: skip
 
 
@@ -72,7 +72,8 @@ def test_who_is_who_has_every_machine_with_its_source(gallery: dict[str, Machine
         ("kunpeng", (2, 2, 24, 1)), ("eiger", (2, 4, 16, 2)), ("tioga", (1, 4, 16, 2)),
         ("genoa", (2, 1, 96, 2)), ("turin", (2, 1, 128, 2)), ("spr", (2, 4, 14, 2)),
         ("xeon-max", (2, 4, 12, 2)), ("aurora", (2, 1, 52, 2)), ("cxl", (2, 1, 52, 2)),
-        ("a64fx", (4, 1, 12, 1)), ("grace", (2, 1, 72, 1)), ("gh200", (4, 1, 72, 1)),
+        ("a64fx", (4, 1, 12, 1)), ("grace", (2, 1, 72, 1)), ("gh200", (1, 1, 72, 1)),
+        ("gh200x4", (4, 1, 72, 1)),
         ("ulna", (2, 1, 32, 4)),
     ],
 )  # fmt: skip
@@ -111,7 +112,7 @@ def test_elitebook_has_unlike_cores(gallery: dict[str, Machine]) -> None:
     ("name", "kind", "attached"),
     [
         ("aurora", "HBM2e", [0, 1]), ("xeon-max", "HBM2e", [0, 0, 0, 0, 1, 1, 1, 1]),
-        ("cxl", "CXL", [0, 1]), ("knl", "MCDRAM", [0, 0, 0, 0]),
+        ("cxl", "CXL", [0, 1]), ("gh200", "GPU", [0]), ("knl", "MCDRAM", [0, 0, 0, 0]),
     ],
 )  # fmt: skip
 def test_memory_without_cores(
@@ -134,7 +135,7 @@ def test_memory_without_cores(
 
 def test_machines_that_are_not_x86(gallery: dict[str, Machine]) -> None:
     arm = [name for name, machine in gallery.items() if not machine.is_native]
-    assert arm == ["a64fx", "gh200", "grace", "kunpeng", "ulna"]
+    assert arm == ["a64fx", "gh200", "gh200x4", "grace", "kunpeng", "ulna"]
     assert {gallery[name].architecture for name in arm} == {"aarch64"}
     assert all("no CPUID" in gallery[name].notes[0] for name in arm)
 
