@@ -64,11 +64,14 @@ def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int,
     return done.code, data
 
 
-@pytest.fixture(scope="module")
-def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
+@pytest.fixture(scope="module", params=["c", pytest.param("fortran", marks=pytest.mark.slow)])
+def handouts(
+    kit: Kit, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[int, Json]:
     """Without times, which cost most of it all: wrong submissions are timed."""
     folder = tmp_path_factory.mktemp("out")
-    done, data = grade_json(kit, folder, "--handouts", "--quick", **without_times(folder))
+    asked = ("--handouts", "--quick", "--lang", request.param)
+    done, data = grade_json(kit, folder, *asked, **without_times(folder))
     return done.code, data
 
 
@@ -122,17 +125,14 @@ def test_handouts_fail_what_they_are_meant_to_fail(
 ) -> None:
     code, data = handouts
     assert code == 1
-    assert [(r["lab"], r["language"]) for r in data["results"]] == [
-        (lab, language) for lab in labs for language in LANGUAGES
-    ]
+    assert [result["lab"] for result in data["results"]] == list(labs)
     as_declared(labs, data)
     threads = data["node"]["cores"] if data["node"]["numa_nodes"] == 1 else None
-    for result in data["results"][2 * FIRST_TOUCH : 2 * FIRST_TOUCH + 2]:
-        found = {criterion["name"]: criterion for criterion in result["criteria"]}
-        assert found["correct"]["status"] == found["shared_out"]["status"] == "pass"
-        if threads:
-            assert found["touched_where_used"]["value"] == pytest.approx(1 / threads, abs=0.02)
-            assert "first written by thread 0" in found["touched_where_used"]["why"]
+    found = {c["name"]: c for c in data["results"][FIRST_TOUCH]["criteria"]}
+    assert found["correct"]["status"] == found["shared_out"]["status"] == "pass"
+    if threads:
+        assert found["touched_where_used"]["value"] == pytest.approx(1 / threads, abs=0.02)
+        assert "first written by thread 0" in found["touched_where_used"]["why"]
 
 
 @pytest.mark.timed
@@ -613,7 +613,7 @@ void compute(size_t n, float *a, const float *b, const float *c)
          "has started a process of its own"),
         # a child that wakes its parent whenever it is stopped
         ("pid_t parent = getpid(); if (fork() == 0) for (;;) kill(parent, SIGCONT);",
-         "fail", "kept the process from being stopped"),
+         "fail", "kept the process from being stopped|something woke it"),
         ("munmap((void *)((unsigned long)b & ~4095ul), 4096);", "fail", "no longer where it was"),
         ("for (int i = 0; i < 40; i++) if (fork() == 0) for (;;) pause();", "fail",
          "has started a process of its own"),
@@ -640,7 +640,7 @@ def test_a_kernel_that_fights_back_gets_a_verdict_and_leaves_nothing(
     (result,) = data["results"]
     correct = result["criteria"][0]
     assert correct["status"] == status, correct
-    assert says in correct["why"]
+    assert any(words in correct["why"] for words in says.split("|")), correct["why"]
     assert_all_gone(kit)
     # What was killed is gone when its turn comes; by itself it would end much later.
     orphans = ["pgrep", "-f", f"^sleep 8[56].{tag}$"]

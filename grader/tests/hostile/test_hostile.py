@@ -21,7 +21,7 @@ from numalab.grading.session import Session
 from numalab.harness.build import build_kit
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
-from numalab.judging.effort import effort_for
+from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, load_labs
@@ -44,7 +44,7 @@ TRIES = 3  # of what other load may have kept from showing
 class Attack:
     """An entry of hostile.toml. fails: criteria that have to; never_passes: fail, or are not
     graded; passes: are not spoilt for it; causes: of the verdicts, by criterion; timed: times
-    are taken; waits: it never returns, so that the limits are short."""
+    are taken; waits: it never returns, so that the first try's limits are short."""
 
     name: str
     folder: Path  # of its class
@@ -218,9 +218,9 @@ def test_hostile_submission(
     kept_in = sandbox if mode == "sandbox" and isinstance(sandbox, Sandbox) else None
     lab = attack.graded(whole)
     attack.hand_in(kit, whole, language, tmp_path)
-    effort = replace(EFFORT, check_limit_s=1.5) if attack.waits else EFFORT
+    brief = replace(EFFORT, check_limit_s=1.5)
 
-    def graded() -> tuple[Session, Verdict]:
+    def graded(effort: Effort) -> tuple[Session, Verdict]:
         session = Session(
             kit, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             sandbox=kept_in, timing_refused=None if attack.timed else "Not timed.",
@@ -232,8 +232,8 @@ def test_hostile_submission(
 
     with kit.lock():
         build_kit(kit, [kit.monitor(lab.name).name])
-        for _ in range(TRIES):
-            session, verdict = graded()
+        for number in range(TRIES):
+            session, verdict = graded(brief if attack.waits and number == 0 else EFFORT)
             if has_shown(attack, lab, verdict) or attack.machines:
                 break
             controls.clear()  # they may have been disturbed, too

@@ -68,8 +68,8 @@ def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
     return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
 
 
-# Each takes a minute or so: the first, and one with ranks and machines, for every change.
-USUAL = ("01_first_touch", "07_hybrid")
+# Each takes a minute or so: the one with ranks and machines for every change.
+USUAL = ("07_hybrid",)
 NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
 
 
