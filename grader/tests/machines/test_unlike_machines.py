@@ -17,7 +17,7 @@ from numalab.machines.machine_file import parse_machine
 from numalab.machines.rates import known_rate, rate_name, unknown_rates
 from numalab.machines.structure import differences
 from numalab.machines.topology import topology_of_machine
-from numalab.modelling.times import Missing, modelled, why_not
+from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import on_one_node, summed
 from numalab.pu_lists import parse_pus
 
@@ -300,8 +300,11 @@ def test_memory_of_several_kinds_has_several_rates() -> None:
     without = parse_machine(UNLIKE + controller(40, "DDR5"), Path("unlike.toml"))
     spans, kinds = without.spanned_distances, without.memory_kinds
     assert "a controller of CXL" in unknown_rates(without.rates, spans, kinds, True)
-    both = modelled(without, summed([((0, 0), 1.0), ((0, 1), 1.0)], 1))
-    assert both is not None and Missing("controller") in both.without
+    assert why_not(without) is None, "of memory that cores have themselves a rate is known"
+    for near, far in ((1.0, 1.0), (0.0, 1.0)):
+        traffic = summed([((0, 0), near), ((0, 1), far)], 1)
+        assert modelled(without, traffic) is None
+        assert "pages live on NUMA node 1 (CXL), and" in str(why_not(without, traffic))
     other = parse_machine(UNLIKE + controller(10, "CXL"), Path("unlike.toml"))
     assert why_not(other) is not None, "of memory that cores have themselves no rate is known"
 

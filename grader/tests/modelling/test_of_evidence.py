@@ -148,6 +148,18 @@ def test_a_machine_without_rates_says_so() -> None:
     assert found.to_json()["why_not"] == found.why_not
 
 
+def test_pages_in_memory_of_no_known_rate_say_so() -> None:
+    """Left out, half of the pages there would make the loop twice as fast."""
+    rated = find_machine(KIT, "gh200").scaled(2)
+    alone = invented.ONE_NODE
+    assert first_touch(invented.evidence(alone), rated).speedup == pytest.approx(1)
+    for every in (1, 2):
+        record = invented.evidence(alone, home=lambda owner, page, e=every: int(page % e == 0))
+        found = first_touch(record, rated)
+        assert found.yours is None and found.theirs is None and found.speedup is None
+        assert "gh200: pages live on NUMA node 1 (GPU), and no published rate" in found.why_not
+
+
 def test_evidence_of_another_machine_is_an_error_of_the_kit() -> None:
     with pytest.raises(KitError, match="names PU 4, and hydra has PUs 0 to 3"):
         first_touch(invented.evidence(TWO), machine("hydra", 2))

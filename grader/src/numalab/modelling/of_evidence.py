@@ -147,14 +147,13 @@ def _pages(
     # Threads that rest do so for a reason that would hold with more cores, too.
     is_filled = fills(machine, yours) and fills(machine, handout)
     whole = machine.scaled_from or machine
-    both = [modelled(whole, on_whole(machine, t, is_filled)) for t in (yours, handout)]
+    large = [on_whole(machine, traffic, is_filled) for traffic in (yours, handout)]
     yield Comparison(
         criterion.name,
         machine.name,
         KERNEL,
         HANDOUT,
-        both[0],
-        both[1],
+        *_both(whole, large[0], large[1]),
         crowded=_crowded(placed[0], lab.bytes_moved),
         is_shared=any(_shared(users.get(array, ())) > SHARED for array in lab.bytes_moved),
     )
@@ -184,8 +183,7 @@ def carried_over(
             machine.name,
             KERNEL,
             HANDOUT,
-            modelled(machine, found.yours),
-            modelled(machine, found.handout),
+            *_both(machine, found.yours, found.handout),
             crowded=Crowded("", homes.pop(), 1.0) if len(homes) == 1 else None,
             is_shared=bool(shared),
             carried_from=where,
@@ -265,8 +263,7 @@ def _placements(
             machine.name,
             f"{run.file} ({run.runtime})",
             "the same team on one NUMA node",
-            modelled(whole, large),
-            modelled(whole, one),
+            *_both(whole, large, one),
         )
 
 
@@ -291,8 +288,7 @@ def _launches(
             machine.name,
             run.file,
             criterion.slow,
-            modelled(whole, on_whole(machine, yours, is_filled)),
-            modelled(whole, theirs),
+            *_both(whole, on_whole(machine, yours, is_filled), theirs),
         )
 
 
@@ -322,6 +318,17 @@ def of_launch(machine: Machine, policy: Policy) -> Traffic:
 
 
 # ---- all three -------------------------------------------------------------------------
+
+
+def _both(
+    machine: Machine, yours: Traffic, theirs: Traffic
+) -> tuple[Modelled | None, Modelled | None, str]:
+    """As a Comparison has them: yours, theirs, and why there are none; one alone tells nothing."""
+    for traffic in (yours, theirs):
+        refusal = why_not(machine, traffic)
+        if refusal is not None:
+            return None, None, refusal
+    return modelled(machine, yours), modelled(machine, theirs), ""
 
 
 def _allowed(threads: Sequence[Thread]) -> list[tuple[int, ...]]:

@@ -91,25 +91,35 @@ class Modelled:
         return tuple(demand for demand in self.demands if demand.of == resource)
 
 
-def why_not(machine: Machine) -> str | None:
-    """Why no time can be modelled on a machine, as a sentence; None: it can."""
+def why_not(machine: Machine, traffic: Traffic | None = None) -> str | None:
+    """Why no time can be modelled on a machine, or of one traffic there, as a sentence; None: it
+    can. What goes through a controller of no known rate can't be left out as a link's share can:
+    the less the controllers with a rate had to do, the faster the whole would seem."""
     kinds = {node.memory_kind for node in machine.nodes_with_cores}
-    if all(_controller_rate(machine, kind) is not None for kind in kinds):
-        return None
-    return (
-        f"No time is modelled on {machine.name}: no published rate of one of its memory "
-        "controllers is known."
-    )
+    if any(_controller_rate(machine, kind) is None for kind in kinds):
+        return (
+            f"No time is modelled on {machine.name}: no published rate of one of its memory "
+            "controllers is known."
+        )
+    for home in sorted({home for _, home in traffic.bytes} if traffic is not None else ()):
+        kind = machine.numa_nodes[home].memory_kind
+        if _controller_rate(machine, kind) is None:
+            where = f"NUMA node {home} ({kind})" if kind else f"NUMA node {home}"
+            return (
+                f"No time is modelled on {machine.name}: pages live on {where}, and no published "
+                "rate of its controller is known."
+            )
+    return None
 
 
 def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
     """machine: the whole one. None where why_not says so, or nothing is moved."""
-    if why_not(machine) is not None or not traffic.total > 0:
+    if why_not(machine, traffic) is not None or not traffic.total > 0:
         return None
     moved = traffic.per_gb()
-    demands: list[Demand] = []
+    demands = _controllers(machine, moved)
     without: dict[Missing, None] = {}
-    for found in (_cores, _l3s, _controllers, _links):
+    for found in (_cores, _l3s, _links):
         known, unknown = found(machine, moved)
         demands += known
         without |= dict.fromkeys(unknown)
@@ -183,19 +193,17 @@ def _l3s(machine: Machine, traffic: Traffic) -> Found:
     return [Demand("l3", key, share[key], share[key] / rate) for key in sorted(share)], []
 
 
-def _controllers(machine: Machine, traffic: Traffic) -> Found:
+def _controllers(machine: Machine, traffic: Traffic) -> list[Demand]:
+    """All have a rate: see why_not."""
     share: dict[int, float] = {}
     for (_, home), moved in traffic.bytes.items():
         share[home] = share.get(home, 0.0) + moved
     demands: list[Demand] = []
-    unknown: list[Missing] = []  # of memory only: see why_not
     for number in sorted(share):
         rate = _controller_rate(machine, machine.numa_nodes[number].memory_kind)
-        if rate is None:
-            unknown.append(Missing("controller"))
-        else:
-            demands.append(Demand("controller", (number,), share[number], share[number] / rate))
-    return demands, unknown
+        assert rate is not None
+        demands.append(Demand("controller", (number,), share[number], share[number] / rate))
+    return demands
 
 
 def _controller_rate(machine: Machine, memory_kind: str) -> float | None:

@@ -91,7 +91,7 @@ def predicted(machine: Machine, ratio: Ratio, published: Outcome | None) -> Pred
 def _needed(machine: Machine, traffic: Traffic, ratio: Ratio) -> Modelled:
     found = modelled(machine, traffic)
     if found is None:
-        why = why_not(machine) or "nothing is moved."
+        why = why_not(machine, traffic) or "nothing is moved."
         raise UserError(f"'{ratio.name}' can't be predicted: {why}")
     return found
 
