@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -226,35 +227,37 @@ def test_modules_that_are_none_are_refused() -> None:
             check_needs([name])
 
 
-def loaded(command: list[str], modules: Prefix, kind: str) -> str:
-    """What a shell knows after `module load numalab`."""
+def shown(command: list[str], modules: Prefix, kind: str, *words: str) -> list[str]:
+    """PATH, folder of the kit, GCC and names of modules as a shell has them after `module WORD
+    numalab` for each word."""
     env = {"PATH": "/usr/bin:/bin", "MODULEPATH": str(modules.modules / kind), "HOME": "/nowhere"}
-    said = subprocess.run(
-        [*command, "bash", "load", "numalab"], env=env, capture_output=True, text=True, check=True
-    )
-    shown = 'echo "$PATH|$NUMALAB_KIT|$GCC|$LOADEDMODULES"'
+    steps = [f'eval "$({shlex.join([*command, "bash", word, "numalab"])})"' for word in words]
+    script = "\n".join([*steps, 'echo "$PATH|$NUMALAB_KIT|$GCC|$LOADEDMODULES"'])
     done = subprocess.run(
-        ["bash", "-c", f"{said.stdout}\n{shown}"], env=env, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    return done.stdout.strip()
+        ["bash", "-ec", script], env=env, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip().split("|")
+
+
+def check_modulefile(command: list[str], modules: Prefix, kind: str) -> None:
+    path, kit_folder, gcc, names = shown(command, modules, kind, "load")
+    assert path.startswith(f"{modules.path}/bin:")
+    assert (kit_folder, gcc) == (f"{modules.path}/share/numalab", "here")
+    assert "numalab/1.2" in names
+    path, kit_folder, _, names = shown(command, modules, kind, "load", "unload")
+    assert (path, kit_folder) == ("/usr/bin:/bin", "")
+    assert "numalab" not in names
 
 
 def test_environment_modules_loads_it(modules: Prefix) -> None:
     command = shutil.which("modulecmd")
     if command is None:
         pytest.skip("Environment Modules is not installed")
-    first, kit_folder, gcc, names = loaded([command], modules, "tcl").split("|")
-    assert first.startswith(f"{modules.path}/bin:")
-    assert (kit_folder, gcc) == (f"{modules.path}/share/numalab", "here")
-    assert "numalab/1.2" in names
+    check_modulefile([command], modules, "tcl")
 
 
 def test_lmod_loads_it(modules: Prefix) -> None:
     command = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")
     if not Path(command).is_file():
         pytest.skip("Lmod is not installed")
-    first, kit_folder, gcc, names = loaded([command], modules, "lmod").split("|")
-    assert first.startswith(f"{modules.path}/bin:")
-    assert (kit_folder, gcc) == (f"{modules.path}/share/numalab", "here")
-    assert "numalab/1.2" in names
+    check_modulefile([command], modules, "lmod")
