@@ -588,8 +588,10 @@ def test_two_packages_are_out_of_reach_on_one(kit: Kit, messages: Lab) -> None:
     assert not is_out_of_reach("far", both, node_of(kit, "hydra"))
     for ranks, status in (([[0]], [[0]]), "not_gradable"), (([[0]], [[0]], [[0]]), "fail"):
         run = invented.launched("far.toml", "placement", invented.job(*ranks))
-        found = judged(messages, session(run, files=FILES, node=node))["far"]
+        record = session(run, files=FILES, node=node)
+        found = judged(messages, record)["far"]
         assert found.status == status, found.why
+        assert ("far.toml on this node" in drawn(messages, record)) == (status == "fail")
 
 
 def test_only_what_the_runtime_chose_is_by_cores(kit: Kit) -> None:

@@ -226,7 +226,9 @@ def test_caches_are_shared_as_described(node: Guest) -> None:
         assert len(shown) == machine.pus
         assert {kernel_pus(line) for line in shown} == shared, level
     if machine.processor is not None:
-        assert len(wanted[3]) == machine.packages * RECORDED[machine.processor].l3_caches
+        whole = machine.scaled_from or machine
+        groups = [group for one in whole.numa_nodes for group in one.core_groups]
+        assert len(groups) == whole.packages * RECORDED[machine.processor].l3_caches
 
 
 def test_numa_nodes_have_the_memory_of_the_plan(node: Guest) -> None:

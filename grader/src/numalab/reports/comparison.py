@@ -168,6 +168,8 @@ def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[Seat
         if job.file != file.name or not job.outcome.ok or job.refused is not None:
             continue
         reach = rank_goals.reach_of_ranks(file.goal, job.ranks, job.team, evidence.node)
+        if reach.misplaced and rank_goals.is_out_of_reach(file.goal, job.ranks, evidence.node):
+            continue  # nobody misses what can't be had there
         solution = next(
             (
                 _of_ranks(control.ranks, control.team)
