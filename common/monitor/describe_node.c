@@ -26,7 +26,10 @@ enum { MOST_PUS = 16384 };
 static int with_child(int (*probe)(pid_t child, void *page), void *page)
 {
     pid_t child = fork();
-    if (child < 0) return -errno;
+    if (child < 0) { /* says nothing of what is probed */
+        fprintf(stderr, "describe_node: can't start a process: %s\n", strerror(errno));
+        exit(EXIT_FAILURE);
+    }
     if (child == 0) {
         pause();
         _exit(0);

@@ -202,6 +202,27 @@ def test_nobody_holds_the_node_for_ever(node: Path, monkeypatch: pytest.MonkeyPa
     assert len(told) == 2 and "going on beside them" in told[1]
 
 
+def test_nobody_holds_the_node_again_and_again(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time for less than one may wait."""
+    monkeypatch.setattr("numalab.grading.turns.NODE_LIMIT_S", 3 * SOON_S)
+    told: list[str] = []
+    waits_s = []
+    with shared_node(told.append) as turns:
+        for _ in range(4):
+            turns.leave()
+            other = os.open(node, os.O_RDONLY)
+            fcntl.flock(other, fcntl.LOCK_EX)
+            gives_way = threading.Timer(2 * SOON_S, os.close, (other,))
+            gives_way.start()
+            began_s = time.monotonic()
+            turns.take(fcntl.LOCK_SH, told.append)
+            waits_s.append(time.monotonic() - began_s)
+            gives_way.join()
+    assert sum("going on beside them" in text for text in told) == 1
+    assert waits_s[0] >= SOON_S  # which the first of them has to
+    assert turns.meetings == []
+
+
 def test_a_file_that_was_removed_parts_gradings_for_one_turn_only(node: Path) -> None:
     with shared_node() as turns:
         node.unlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from support.commands import numalab_command
 from support.exports import (
     core,
     core_kind,
@@ -31,7 +32,7 @@ from numalab.machines.core_kinds import kinds_of_pus
 from numalab.machines.hwloc_export import CoreKind
 from numalab.machines.imported import machine_text
 from numalab.machines.machine import Machine
-from numalab.machines.machine_file import parse_machine
+from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.machines.topology import topology_of_machine
 
 
@@ -450,6 +451,17 @@ def test_files_that_are_none(kit: Kit, tmp_path: Path) -> None:
         file.truncate(1 << 30)
     with pytest.raises(UserError, match="it is larger than 16 MiB"):
         imported_text(kit, tmp_path / "huge.xml")
+
+
+def test_a_file_whose_name_is_no_text(kit: Kit, tmp_path: Path) -> None:
+    """Its name stands in the description as what can be shown of it."""
+    export = hwloc_export(tmp_path, "--if", "synthetic", "-i", "core:2 pu:1")
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/n\xff\x1b.xml"))
+    export.rename(odd)
+    target = tmp_path / "odd.toml"
+    done = numalab_command(kit, "machine", "import", str(odd), "--output", str(target))
+    assert done.code == 0, done.err
+    assert load_machine(target).source == r"hwloc export n\xff\x1b.xml"
 
 
 def test_what_looks_synthetic() -> None:

@@ -10,9 +10,10 @@ from support.commands import numalab_command
 from support.exports import hwloc_export
 
 from numalab.commands.machine_import import import_command
+from numalab.commands.shared import named_machines
 from numalab.errors import UserError
 from numalab.kit import Kit
-from numalab.machines.gallery import find_machine, known_names, machine_names
+from numalab.machines.gallery import find_machine, gallery_folder, known_names, machine_names
 from numalab.machines.machine_file import load_machine
 from numalab.machines.own import load_own, own_folder, own_names
 
@@ -132,3 +133,34 @@ def test_a_folder_that_cannot_be_made(kit: Kit, tmp_path: Path) -> None:
     )
     assert done.code == 2
     assert "NUMALAB_MACHINES" in done.said
+
+
+def test_what_a_strangers_file_holds_steers_no_terminal(tmp_path: Path) -> None:
+    """Control characters as TOML escapes them, and what turns the writing direction round."""
+    path = tmp_path / "theirs.toml"
+    texts = {key: rf"{key}\u001b]0;title\u0007\u202eend" for key in ("title", "source")}
+    lines = [f'{key} = "{text}"' for key, text in texts.items()]
+    path.write_text(
+        "\n".join(['name = "theirs"', *lines, r'notes = ["a\u009b2J"]'])
+        + '\n[[numa_node]]\npackage = 0\npus = ["0-1"]\n'
+    )
+    machine = load_machine(path)
+    assert machine.title == r"title\x1b]0;title\x07<U+202E>end"
+    assert machine.source == r"source\x1b]0;title\x07<U+202E>end"
+    assert machine.notes == (r"a\x9b2J",)
+
+
+def test_a_verdict_names_the_kits_machine_or_none(kit: Kit, tmp_path: Path) -> None:
+    """A file of one's own may be called as one of the kit's; what is graded on it would pass for
+    that."""
+    theirs = gallery_folder(kit) / "nhm.toml"
+    same = tmp_path / "nhm.toml"
+    same.write_text(theirs.read_text())
+    assert [machine.name for machine in named_machines(kit, [str(same)])] == ["nhm"]
+    same.write_text(theirs.read_text() + "# mine\n")
+    with pytest.raises(UserError, match="the kit has a machine 'nhm' itself"):
+        named_machines(kit, [str(same)])
+    assert find_machine(kit, str(same)).name == "nhm"  # to show it, or run it
+    other = tmp_path / "mine.toml"
+    other.write_text(theirs.read_text().replace('name = "nhm"', 'name = "mine"'))
+    assert [machine.name for machine in named_machines(kit, [str(other), "nhm"])] == ["mine", "nhm"]

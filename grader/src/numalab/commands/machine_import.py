@@ -21,6 +21,7 @@ from numalab.machines.imported import machine_text
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.own import own_file, own_folder
 from numalab.machines.picture import summary
+from numalab.strangers.visible import shown
 
 
 @click.command(name="import", short_help="Describe a machine of your own, by hwloc.")
@@ -95,7 +96,7 @@ def _described(kit: Kit, source: str, name: str, is_synthetic: bool) -> str:
         return machine_text(export, name, f"hwloc synthetic {source}", f"'{source}'")
     if looks_synthetic(source):
         click.echo(f"A file is called '{source}': it is read, and the name is not")
-    return machine_text(export_in(kit, path), name, f"hwloc export {path.name}", str(path))
+    return machine_text(export_in(kit, path), name, f"hwloc export {shown(path.name)}", str(path))
 
 
 def _make_own_folder() -> None:

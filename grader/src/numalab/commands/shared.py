@@ -130,11 +130,17 @@ def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
     """The machines of --on, each once. Raises UserError."""
     if not names:
         return []
-    from numalab.machines.gallery import find_machine
+    from numalab.machines.gallery import find_machine, machine_names
 
+    kits = machine_names(kit)
     machines: dict[str, Machine] = {}
     for name in names:
         machine = find_machine(kit, name)
+        if machine.name in kits and machine.text != find_machine(kit, machine.name).text:
+            raise UserError(
+                f"--on {name}: the kit has a machine '{machine.name}' itself, and verdicts name "
+                "that; call your own something else (its file too)"
+            )
         if machines.setdefault(machine.name, machine).text != machine.text:
             raise UserError(
                 f"--on {name}: there are two machines of the name {machine.name}; call your own "

@@ -5,10 +5,11 @@ Who waits to be alone holds a second file, past which nobody begins: so its turn
 
 All users' gradings on a node meet at NODE. It is empty, opened for reading only, which is enough
 for a lock, never through a link, and never written to, so that it does not matter whose it is.
-Whoever may open it can also hold it for ever, as with any lock of several users: so nobody waits
-longer than NODE_LIMIT_S. Then times are taken beside the other's; that makes them noisier, and
-costs time, but no verdict its risk, since yours and the solution's are disturbed alike. It lies in
-memory that every process of the node sees; containers with a /dev/shm of their own don't meet.
+Whoever may open it can also hold it for ever, or again and again, as with any lock of several
+users: so no grading waits longer than NODE_LIMIT_S in all. Then times are taken beside the other's;
+that makes them noisier, and costs time, but no verdict its risk, since yours and the solution's are
+disturbed alike. It lies in memory that every process of the node sees; containers with a /dev/shm
+of their own don't meet.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from numalab.errors import UserError, reason_of
 VARIABLE = "NUMALAB_TURNS"
 OFF = "off"
 NODE = Path("/dev/shm/numalab-turns")
-NODE_LIMIT_S = 900.0  # a timed part takes a minute or two; some may be before us
+NODE_LIMIT_S = 900.0  # of one grading; a timed part takes a minute or two, and some are before us
 _LOOK_S = 0.2
 
 Note = Callable[[str], None]
@@ -85,16 +86,22 @@ def _lock(file: int, how: int, until_s: float, waiting: Callable[[], None]) -> b
 @dataclass
 class _Meeting:
     """One file, and the one past which nobody begins. Both are opened for each turn, so that a
-    file that was removed meanwhile parts nobody for longer than that."""
+    file that was removed meanwhile parts nobody for longer than that. limit_s: of all waiting for
+    it together; left_s: of that."""
 
     path: Path
     opened: Callable[[Path], int]
     limit_s: float
+    left_s: float = field(init=False)
     held: int | None = None
+
+    def __post_init__(self) -> None:
+        self.left_s = self.limit_s
 
     def take(self, how: int, waiting: Callable[[], None]) -> bool:
         """False: it has waited for too long, and holds nothing. Raises OSError."""
-        until_s = time.monotonic() + self.limit_s
+        began_s = time.monotonic()
+        until_s = began_s + self.left_s
         turnstile = self.opened(self.path.with_name(f"{self.path.name}.next"))
         try:
             file = self.opened(self.path)
@@ -108,6 +115,7 @@ class _Meeting:
                     os.close(file)
         finally:
             os.close(turnstile)
+            self.left_s -= time.monotonic() - began_s
         return self.held is not None
 
     def leave(self) -> None:
@@ -135,8 +143,9 @@ class Turns:
             try:
                 if not meeting.take(how, partial(note, told)):
                     note(
-                        f"somebody has held {meeting.path} for {meeting.limit_s / 60:.0f} minutes; "
-                        "going on beside them, times may be noisy"
+                        f"has waited for others at {meeting.path} for "
+                        f"{meeting.limit_s / 60:.0f} minutes; going on beside them, times may be "
+                        "noisy"
                     )
                     self.meetings.remove(meeting)
             except OSError as error:

@@ -27,6 +27,7 @@ from numalab.machines.machine import (
 from numalab.machines.rates import read_rates
 from numalab.machines.seeded import PREFIX, is_seeded
 from numalab.pu_lists import LINUX_PUS, parse_pus
+from numalab.strangers.visible import visible_json
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 MAX_DISTANCE = 254  # 255 is ACPI's "unreachable"
@@ -288,7 +289,9 @@ def load_machine(path: Path) -> Machine:
     return _machine(read_table(path, UserError, TOP_KEYS), path)
 
 
-def _machine(top: Table, path: Path) -> Machine:
+def _machine(given: Table, path: Path) -> Machine:
+    # It may be a stranger's, and is shown on terminals.
+    top = Table(given.file, given.place, visible_json(given.values), TOP_KEYS)
     top.need("name", "title", "source", "numa_node")
     name, title, source = (top.text(key) for key in ("name", "title", "source"))
     if NAME.fullmatch(name) is None or name == "here":

@@ -30,6 +30,7 @@ from numalab.course.records import QUICK, Attempt, AttemptState, Item, SandboxLe
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.grading.kit_digests import judged_by
+from numalab.grading.turns import NODE_LIMIT_S
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
 from numalab.strangers.tools import code_of
@@ -266,6 +267,8 @@ class Bench:
         # On one machine it waits for the others' times, too.
         beside = self.run.slurm.at_once if self.run.engine == "local" else 1
         limit_s = grading.limit_of(task) * max(1, beside)
+        if not grading.limit_s:  # others of the node may make it wait, and not count as stuck
+            limit_s += int(NODE_LIMIT_S)
         started_at = runs.now()
         try:
             outcome = run_grading(command, self.folder, env, partial, limit_s)
