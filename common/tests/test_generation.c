@@ -250,16 +250,22 @@ static void test_disturbances(void)
     }
 }
 
-static size_t count_paused(const json_t *record)
+/* How many of a role's repetitions were spoilt by a pause, or were not. */
+static json_int_t count_samples(const json_t *record, const char *role, bool is_paused)
 {
-    size_t i, paused = 0;
+    size_t i;
+    json_int_t count = 0;
     const json_t *sample;
-    json_array_foreach(json_object_get(record, "samples"), i, sample) paused +=
-        json_is_true(json_object_get(sample, "paused"));
-    return paused;
+    json_array_foreach(json_object_get(record, "samples"), i, sample)
+    {
+        if (strcmp(json_string_value(json_object_get(sample, "role")), role) != 0) continue;
+        count += json_is_true(json_object_get(sample, "paused")) == is_paused;
+    }
+    return count;
 }
 
-/* A round in which the node paused is done again, a few times. */
+/* A round in which the node paused is done again, a few times. Of two the test is the cause; a busy
+ * machine may add some. */
 static void test_pauses(void)
 {
     for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
@@ -268,10 +274,18 @@ static void test_pauses(void)
         options.one_at_a_time = one_at_a_time;
         options.rounds.most = options.rounds.least;
         json_t *record = numalab_run_generation(&options);
-        EXPECT(json_integer_value(json_object_get(record, "paused_rounds")) == 2);
+        const json_int_t spoilt = json_integer_value(json_object_get(record, "paused_rounds"));
+        EXPECT(spoilt >= 2);
         EXPECT(json_is_false(json_object_get(record, "held_up")));
-        EXPECT(count_paused(record) == (one_at_a_time ? 2 : 2 * options.role_count));
-        EXPECT(repetitions_of(record, "submission") == options.rounds.least + 2);
+        EXPECT(count_samples(record, "submission", true) >= 2);
+        json_int_t paused = 0;
+        for (size_t i = 0; i < options.role_count; i++) {
+            const char *role = options.role[i].name;
+            paused += count_samples(record, role, true);
+            /* One of them to warm up. */
+            EXPECT(count_samples(record, role, false) == (json_int_t)options.rounds.least + 1);
+        }
+        EXPECT(paused == (one_at_a_time ? spoilt : spoilt * (json_int_t)options.role_count));
         json_decref(record);
 
         numalab_variables_set(&options.role[2].variables, "STOPS_MONITOR", "9");
