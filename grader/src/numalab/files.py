@@ -78,9 +78,15 @@ def read_json(path: Path) -> Any:
         return None
 
 
+# Of this process, on whatever node of a cluster: with the number of a process, which its children
+# have others of.
+_MINE = os.urandom(4).hex()
+
+
 def partial_path(path: Path) -> Path:
-    """Where a file is written before it is renamed into place."""
-    return path.with_name(f".{path.name}.partial")
+    """Where a file is written before it is renamed into place: for each process another one, since
+    two may write the same file at once. Then the later one's stays."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{_MINE}.partial")
 
 
 def write_whole(path: Path, text: str) -> None:
