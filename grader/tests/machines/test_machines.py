@@ -571,6 +571,8 @@ def test_show(kit: Kit, tmp_path: Path) -> None:
     assert small.code == 0, small.err
     assert "Scaled down from 6 cores" in small.out
     assert "not given in the source; virtual nodes use 10 and 20" in small.out
+    of_one_node = numalab_command(kit, "machine", "show", "elitebook").out
+    assert "1 NUMA node " in of_one_node and "Distances" not in of_one_node
 
 
 @pytest.mark.parametrize(

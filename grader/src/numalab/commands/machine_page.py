@@ -138,9 +138,9 @@ def show_machine(one: Machine, console: Console, with_published: bool) -> None:
             )
         )
     parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
-    if one.distances is None:
+    if one.distances is None and len(one.numa_nodes) > 1:
         parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
-    else:
+    elif one.distances is not None:
         parts += [Text(line, no_wrap=True) for line in distance_table(one)]
     parts += _figures("Caches", one.caches)
     parts += _rates(one, with_published)
