@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -57,10 +58,22 @@ def without_times(copy: Kit) -> Iterator[Kit]:
         yield copy
 
 
-def test_audit_passes(without_times: Kit) -> None:
-    done = numalab_command(without_times, "audit", "01", "--lang", "c")
+def test_audit_passes(without_times: Kit, tmp_path: Path) -> None:
+    """On a machine that the lab does not name."""
+    path = tmp_path / "audit.json"
+    done = numalab_command(
+        without_times, "audit", "01", "--lang", "c", "--on", "tioga", "--json", str(path)
+    )
     assert done.code == 0, done.out
     assert "2 of 2 as declared" in " ".join(done.out.split())
+    for verdict in json.loads(path.read_text())["results"]:
+        places = {c["name"]: c["where"] for c in verdict["criteria"] if c["where"] != "here"}
+        assert places["local_pages"] == "tioga", verdict
+
+
+def test_an_audit_here_alone_is_on_no_machine(without_times: Kit) -> None:
+    done = numalab_command(without_times, "audit", "01", "--on", "tioga", "--here-only")
+    assert done.code == 2 and "exclude each other" in done.err
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
+from numalab.commands.completing import complete_machine
 from numalab.commands.reporter import note, waits
 from numalab.commands.shared import (
     check_json_target,
     labs_argument,
+    named_machines,
     progress_line,
     virtual_places,
 )
-from numalab.errors import Interrupted
+from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import prove
@@ -33,11 +35,24 @@ from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
     default="all",
     help="Prove this language. Left out: both.",
 )
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    metavar="MACHINE",
+    shell_complete=complete_machine,
+    help="Prove placement on this virtual node, and on no other; may be repeated.",
+)
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
 def audit(
-    kit: Kit, names: Sequence[str], language: str, here_only: bool, json_path: Path | None
+    kit: Kit,
+    names: Sequence[str],
+    language: str,
+    on: Sequence[str],
+    here_only: bool,
+    json_path: Path | None,
 ) -> int:
     """Check that each handout fails exactly the criteria that lab.toml names on this
     node, and that each solution passes all.
@@ -46,15 +61,20 @@ def audit(
     Examples:
       ./numalab audit
       ./numalab audit 01 --lang c
+      ./numalab audit 01 02 --on spr        on a machine that no lab names
     """
+    if on and here_only:
+        raise UserError("--on and --here-only exclude each other")
     check_json_target(json_path)
+    machines = named_machines(kit, on)
     labs = choose_labs(load_labs(kit.root), names)
     listener = Listener(on_progress=progress_line, on_note=note)
     try:
         with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
             asked = Request(
-                labs, language, "solution", here_only=here_only, is_chosen=bool(names), turns=turns
-            )
+                labs, language, "solution", on=machines, here_only=here_only,
+                is_chosen=bool(names), turns=turns,
+            )  # fmt: skip
             node, proofs = prove(kit, asked, places, listener)
     except Interrupted:
         return EXIT_INTERRUPTED

@@ -47,7 +47,7 @@ def prove(
             for chosen in chosen_languages(lab, asked.language):
                 request = Request(
                     [lab], chosen, variant, size="quick", quick=True, force=True,
-                    here_only=asked.here_only, turns=asked.turns,
+                    on=asked.on, here_only=asked.here_only, turns=asked.turns,
                 )  # fmt: skip
                 graded = _graded(kit, lab, request, places, listener)
                 node, verdict = graded.node, graded.verdicts[0]
