@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from numalab.evidence.record import Thread
-from numalab.judging.thread_goals import as_environment, reach_of_threads, team_of, timed_team
+from numalab.judging.thread_goals import (
+    as_environment,
+    can_be_missed,
+    reach_of_threads,
+    team_of,
+    timed_team,
+)
 from numalab.labs.placement import BadPlacement, read_placement
 from numalab.reports.thread_map import thread_map
 from numalab.reports.touch_map import symbol
@@ -38,6 +44,8 @@ HYDRA = node_of(2, 2, 4, 1, True)
 NEBULA = node_of(2, 8, 2, 1, True)
 WESTMERE_EX = node_of(4, 4, 2, 2, True)
 WESTMERE_EP = node_of(2, 2, 2, 2, False)
+TRENTO = node_of(1, 4, 16, 2, False)
+TRENTO_OF_FEW = node_of(1, 4, 2, 2, False)
 
 
 def team(*allowed: Sequence[int]) -> list[Thread]:
@@ -64,6 +72,21 @@ def test_the_team_follows_from_goal_and_node(
     assert team_of("spread", node) == spread
     assert team_of("close", node) == team_of("close_in_package", node) == close
     assert team_of("full", node) == full
+
+
+@pytest.mark.parametrize(
+    ("node", "reached_by_any"),
+    [
+        (HYDRA, set()),
+        (NEBULA, set()),
+        (TRENTO, {"spread_over_packages", "close_in_package"}),
+        # No NUMA node has room for four threads that are to be near.
+        (TRENTO_OF_FEW, {"spread_over_packages", "close_in_package", "close"}),
+    ],
+)
+def test_a_goal_that_any_placement_reaches(node: Json, reached_by_any: set[str]) -> None:
+    goals = ("spread", "spread_over_packages", "full", "close", "close_in_package")
+    assert {goal for goal in goals if not can_be_missed(goal, node)} == reached_by_any
 
 
 # Where the runtimes put threads was seen on virtual nodes; the policy is in the comment.

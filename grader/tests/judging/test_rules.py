@@ -840,6 +840,16 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
     assert judged(affinity, right)["spread"].status == "pass"
 
 
+def test_a_goal_that_any_placement_reaches_is_not_judged(affinity: Lab) -> None:
+    """On one package whose NUMA nodes have no room for the team."""
+    record = handed_in(binding("close.env", "libomp", 0, 2, 4, 6))
+    for pu in record["node"]["pu_list"]:
+        pu |= {"package": 0, "numa_node": pu["pu"] % 4}
+    found = judged(affinity, record)["close"]
+    assert (found.status, found.cause) == ("not_gradable", "no_effect_here")
+    assert found.why.startswith("This machine has one package only")
+
+
 def test_a_file_that_sets_nothing_is_told_so(affinity: Lab) -> None:
     apart = binding("close.env", "libomp", 0, 1, 4, 5)
     assert judged(affinity, handed_in(apart))["close"].why.startswith("close.env sets nothing. ")

@@ -88,7 +88,7 @@ def audit(
         click.echo(f"{mark}  {verdict.lab}  {verdict.language:<8} {verdict.variant}")
         for line in proof.complaints:
             click.echo(click.wrap_text(line, 78, "        ", "        "))
-        unproven = [c.name for c in verdict.criteria if c.status == "not_gradable"]
+        unproven = dict.fromkeys(c.name for c in verdict.criteria if c.status == "not_gradable")
         if unproven and not proof.complaints:
             told = f"not shown on this node: {', '.join(unproven)}"
             click.echo(click.wrap_text(told, 78, "        ", "        "))

@@ -34,6 +34,22 @@ def team_of(goal: str, node: Json) -> int:
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
+def wanted_unit(goal: str, node: Json) -> tuple[Mapping[int, int], str]:
+    """By which units a goal is told on a node: of each PU, and what one is called."""
+    topology = topology_of_node(node)
+    room = max(topology.cores_in(topology.numa_node).values())
+    if goal == "full":
+        return topology.core, "core"
+    if goal == "spread" or (goal == "close" and room >= team_of(goal, node)):
+        return topology.numa_node, "NUMA node"
+    return topology.package, "package"
+
+
+def can_be_missed(goal: str, node: Json) -> bool:
+    """Whether there is a second unit, where threads can be that should not."""
+    return len(set(wanted_unit(goal, node)[0].values())) > 1
+
+
 @dataclass(frozen=True)
 class Reached:
     """misplaced: threads that are not where the goal wants them; why: one sentence. is_by_cores:
