@@ -277,7 +277,10 @@ static void test_pauses(void)
         const json_int_t spoilt = json_integer_value(json_object_get(record, "paused_rounds"));
         EXPECT(spoilt >= 2);
         EXPECT(json_is_false(json_object_get(record, "held_up")));
-        EXPECT(count_samples(record, "submission", true) >= 2);
+        const json_int_t of_submission = count_samples(record, "submission", true);
+        EXPECT(of_submission >= 2);
+        EXPECT(repetitions_of(record, "submission") ==
+               options.rounds.least + (size_t)of_submission);
         json_int_t paused = 0;
         for (size_t i = 0; i < options.role_count; i++) {
             const char *role = options.role[i].name;

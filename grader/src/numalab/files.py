@@ -78,20 +78,19 @@ def read_json(path: Path) -> Any:
         return None
 
 
-# Of this process, on whatever node of a cluster: with the number of a process, which its children
-# have others of.
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it is renamed into place."""
+    return path.with_name(f".{path.name}.partial")
+
+
+# Of this process, on whatever node of a cluster: with its number, since its children have others.
 _MINE = os.urandom(4).hex()
 
 
-def partial_path(path: Path) -> Path:
-    """Where a file is written before it is renamed into place: for each process another one, since
-    two may write the same file at once. Then the later one's stays."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{_MINE}.partial")
-
-
 def write_whole(path: Path, text: str) -> None:
-    """Raises OSError; then the file is as it was, and nothing is left beside it."""
-    partial = partial_path(path)
+    """Raises OSError; then the file is as it was, and nothing is left beside it. Of two processes
+    that write the same file at once the later one's stays."""
+    partial = partial_path(path.with_name(f"{path.name}.{os.getpid()}-{_MINE}"))
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)

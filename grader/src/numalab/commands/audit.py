@@ -7,16 +7,17 @@ from pathlib import Path
 
 import click
 
-from numalab.commands.completing import complete_machine
 from numalab.commands.reporter import note, waits
 from numalab.commands.shared import (
     check_json_target,
+    check_places,
     labs_argument,
+    machines_option,
     named_machines,
     progress_line,
     virtual_places,
 )
-from numalab.errors import Interrupted, UserError
+from numalab.errors import Interrupted
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import prove
@@ -35,14 +36,7 @@ from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
     default="all",
     help="Prove this language. Left out: both.",
 )
-@click.option(
-    "--on",
-    "on",
-    multiple=True,
-    metavar="MACHINE",
-    shell_complete=complete_machine,
-    help="Prove placement on this virtual node, and on no other; may be repeated.",
-)
+@machines_option("Prove placement on this virtual node, and on no other; may be repeated.")
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
@@ -63,8 +57,7 @@ def audit(
       ./numalab audit 01 --lang c
       ./numalab audit 01 02 --on spr        on a machine that no lab names
     """
-    if on and here_only:
-        raise UserError("--on and --here-only exclude each other")
+    check_places(on, here_only)
     check_json_target(json_path)
     machines = named_machines(kit, on)
     labs = choose_labs(load_labs(kit.root), names)

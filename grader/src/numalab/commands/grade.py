@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from numalab.commands.completing import complete_machine
 from numalab.commands.from_records import show_records
 from numalab.commands.reporter import Reporter, waits
 from numalab.commands.shared import (
     check_json_target,
+    check_places,
     labs_argument,
+    machines_option,
     named_machines,
     taking_one,
     virtual_places,
@@ -58,11 +59,7 @@ class _Options:
             raise UserError("--solutions, --handouts and --submission exclude each other")
         if self.quick and self.size == "published":
             raise UserError("--quick and --size published exclude each other")
-        if self.on and self.here_only:
-            raise UserError(
-                "--on and --here-only exclude each other. --on alone grades on this node and on "
-                "the machine that it names, and on no others; --here-only on this node alone."
-            )
+        check_places(self.on, self.here_only)
         chosen = (self.solutions, self.handouts, self.submission, self.on, self.names)
         if self.records and (any(chosen) or self.language or self.quick or self.afresh):
             raise UserError(
@@ -154,13 +151,8 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     help="Grade DIR/NN_name/kernel.* instead of the files in labs/.",
     metavar="DIR",
 )
-@click.option(
-    "--on",
-    "on",
-    multiple=True,
-    metavar="MACHINE",
-    shell_complete=complete_machine,
-    help="Grade placement on this virtual node too (./numalab machine list); may be repeated.",
+@machines_option(
+    "Grade placement on this virtual node too (./numalab machine list); may be repeated."
 )
 @click.option(
     "--here-only",

@@ -138,7 +138,7 @@ def show_machine(one: Machine, console: Console, with_published: bool) -> None:
             )
         )
     parts += ["", *terminal(one, console.width), "", Text(_memory(one))]
-    if one.distances is None and len(one.numa_nodes) > 1:
+    if one.lacks_distances:
         parts.append(Text("Distances: not given in the source; virtual nodes use 10 and 20"))
     elif one.distances is not None:
         parts += [Text(line, no_wrap=True) for line in distance_table(one)]

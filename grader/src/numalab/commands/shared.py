@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from numalab.commands.completing import complete_lab
+from numalab.commands.completing import complete_lab, complete_machine
 from numalab.errors import KitError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_whole
 from numalab.kit import Kit
@@ -29,6 +29,22 @@ def labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("names", metavar="[LAB]...", nargs=-1, shell_complete=complete_lab)(
         function
     )
+
+
+def machines_option(help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--on, whose names named_machines reads."""
+    return click.option(
+        "--on", multiple=True, metavar="MACHINE", shell_complete=complete_machine, help=help_
+    )
+
+
+def check_places(on: Sequence[str], here_only: bool) -> None:
+    """Raises UserError for --on beside --here-only."""
+    if on and here_only:
+        raise UserError(
+            "--on and --here-only exclude each other. --on alone grades on this node and on "
+            "the machine that it names, and on no others; --here-only on this node alone."
+        )
 
 
 def taking_one(

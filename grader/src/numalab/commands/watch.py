@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab.commands import shared
-from numalab.commands.completing import complete_lab, complete_machine
+from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import Reporter, note, waits
 from numalab.errors import BusyError, KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
@@ -51,13 +51,7 @@ RETRY_S = 0.5  # while another command holds the kit
     help="Grade this language. Left out: the one that you have edited, or both.",
 )
 @click.option("--time", "with_times", is_flag=True, help="Take times too, after every save.")
-@click.option(
-    "--on",
-    multiple=True,
-    metavar="MACHINE",
-    shell_complete=complete_machine,
-    help="Grade placement on this virtual node too; may be repeated.",
-)
+@shared.machines_option("Grade placement on this virtual node too; may be repeated.")
 @click.pass_obj
 def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Sequence[str]) -> int:
     """Grade a lab now, and again whenever you save one of its files in labs/.

@@ -197,9 +197,9 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None:
         return not_looked_at(criterion, evidence)
-    if not thread_goals.can_be_missed(file.goal, evidence.node):
-        _, unit = thread_goals.wanted_unit(file.goal, evidence.node)
-        why = f"This machine has one {unit} only, so that any placement reaches what is asked for."
+    only = thread_goals.only_unit(file.goal, evidence.node)
+    if only is not None:
+        why = f"This machine has one {only} only, so that any placement reaches what is asked for."
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
     runs = [run for run in evidence.of(BINDING) if run.file == file.name]
     if not runs and not evidence.announces_cores and "libomp" in file.runtimes:

@@ -34,20 +34,29 @@ def team_of(goal: str, node: Json) -> int:
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
-def wanted_unit(goal: str, node: Json) -> tuple[Mapping[int, int], str]:
-    """By which units a goal is told on a node: of each PU, and what one is called."""
-    topology = topology_of_node(node)
-    room = max(topology.cores_in(topology.numa_node).values())
+@dataclass(frozen=True)
+class _Units:
+    """By which a goal is told. of: for each PU; one, many: what they are called."""
+
+    of: Mapping[int, int]
+    one: str
+    many: str
+
+
+def _units(goal: str, team: int, topology: Topology) -> _Units:
+    """close: NUMA nodes where one has the cores for the team, else packages."""
     if goal == "full":
-        return topology.core, "core"
-    if goal == "spread" or (goal == "close" and room >= team_of(goal, node)):
-        return topology.numa_node, "NUMA node"
-    return topology.package, "package"
+        return _Units(topology.core, "core", "cores")
+    room = max(topology.cores_in(topology.numa_node).values())
+    if goal == "spread" or (goal == "close" and room >= team):
+        return _Units(topology.numa_node, "NUMA node", "NUMA nodes")
+    return _Units(topology.package, "package", "packages")
 
 
-def can_be_missed(goal: str, node: Json) -> bool:
-    """Whether there is a second unit, where threads can be that should not."""
-    return len(set(wanted_unit(goal, node)[0].values())) > 1
+def only_unit(goal: str, node: Json) -> str | None:
+    """What a goal is told by, where the node has one of them: any placement reaches it then."""
+    units = _units(goal, team_of(goal, node), topology_of_node(node))
+    return units.one if len(set(units.of.values())) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -67,16 +76,15 @@ def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[i
     return ": nothing binds " + ("it" if len(loose) == 1 else "them")
 
 
-def _own_units(
-    threads: Sequence[Thread], unit_of: Mapping[int, int], one: str, many: str
-) -> Reached:
+def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) -> Reached:
     """One thread in each unit, and none that may leave it."""
+    unit_of, one, many = units.of, units.one, units.many
     loose: list[int] = []
     holders: dict[int, list[int]] = {}
     for thread in threads:
-        units = {unit_of[pu] for pu in thread.allowed_pus}
-        if len(units) == 1:
-            holders.setdefault(units.pop(), []).append(thread.number)
+        held = {unit_of[pu] for pu in thread.allowed_pus}
+        if len(held) == 1:
+            holders.setdefault(held.pop(), []).append(thread.number)
         else:
             loose.append(thread.number)
     crowded = {unit: numbers for unit, numbers in holders.items() if len(numbers) > 1}
@@ -97,14 +105,12 @@ def _own_units(
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-def _close(threads: Sequence[Thread], topology: Topology, in_package: bool) -> Reached:
-    """All in one NUMA node that has the cores for it, or else in one package."""
-    unit_of, one, many = topology.package, "package", "packages"
-    if not in_package and max(topology.cores_in(topology.numa_node).values()) >= len(threads):
-        unit_of, one, many = topology.numa_node, "NUMA node", "NUMA nodes"
-    units = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
-    inside = Counter(unit for of_thread in units for unit in of_thread if len(of_thread) == 1)
-    loose = [thread.number for thread, of in zip(threads, units, strict=True) if len(of) > 1]
+def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reached:
+    """All in one unit."""
+    unit_of, one, many = units.of, units.one, units.many
+    held = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
+    inside = Counter(unit for of_thread in held for unit in of_thread if len(of_thread) == 1)
+    loose = [thread.number for thread, of in zip(threads, held, strict=True) if len(of) > 1]
     most = max(inside.values(), default=0)
     crowded = without_own([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
@@ -124,16 +130,12 @@ def _close(threads: Sequence[Thread], topology: Topology, in_package: bool) -> R
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-GOALS: dict[str, Callable[[Sequence[Thread], Topology], Reached]] = {
-    "spread": lambda threads, found: _own_units(
-        threads, found.numa_node, "NUMA node", "NUMA nodes"
-    ),
-    "spread_over_packages": lambda threads, found: _own_units(
-        threads, found.package, "package", "packages"
-    ),
-    "full": lambda threads, found: _own_units(threads, found.core, "core", "cores"),
-    "close": lambda threads, found: _close(threads, found, in_package=False),
-    "close_in_package": lambda threads, found: _close(threads, found, in_package=True),
+GOALS: dict[str, Callable[[Sequence[Thread], Topology, _Units], Reached]] = {
+    "spread": _own_units,
+    "spread_over_packages": _own_units,
+    "full": _own_units,
+    "close": _close,
+    "close_in_package": _close,
 }
 
 
@@ -142,7 +144,8 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
     if len(threads) < team:
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
-    return GOALS[goal](threads[:team], topology_of_node(node))
+    topology = topology_of_node(node)
+    return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
 
 
 # ---- placements that are timed -------------------------------------------------------------

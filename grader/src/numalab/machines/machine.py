@@ -138,6 +138,11 @@ class Machine:
         return self.architecture == NATIVE
 
     @property
+    def lacks_distances(self) -> bool:
+        """Whether there are some, and the source does not give them."""
+        return self.distances is None and len(self.numa_nodes) > 1
+
+    @property
     def nodes_with_cores(self) -> tuple[NumaNode, ...]:
         return tuple(node for node in self.numa_nodes if node.core_groups)
 

@@ -104,8 +104,7 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
     """Of a described machine; or of a node, by its description or topology, of which the PUs are
     known that the kit may use."""
     if isinstance(what, Machine):
-        has_none = what.distances is None and len(what.numa_nodes) > 1
-        note = "Distances: not given in the source." if has_none else ""
+        note = "Distances: not given in the source." if what.lacks_distances else ""
         return Shape(
             heading(what),
             ". ".join(filter(None, (summary(what), kinds_line(what), f"Source: {what.source}"))),
