@@ -11,6 +11,11 @@ int numalab_raced;
 
 void numalab_race(void);
 void numalab_set_team(size_t threads);
+
+/* Of meeting.c. */
+void numalab_come(void);
+void numalab_await(unsigned count);
+
 void *numalab_watched_memcpy(void *to, const void *from, size_t bytes);
 void *numalab_watched_memmove(void *to, const void *from, size_t bytes);
 void *numalab_watched_memset(void *to, int value, size_t bytes);
@@ -26,7 +31,14 @@ void numalab_race(void)
     omp_set_dynamic(0);
     omp_set_max_active_levels(1);
 #pragma omp parallel num_threads(2)
-    numalab_raced = omp_get_thread_num();
+    {
+        /* Both are in the region; then one writes, and then the other. */
+        const int thread = omp_get_thread_num();
+        numalab_come();
+        numalab_await(2 + (unsigned)thread);
+        numalab_raced = thread;
+        numalab_come();
+    }
 }
 
 void numalab_set_team(size_t threads)
