@@ -408,7 +408,7 @@ def test_what_compilers_and_linkers_say(first_touch: Lab) -> None:
             assert note == visible(note)
         interface.prototypes(interface._prototype_lines(text, first_touch.functions))
         interface._assumed_shape(text, "initialize")
-        interface._pointer_by_reference(text, "initialize")
+        interface._pointers(text, "initialize")
 
     fuzz(changed(texts), check, 80)
 

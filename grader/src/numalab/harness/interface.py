@@ -44,6 +44,8 @@ class Argument:
     stars: int
 
     def fits(self, other: Argument) -> bool:
+        if self.stars == 2 and other.type == "void" and other.stars == 1:
+            return True  # type(c_ptr), whatever it points to
         if self.stars != other.stars:
             return False
         if self.type == other.type or (self.type == "void" and self.stars == 1):
@@ -138,11 +140,12 @@ def _assumed_shape(dump: str, function: str) -> str | None:
     return None
 
 
-def _pointer_by_reference(dump: str, function: str) -> str | None:
-    """Name of a type(c_ptr) argument of the function without the attribute value, if any. The
+def _pointers(dump: str, function: str) -> dict[str, bool]:
+    """The function's type(c_ptr) arguments, by name: whether they have the attribute value. The
     prototypes don't tell: gfortran prints the same for both."""
     in_function = is_pointer = False
     symbol = ""
+    found = {}
     for line in dump.splitlines():
         text = line.strip()
         if text.startswith("procedure name"):
@@ -153,8 +156,27 @@ def _pointer_by_reference(dump: str, function: str) -> str | None:
             is_pointer = "(DERIVED c_ptr)" in text
         elif in_function and is_pointer and text.startswith("attributes:"):
             words = text.strip("()").replace("(", " ").replace(")", " ").split()
-            if "DUMMY" in words and "VALUE" not in words:
-                return symbol
+            if "DUMMY" in words:
+                found[symbol] = "VALUE" in words
+    return found
+
+
+def _pointer_complaint(
+    function: str, ours: Sequence[Argument], pointers: dict[str, bool], theirs: Sequence[Argument]
+) -> str | None:
+    """Of type(c_ptr), which is C's pointer by value, and a pointer to one without."""
+    for our, their in zip(ours, theirs, strict=True):
+        is_value = pointers.get(their.name.lower())
+        if our.type == "void" and our.stars == 1 and is_value is False:
+            return (
+                f"{their.name} of {function} is passed by reference; C passes the pointer itself: "
+                "add `value`."
+            )
+        if our.stars == 2 and is_value:
+            return (
+                f"{their.name} of {function} is passed by value; C passes where the pointer is to "
+                "be put: take `value` out."
+            )
     return None
 
 
@@ -188,16 +210,11 @@ def interface_complaint(
             return (
                 f"{where} is passed by value; it has to be passed by reference: take `value` out."
             )
-        if any(argument.type == "void" and argument.stars == 1 for argument in ours):
-            name = _pointer_by_reference(
-                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
-                function,
-            )
-            if name is not None:
-                return (
-                    f"{name} of {function} is passed by reference; C passes the pointer itself: "
-                    "add `value`."
-                )
+        if any(their.type == "void" for their in theirs):
+            dump = _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox)
+            complaint = _pointer_complaint(function, ours, _pointers(dump, function), theirs)
+            if complaint is not None:
+                return complaint
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
                 _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
