@@ -47,8 +47,11 @@ enum numalab_request_kind {
     NUMALAB_UNTRAP,
     NUMALAB_OPEN_FILE, /* the reply carries the descriptor of that which holds
                           NUMALAB_SHARED arrays, one behind the other */
-    NUMALAB_RACE,      /* threads of the kit's own race, in a program that looks for that */
-    NUMALAB_SET_TEAM,  /* in such a program: parallel regions have n threads from now on */
+    NUMALAB_RACE,     /* threads of the kit's own race, or share a line, in a program that looks for
+                         that */
+    NUMALAB_SET_TEAM, /* in such a program: parallel regions have n threads from now on */
+    NUMALAB_NOTE_STORES, /* in one that notes stores: from now on, by lines of n bytes, and none
+                            that was noted before; the reply tells where */
     NUMALAB_QUIT
 };
 
@@ -137,6 +140,7 @@ struct numalab_message {
     uint64_t trap_log;                    /* NUMALAB_TRAP_*: entries ... */
     uint64_t trap_count;                  /* ... and NUMALAB_UNTRAP: their number */
     uint64_t rank_notes;                  /* NUMALAB_REPLY of a rank; else 0 */
+    uint64_t store_notes;                 /* NUMALAB_NOTE_STORES: struct numalab_store_notes */
     uint64_t fault_address;               /* NUMALAB_FAULT */
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */

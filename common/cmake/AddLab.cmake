@@ -1,5 +1,5 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
-#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK] [PROBE])
+#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK] [STORES] [PROBE])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -16,7 +16,9 @@
 # <name>-<language>-solution-libgomp is the solution on gcc's OpenMP runtime, whatever the
 # others run on. RACE_CHECK: where clang is installed,
 # <name>-<language>-<solution|submission>-race are the same programs built with
-# ThreadSanitizer (targets <program>-built, out of the default one, too). PROBE: <name>-probe is a
+# ThreadSanitizer (targets <program>-built, out of the default one, too). STORES, beside it:
+# ...-stores are the same objects with the kit's own notes of who writes which cache line in
+# ThreadSanitizer's stead. PROBE: <name>-probe is a
 # worker whose phases are solutions/<name>/probe.c, without a kernel: what lightspeed is measured by.
 #
 # For CTest: the test <name>-<language>-measure grades the submission, and one test for each
@@ -52,12 +54,15 @@ set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
 set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;PROBE" "CONTRACT"
+  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;STORES;PROBE" "CONTRACT"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
       "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, BOTH_RUNTIMES, "
-      "RACE_CHECK and PROBE")
+      "RACE_CHECK, STORES and PROBE")
+  endif()
+  if(lab_STORES AND NOT lab_RACE_CHECK)
+    message(FATAL_ERROR "add_lab(${name}): STORES links what RACE_CHECK compiles; name both")
   endif()
   if(NOT lab_CONTRACT OR NOT lab_LANGUAGES)
     message(FATAL_ERROR "add_lab(${name}): CONTRACT and LANGUAGES are both needed")
@@ -256,16 +261,30 @@ function(numalab_add_race_worker lab language variant kernel)
       ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched}
     COMMAND ${compile_own} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
     COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/race.c -o ${file}-race.o
+    COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c -o ${file}-memory.o
     COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
-      ${file}-kernel.o ${file}-phases.o ${file}-race.o ${objects_beside}
+      ${file}-kernel.o ${file}-phases.o ${file}-race.o ${file}-memory.o ${objects_beside}
       $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
     DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
-      ${PROJECT_SOURCE_DIR}/common/worker/race.c ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED}
+      ${PROJECT_SOURCE_DIR}/common/worker/race.c ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c
+      ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED}
       ${NUMALAB_ISOLATE} ${beside} ${objects_beside}
       $<TARGET_OBJECTS:numalab_worker>
     COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Building ${program}")
   add_custom_target(${program}-built DEPENDS ${file})
+  if(lab_STORES)
+    set(stores ${CMAKE_CURRENT_BINARY_DIR}/${lab}-${language}-${variant}-stores)
+    add_custom_command(OUTPUT ${stores}
+      COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder}
+        ${file}-kernel.o ${file}-memory.o $<TARGET_OBJECTS:${lab}-phases>
+        $<TARGET_OBJECTS:numalab_stores> $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${stores}
+      DEPENDS ${file} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
+        $<TARGET_OBJECTS:numalab_worker>
+      COMMAND_EXPAND_LISTS VERBATIM
+      COMMENT "Building ${lab}-${language}-${variant}-stores")
+    add_custom_target(${lab}-${language}-${variant}-stores-built DEPENDS ${stores})
+  endif()
 endfunction()
 
 # Copies a file of the handout unless this version's is there: as git has it, so that an

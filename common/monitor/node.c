@@ -87,6 +87,13 @@ static uint64_t usable_memory_bytes(hwloc_topology_t topology)
     return allowed < installed ? allowed : installed;
 }
 
+/* Of the first level, which all have; 64 where the system does not tell. */
+static uint64_t line_bytes(hwloc_topology_t topology)
+{
+    const hwloc_obj_t cache = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_L1CACHE, NULL);
+    return cache && cache->attr->cache.linesize ? cache->attr->cache.linesize : 64;
+}
+
 static uint64_t cache_bytes(hwloc_topology_t topology)
 {
     static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE,
@@ -118,6 +125,7 @@ int numalab_node_open(struct numalab_node *node)
     node->core_count = (size_t)(cores > 0 ? cores : pus);
     node->numa_node_count = (size_t)(numa_nodes > 0 ? numa_nodes : 1);
     node->last_level_cache_bytes = cache_bytes(node->topology);
+    node->line_bytes = line_bytes(node->topology);
     node->memory_bytes = usable_memory_bytes(node->topology);
     return 0;
 }

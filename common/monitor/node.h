@@ -11,6 +11,7 @@ struct numalab_node {
     hwloc_topology_t topology; /* only what this process may use */
     size_t core_count;
     size_t numa_node_count;
+    uint64_t line_bytes;             /* of a cache line */
     uint64_t last_level_cache_bytes; /* of all of them together */
     uint64_t memory_bytes;           /* installed, or the cgroup's limit */
 };

@@ -24,6 +24,10 @@ void numalab_rank_set_modes(uint32_t modes) __attribute__((weak));
 void numalab_race(void) __attribute__((weak));
 void numalab_set_team(size_t threads) __attribute__((weak));
 
+/* Of stores.c, which has these two as well, in programs that note stores. */
+uint64_t numalab_note_stores(size_t line_bytes, const void *loaded, size_t bytes)
+    __attribute__((weak));
+
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
     for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
@@ -98,6 +102,13 @@ int main(void)
         case NUMALAB_SET_TEAM:
             if (numalab_set_team)
                 numalab_set_team(request.n);
+            else
+                reply.error = -ENOTSUP;
+            break;
+        case NUMALAB_NOTE_STORES:
+            if (numalab_note_stores)
+                reply.store_notes =
+                    numalab_note_stores(request.n, arrays.start[0], arrays.bytes[0]);
             else
                 reply.error = -ENOTSUP;
             break;

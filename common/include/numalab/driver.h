@@ -27,6 +27,16 @@ struct numalab_change {
     unsigned char value[NUMALAB_MAX_ELEMENT_BYTES];
 };
 
+/* Of a kernel whose threads each count in a block of counters of their own: arrays by their index.
+ * What they count is the first array, of which each thread reads its part. slots_phase fills slots,
+ * of which the first elements are those of the threads: where a thread's block begins, an address
+ * of 8 bytes, and how many counters it has, 8 bytes: length, or 0 of a thread that has none. A
+ * counter is an int64_t; all blocks, counter by counter, add up to what sums has to hold. */
+struct numalab_counting {
+    size_t sums, slots, length;
+    const char *slots_phase;
+};
+
 /* The first element that differs from the oracle. */
 struct numalab_mismatch {
     size_t array;
@@ -79,6 +89,9 @@ struct numalab_driver {
     /* Of each array, elements that are compared at a place which is looked at between timed
      * repetitions, where each takes its time; 0: a page. */
     size_t spot_elements[NUMALAB_MAX_ARRAYS];
+
+    /* For runs/stores.c; NULL: its threads do not count. */
+    const struct numalab_counting *counting;
 
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 

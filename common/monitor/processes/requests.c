@@ -143,3 +143,11 @@ int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind 
     worker->outcome.doing = "prepare the evidence";
     return exchange(worker, &request, reply, descriptor, NULL);
 }
+
+int numalab_worker_set_team(struct numalab_worker *worker, size_t threads)
+{
+    struct numalab_message reply;
+    worker->n = threads; /* what a request brings; arrays of another size come next */
+    if (numalab_worker_ask(worker, NUMALAB_SET_TEAM, &reply, NULL) < 0) return -1;
+    return reply.error < 0 ? numalab_worker_obstructed(worker, "set the team", reply.error) : 0;
+}

@@ -181,6 +181,11 @@ int numalab_worker_run(struct numalab_worker *worker, const char *phase,
 int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,
                        struct numalab_message *reply, int *descriptor);
 
+/* How many threads the kernel's regions have from now on, in a program that looks for data races or
+ * notes stores: told inside the worker, since in its environment it would say which run this is.
+ * Before the arrays are allocated. */
+int numalab_worker_set_team(struct numalab_worker *worker, size_t threads);
+
 /* Stops every thread of the worker; returns once they all stand still. */
 int numalab_worker_stop(struct numalab_worker *worker);
 int numalab_worker_continue(struct numalab_worker *worker);

@@ -60,16 +60,6 @@ static double foreseen_s(const struct numalab_driver *driver, double compute_s, 
     return compute_s * growth * (driver->largest_check_n ? growth : 1.0);
 }
 
-/* How many threads the kernel's regions have from now on: told inside the worker, since in the
- * environment it would say which run this is. */
-static int set_team(struct numalab_worker *worker, size_t threads)
-{
-    struct numalab_message reply;
-    worker->n = threads; /* what a request brings; arrays of another size come next */
-    if (numalab_worker_ask(worker, NUMALAB_SET_TEAM, &reply, NULL) < 0) return -1;
-    return reply.error < 0 ? numalab_worker_obstructed(worker, "set the team", reply.error) : 0;
-}
-
 /* Has the kit's own code in the worker race: a search that does not see that has been switched off.
  * Returns whether it was seen; false with the outcome set where the worker ended in another way. */
 static bool finds_race(struct numalab_worker *worker)
@@ -103,8 +93,8 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
         const bool is_long =
             i >= RANGES && foreseen_s(driver, compute_s, n, last_n) > most_compute_s;
         if (n <= last_n || is_long) continue;
-        if (i == 0) failed = set_team(&worker, limits.thread_count);
-        if (i >= RANGES) failed = set_team(&worker, options->thread_count);
+        if (i == 0) failed = numalab_worker_set_team(&worker, limits.thread_count);
+        if (i >= RANGES) failed = numalab_worker_set_team(&worker, options->thread_count);
         if (!failed) failed = run(&worker, driver, n, &compute_s);
         last_n = n;
         if (!failed) json_array_append_new(done, json_integer((json_int_t)n));

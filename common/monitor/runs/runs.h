@@ -99,6 +99,8 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
     ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")            \
     ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")              \
     ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")             \
+    ROW(stores, NUMALAB_NEEDS_ONE_ROLE,                                                            \
+        "which threads write which cache lines, with a program built for it")                      \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
     ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \

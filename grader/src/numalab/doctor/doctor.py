@@ -11,6 +11,7 @@ from numalab.doctor.findings import Finding, by_time, concerned
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
+from numalab.evidence.kinds import WATCHED
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
@@ -65,14 +66,16 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
 def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
     """compiler: the clang beside the kit's OpenMP runtime that builds with ThreadSanitizer, or
     nothing."""
-    concerns = concerned(labs, lambda lab, c: c.rule == "race_free")
+    rules = frozenset[str]().union(*(kind.rules for kind in WATCHED))
+    concerns = concerned(labs, lambda lab, c: c.rule in rules)
     if compiler:
         return Finding(
-            "data races", "good", "ThreadSanitizer", "kernels are looked at for data races",
-            concerns=concerns,
+            "data races", "good", "ThreadSanitizer",
+            "kernels are looked at for data races and shared lines", concerns=concerns,
         )  # fmt: skip
     return Finding(
-        "data races", "note", "no ThreadSanitizer", "kernels are not looked at for data races",
+        "data races", "note", "no ThreadSanitizer",
+        "kernels are not looked at for data races and shared lines",
         f"install clang and its compiler-rt, as new as libomp{AND_SET_UP}", concerns=concerns,
     )  # fmt: skip
 

@@ -46,6 +46,7 @@ from numalab.evidence.results import (
     TooFew,
 )
 from numalab.evidence.sample import Sample
+from numalab.evidence.store_notes import Stores, stores_facts
 from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
 
 
@@ -287,6 +288,15 @@ def _race(data: Json) -> Race:
     )
 
 
+def _stores(data: Json) -> Stores:
+    return Stores(
+        part=data["part"],
+        outcome=_outcome(data["outcome"]),
+        results=_results(data["results"]),
+        **stores_facts(data),
+    )
+
+
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
@@ -442,7 +452,11 @@ THREAD_LEVEL = Kind(
     in_soundness=True, doing="looking who calls MPI", here_only=True,
     team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
 )  # fmt: skip
-RACE = Kind("race", _race, frozenset({"race_free"}), "instrumented kernel")
+STORES = Kind(
+    "stores", _stores, frozenset({"no_shared_lines", "slots_true", "slots_apart"}), "kernel",
+    program="-stores", in_soundness=True, doing="noting who writes which cache line",
+)  # fmt: skip
+RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
 LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit", is_timed=True)
@@ -462,8 +476,9 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, AT_WORK, MEMORY, PAGE_TABLES, LOCATE,
-    THREAD_LEVEL, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    THREAD_LEVEL, STORES, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
+WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 
 

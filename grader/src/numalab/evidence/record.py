@@ -16,8 +16,9 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
-from numalab.evidence.results import Outcome, Results, RollEntry
+from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
+from numalab.evidence.store_notes import Stores
 from numalab.evidence.thread_levels import OtherLevel, RankLevel
 
 SCHEMA_VERSION = 1
@@ -25,30 +26,6 @@ SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "h
 PROBE = "probe"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class KernelRun:
-    """A run of a kernel."""
-
-    part: str | None
-    outcome: Outcome
-
-    @property
-    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        """With n and the number of ranks, where they say something."""
-        return ()
-
-
-@dataclass(frozen=True)
-class ComparedRun(KernelRun):
-    """One whose results were compared."""
-
-    results: Results
-
-    @property
-    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        return ((self.results, None, None),)
 
 
 @dataclass(frozen=True)
@@ -353,8 +330,8 @@ class Generation:
 
 
 AnyRun = (
-    Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Binding
-    | Launched | Latency | UnseenLoops | ThreadRates | Generation
+    Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Stores
+    | Binding | Launched | Latency | UnseenLoops | ThreadRates | Generation
 )  # fmt: skip
 
 
@@ -367,7 +344,7 @@ class Build:
     output: str  # the compiler's or linker's, short
 
 
-Whose = Literal["kernel", "instrumented kernel", "kit", "probe", "all roles"]
+Whose = Literal["kernel", "kit", "probe", "all roles"]
 Run = TypeVar("Run")
 Read = TypeVar("Read", covariant=True)
 
@@ -380,7 +357,8 @@ class Kind(Generic[Read]):
     the field of the run's record that is set in this kind's alone. parse: one run's record.
     rules: of the criteria that need it.
 
-    whose: whose processes are looked at; in_soundness: a bad end or a wrong result there speaks
+    whose: whose processes are looked at; program: the ending of its name, where a kernel is built
+    in another way for it; in_soundness: a bad end or a wrong result there speaks
     against the kernel. doing: what is told while a grading looks at a kernel so; empty: it is
     taken in a way of its own. looks: options of each look that is taken; most_looks: how often
     one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
@@ -395,6 +373,7 @@ class Kind(Generic[Read]):
     whose: Whose
     run: str = ""
     mark: str = ""
+    program: str = ""
     in_soundness: bool = False
     doing: str = ""
     looks: tuple[tuple[str, ...], ...] = ((),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -106,3 +107,27 @@ class RollEntry:
 
     works: int
     busy_else: int
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """A run of a kernel."""
+
+    part: str | None
+    outcome: Outcome
+
+    @property
+    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
+        """With n and the number of ranks, where they say something."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ComparedRun(KernelRun):
+    """One whose results were compared."""
+
+    results: Results
+
+    @property
+    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
+        return ((self.results, None, None),)

@@ -15,8 +15,10 @@ from numalab.evidence.kinds import (
     LOOKS,
     PLACEMENT,
     RACE,
+    STORES,
     SYNCHRONOUS_CHECK,
     TRACE,
+    WATCHED,
 )
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
 from numalab.grading.mpi_runs import kits_plan
@@ -42,6 +44,8 @@ def gather_evidence(session: Session) -> None:
             if not is_checked and not _check(session, part, of_part):
                 continue
             kinds = [kind for kind in LOOKS if _is_needed(session, kind, part)]
+            if STORES in kinds and not _has_watched_kernel(session):
+                kinds.remove(STORES)
             if kinds:
                 session.progress(f"{of_part}{kinds[0].doing}{session.there}")
             _look_beside(session, kinds, part)
@@ -75,7 +79,9 @@ def _run(
     virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
     limit_s = (limit_s or effort.phase_limit_s) * session.place.slowness
     threads, placement = _team(session, kind)
-    program = session.program(role)
+    program = session.program(role, kind.program)
+    if kind.program and role == SOLUTION:
+        session.build_own_for(kind)
     options = [
         *monitor.worker_option(role, program),
         *monitor.common_options(part, threads, size, limit_s),
@@ -232,32 +238,38 @@ def _look_at_control(session: Session, part: str | None) -> None:
     session.controls[name] = session.data["runs"][before:]
 
 
-# ---- data races ----------------------------------------------------------------------
+# ---- accesses to memory that compilers tell of ---------------------------------------
 
 
-def _look_for_races(session: Session, part: str | None) -> None:
+def _has_watched_kernel(session: Session) -> bool:
+    """Whether there are programs in which the kernel's accesses are watched; if not it is on record
+    why."""
     if not session.data["build"].get("race_compiler"):
         session.data["race_error"] = (
             "Data races are found by ThreadSanitizer, and clang, which it comes with, is not there "
             "beside the kit's OpenMP runtime; ./numalab setup installs it where it can."
         )
     elif session.data["race_error"] is None and "race_refused" not in session.data:
-        _build_race_program(session)
-    if session.data["race_error"] is not None or session.data.get("race_refused") is not None:
+        _build_watched_kernel(session)
+    return session.data["race_error"] is None and session.data.get("race_refused") is None
+
+
+def _look_for_races(session: Session, part: str | None) -> None:
+    if not _has_watched_kernel(session):
         return
     _run_race(session, SUBMISSION, part)
     while needs.needs_another_race_search(session.evidence, part):
         _run_race(session, SUBMISSION, part)
     if needs.needs_race_control(session.evidence, part):
         with contextlib.suppress(KitError):  # then it stays ours
-            build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
+            session.build_own_for(RACE)
             _run_race(session, SOLUTION, part)
 
 
 def _run_race(session: Session, role: str, part: str | None) -> None:
     environment = monitor.worker_environment(session.lab, session.threads)
     options = [
-        *monitor.worker_option(role, session.program(role, "-race")),
+        *monitor.worker_option(role, session.program(role, RACE.program)),
         *monitor.common_options(
             part, session.threads, session.effort.size, session.effort.phase_limit_s
         ),
@@ -265,25 +277,32 @@ def _run_race(session: Session, role: str, part: str | None) -> None:
     session.run(RACE, options, environment)
 
 
-def _build_race_program(session: Session) -> None:
-    program = session.program(SUBMISSION, "-race")
+def _watched(session: Session, role: str) -> list[str]:
+    """The targets of a kernel in all programs that watch it."""
+    rules = {criterion.rule for criterion in session.lab.criteria}
+    kinds = [kind for kind in WATCHED if kind.rules & rules]
+    return [f"{session.program(role, kind.program).name}-built" for kind in kinds]
+
+
+def _build_watched_kernel(session: Session) -> None:
     try:
-        build_kit(session.kit, [f"{program.name}-built"], session.sandbox)
+        build_kit(session.kit, _watched(session, SUBMISSION), session.sandbox)
     except KitError as error:
-        _note_no_race_program(session, str(error))
+        _note_no_watched_kernel(session, str(error))
     else:
+        program = session.program(SUBMISSION, RACE.program)  # the object of both is in its name
         complaint = search_complaint(program, session.language)
         if complaint is not None:
             session.data["race_refused"] = f"Data races were not looked for: {complaint}"
 
 
-def _note_no_race_program(session: Session, said: str) -> None:
+def _note_no_watched_kernel(session: Session, said: str) -> None:
     """Whose fault it is that there is no program to find races with: the solution's tells. said:
     by the compiler. Where the kernel's alone is not built, its author could keep it from being
     looked at, and can fix it, too."""
     why = f"the kernel does not compile with ThreadSanitizer: {first_error(said)}"
     try:
-        build_kit(session.kit, [f"{session.program(SOLUTION, '-race').name}-built"])
+        build_kit(session.kit, _watched(session, SOLUTION))
     except KitError:
         session.data["race_error"] = f"Data races can't be looked for, since {why}"
     else:

@@ -186,6 +186,14 @@ class Session:
         with self.spending("build"):
             build_kit(self.kit, sorted({self.program(role).name for role in roles}))
 
+    def build_own_for(self, kind: Kind[Any]) -> None:
+        """The solution, as it is looked at. Raises KitError."""
+        if not kind.program:
+            self.build_own(SOLUTION)
+        else:
+            with self.spending("build"):
+                build_kit(self.kit, [f"{self.program(SOLUTION, kind.program).name}-built"])
+
     # ---- runs of the monitor -----------------------------------------------
 
     def run(
@@ -221,12 +229,8 @@ class Session:
 
     def _with_kits_own(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
         """Raises KitError."""
-        suffix = "-race" if kind.whose == "instrumented kernel" else ""
-        program = self.program(SOLUTION, suffix)
-        if suffix:
-            build_kit(self.kit, [f"{program.name}-built"])
-        else:
-            self.build_own(SOLUTION)
+        self.build_own_for(kind)
+        program = self.program(SOLUTION, kind.program)
         return monitor.with_kits_own(run, SOLUTION, program)
 
     def _goes_well(self, own: Callable[[], monitor.MonitorRun]) -> bool:

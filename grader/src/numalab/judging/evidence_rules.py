@@ -27,6 +27,7 @@ from numalab.judging.soundness import (
     unusable,
     wrong_in,
 )
+from numalab.judging.store_rules import no_shared_lines, slots_apart, slots_true
 from numalab.judging.thread_goals import Reached
 from numalab.judging.topology_rules import topology
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
@@ -248,4 +249,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "launch": mpi_rules.launch,
     "topology": topology,
     "counted": counted,
+    "no_shared_lines": no_shared_lines,
+    "slots_true": slots_true,
+    "slots_apart": slots_apart,
 }

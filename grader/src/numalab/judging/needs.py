@@ -24,6 +24,7 @@ from numalab.judging.judge import (
 )
 from numalab.judging.refusals import loss
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
+from numalab.judging.store_rules import is_unnoted
 from numalab.judging.timing_state import (
     TIMING_RULES,
     Spending,
@@ -134,7 +135,7 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     if any(control.of(kind) for kind in LOOKS_OF_KERNEL if not kind.rules & in_turns):
         return False
     rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL - in_turns
-    return _evidence_has(lab, evidence, part, rules, "fail")
+    return is_unnoted(own) or _evidence_has(lab, evidence, part, rules, "fail")
 
 
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:

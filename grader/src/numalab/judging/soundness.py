@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
-from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation, KernelRun
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.results import KernelRun, Outcome, Results
 from numalab.judging import explain, meddling
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on

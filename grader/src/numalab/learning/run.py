@@ -168,6 +168,12 @@ class Run:
         parts = None if part is None else [part]
         return self._drawn(lambda: work_figure(self._labelled(beside), parts=parts))
 
+    def lines(self, *beside: Run, part: str | None = None) -> Figure:
+        """Which threads write which cache lines. part: one of the lab's kernels."""
+        from numalab.reports.figures import lines_figure
+
+        return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
+
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the
         interval of their median."""

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import words
-from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, RANKS, TRACE
+from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, RANKS, STORES, TRACE
 from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
+from numalab.evidence.store_notes import Stores
 from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals
 from numalab.judging.verdict import Verdict
@@ -61,6 +62,32 @@ def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
             yield TouchView(
                 where, part, own, control if is_compared else None, "local_pages" in failed
             )
+
+
+# ---- cache lines -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LineView:
+    """Who writes which cache line. solution: None where it is not compared."""
+
+    where: str
+    part: str | None
+    yours: Stores
+    solution: Stores | None
+
+
+def line_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[LineView]:
+    """This node's, and a virtual node's where something failed there."""
+    for where, evidence in seen:
+        for part in lab.kernel_parts:
+            own = evidence.of_parts(part)
+            failed = _failed(_about(lab, part, STORES.rules), verdict, where)
+            runs = [run for run in own.of(STORES) if run.most_written]
+            if not runs or not (where == "here" or failed):
+                continue
+            control = [run for run in own.of(STORES, SOLUTION) if run.most_written]
+            yield LineView(where, part, runs[-1], control[-1] if failed and control else None)
 
 
 # ---- work ------------------------------------------------------------------------------

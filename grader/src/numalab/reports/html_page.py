@@ -23,6 +23,7 @@ from numalab.labs.declaration import VARIANT_NAMES
 from numalab.reports import memory_table, modelled_words, report_figures, verdict_words
 from numalab.reports.comparison import (
     TouchView,
+    line_views,
     located_views,
     seat_views,
     touch_views,
@@ -30,6 +31,7 @@ from numalab.reports.comparison import (
 )
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
+from numalab.reports.line_picture import line_title, sight_words
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.picture_words import seat_words, touch_words, work_words
 from numalab.reports.rate_words import rate_tables
@@ -222,6 +224,12 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             partial(report_figures.touch, touched),
             touch_words(touched),
             _alike_words(touched),
+        )
+    for lined in line_views(lab, verdict, seen):
+        yield picture(
+            line_title(lined),
+            partial(report_figures.lines, lined, dict(seen)[lined.where]),
+            sight_words(lined),
         )
     for worked in work_views(lab, verdict, seen):
         of = f" in {worked.part}" if worked.part else ""

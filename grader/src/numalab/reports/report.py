@@ -18,8 +18,9 @@ from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
-from numalab.reports.comparison import touch_views, work_views
+from numalab.reports.comparison import line_views, touch_views, work_views
 from numalab.reports.latency_report import latency_lines
+from numalab.reports.line_picture import line_picture
 from numalab.reports.memory_table import memory_table
 from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.rate_words import rate_lines, rate_tables
@@ -99,6 +100,8 @@ def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[
         yield touch_map_picture(
             touched.yours, columns, touched.where, touched.solution, touched.with_homes
         )
+    for lined in line_views(lab, verdict, seen):
+        yield line_picture(lined, columns)
     for worked in work_views(lab, verdict, seen):
         yield work_picture(worked, columns)
 

@@ -9,7 +9,7 @@ from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.modelling.of_evidence import Comparison
-from numalab.reports.comparison import SeatView, TouchView, WorkView, place_words
+from numalab.reports.comparison import LineView, SeatView, TouchView, WorkView, place_words
 from numalab.reports.roofline import Roof
 from numalab.reports.touch_map import OWNERS, rows_by_array
 
@@ -48,6 +48,16 @@ def touch(sight: TouchView) -> Figure:
         with_homes=sight.with_homes,
         width_in=NARROW_IN,
     )
+
+
+def lines(sight: LineView, yours: Evidence) -> Figure:
+    """As of work."""
+    from numalab.reports.figures import lines_figure
+
+    seen = [(OWNERS[0], yours)]
+    if sight.solution is not None:
+        seen.append((OWNERS[1], yours.as_control()))
+    return lines_figure(seen, part=sight.part, width_in=WIDE_IN if seen[1:] else NARROW_IN)
 
 
 def work(sight: WorkView, yours: Evidence) -> Figure:

@@ -2,6 +2,7 @@
 out, nothing is shown or written here. Importing this imports matplotlib."""
 
 from numalab.reports.figures.latency import latency_figure
+from numalab.reports.figures.lines import lines_figure
 from numalab.reports.figures.memory import memory_figure
 from numalab.reports.figures.modelled import modelled_figure
 from numalab.reports.figures.rates import rates_figure
@@ -15,6 +16,7 @@ from numalab.reports.figures.work import work_figure
 __all__ = [
     "Sitting",
     "latency_figure",
+    "lines_figure",
     "memory_figure",
     "modelled_figure",
     "rates_figure",

@@ -1,0 +1,171 @@
+"""Rules on a kernel's stores: which cache lines threads write together, and where they count."""
+
+from __future__ import annotations
+
+from numalab import words
+from numalab.evidence.kinds import STORES
+from numalab.evidence.record import SOLUTION, Evidence
+from numalab.evidence.store_notes import Stores
+from numalab.judging.soundness import by_value, missing_runs
+from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
+from numalab.labs.declaration import Criterion
+
+# Of the elements: so many stores may have no note before nothing is said of the others.
+MOST_LOST = 0.01
+
+
+def is_unnoted(evidence: Evidence) -> bool:
+    """Whether stores of the kit's own, which are made in the end, were not seen: the kernel's doing
+    or the kit's, which the solution tells."""
+    runs = evidence.of(STORES)
+    return bool(runs) and runs[-1].outcome.ok and not runs[-1].noted
+
+
+def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdict:
+    """The run that shows the kernel's stores, or the verdict where there is none."""
+    if evidence.race_refused is not None:
+        why = f"Stores are noted as data races are looked for. {evidence.race_refused}"
+        return verdict_on(criterion, "fail", "not_built", why)
+    if evidence.race_error is not None:
+        why = f"Stores are noted as data races are looked for. {evidence.race_error}"
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    runs = evidence.of(STORES)
+    missing = missing_runs(criterion, evidence, runs)
+    if missing:
+        return missing
+    run = runs[-1]
+    if not run.noted:
+        solution = evidence.of(STORES, SOLUTION)
+        is_ours = not any(control.outcome.ok and control.noted for control in solution)
+        status: Status = "error" if is_ours else "fail"
+        why = (
+            "Stores were not noted while the kernel ran: those that the kit has made in the end "
+            "were not seen, as they are behind the kit's own kernel. Take out what meddles with "
+            "ThreadSanitizer's functions, with threads or with signals."
+        )
+        return verdict_on(criterion, status, "kit" if is_ours else "disturbed_monitor", why)
+    if run.lost > MOST_LOST * run.n:
+        why = (
+            f"Of {run.n:,} keys, {run.lost:,} stores went to more lines than can be noted: count "
+            "in the blocks of counters, and write nothing for each key but that."
+        )
+        return verdict_on(criterion, "fail", "over_limit", why)
+    return run
+
+
+def _idle(run: Stores) -> str | None:
+    """What is to be told of threads that do not count, or None. A kernel of one thread has no line
+    that others write, too."""
+    if run.counting_threads >= run.threads:
+        return None
+    return (
+        f"Of {words.count(run.threads, 'thread')} {run.counting_threads} "
+        f"{'reads and counts its' if run.counting_threads == 1 else 'read and count their'} part "
+        "of the keys: all are to count, as many each as the others, as with schedule(static)."
+    )
+
+
+def _worst_line(run: Stores) -> str:
+    """The line that is shared most, as far as it is told; with a space before it."""
+    shared = [line for line in run.most_written if len(line.by_thread) > 1]
+    if not shared:
+        return ""
+    worst = max(shared, key=lambda line: line.stores - max(line.by_thread.values()))
+    times = sorted(worst.by_thread.values(), reverse=True)
+    told = words.listed([f"{count:,}" for count in times[:4]])
+    others = "" if len(times) <= 4 else f", by {len(times) - 4} others less often"
+    return f" One was written {told} times by {len(times)} threads{others}."
+
+
+def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _noted(criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    idle = _idle(run)
+    if idle is not None:
+        return verdict_on(criterion, "fail", "missed", idle)
+    share = run.shared_share
+    written = words.count(run.lines, "cache line")
+    if run.shared_lines == 0:
+        why = (
+            f"None of the {written} of {run.line_bytes} bytes that {run.threads} threads write is "
+            "written by two of them."
+        )
+    else:
+        why = (
+            f"For 100 keys, {100 * share:.3g} stores go to cache lines of {run.line_bytes} bytes "
+            f"that another thread writes more: {run.shared_lines} of the {written} that "
+            f"{run.threads} threads write are written by several."
+        )
+    assert criterion.at_most is not None
+    if share > criterion.at_most:
+        why += _worst_line(run)
+    return by_value(criterion, share, why, unit="stores per key")
+
+
+def _untrue(run: Stores) -> str | None:
+    """What is wrong with what slots says by itself, or None."""
+    slots, threads = run.slots, run.threads
+    if slots.count < threads:
+        return (
+            f"slots has counters of {words.count(slots.count, 'thread')}, and {threads} are to "
+            "count: of the others it says that their length is 0."
+        )
+    if slots.bad_lengths:
+        return (
+            f"slots gives {words.count(slots.bad_lengths, 'thread')} another length than BINS, or "
+            "0 for a thread that did not count."
+        )
+    if slots.unreadable:
+        return (
+            f"What slots says of {words.count(slots.unreadable, 'thread')} is no address of "
+            "memory: the counters have to be there after count."
+        )
+    if not slots.sums_right:
+        return (
+            "The counters where slots points do not add up to how many there are of each key: is "
+            "every thread's block among them, each once, and as it was when count ended?"
+        )
+    if slots.least_keys < run.n / threads / 2:
+        return (
+            f"The counters of one of {threads} threads hold {slots.least_keys:,} of {run.n:,} "
+            "keys: each is to count as many as the others, in its own."
+        )
+    return None
+
+
+def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _noted(criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    wrong = _idle(run) or _untrue(run)
+    if wrong is not None:
+        return verdict_on(criterion, "fail", "missed", wrong)
+    share = min(1.0, run.slots.stores / run.n)
+    why = (
+        f"{words.first_upper(words.percent(share))} of the keys were counted where slots points, "
+        "and the counters there add up to how many there are of each."
+    )
+    assert criterion.at_least is not None
+    if share < criterion.at_least:
+        why += " The others were counted elsewhere, and their sums copied there."
+    return by_value(criterion, share, why, unit="share of the keys")
+
+
+def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Of blocks in which the threads count: others could lie anywhere."""
+    run = _noted(criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    wrong = _idle(run) or _untrue(run)
+    if wrong is None and run.slots.stores < (1 - MOST_LOST) * run.n:
+        wrong = "The keys were not counted where slots points."
+    if wrong is not None:
+        why = f"How much room the counters take is not known. {wrong}"
+        return verdict_on(criterion, "fail", "missed", why)
+    apart = run.slots.most_apart_bytes
+    why = (
+        f"From one thread's counters to the next there are up to {apart:,} bytes, for "
+        f"{words.count(run.threads, 'thread')}."
+    )
+    return by_value(criterion, float(apart), why, unit="bytes")

@@ -1,0 +1,286 @@
+"""Who writes which cache line, and where threads count: the rules, and how it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import invented
+from support.mpi_labs import lab_of
+
+from numalab.errors import NothingToDraw
+from numalab.evidence.kinds import STORES
+from numalab.evidence.read_record import parse, validate
+from numalab.evidence.record import SOLUTION
+from numalab.judging import needs
+from numalab.judging.judge import judge
+from numalab.judging.verdict import CriterionVerdict, Verdict
+from numalab.labs.declaration import Lab
+from numalab.reports.comparison import line_views
+from numalab.reports.figures import lines_figure
+from numalab.reports.line_picture import line_picture, sight_words
+
+Json = dict[str, Any]
+N, THREADS = 240_000, 4
+EQUAL = N // THREADS
+
+LAB = """
+title = "Counters"
+minutes = 1
+languages = ["c"]
+contract = "x.h"
+functions = ["count"]
+
+[[criterion]]
+name = "correct"
+kind = "correctness"
+points = 1
+at_most = 0
+
+[[criterion]]
+name = "no_shared_lines"
+kind = "evidence"
+points = 1
+at_most = 0.01
+
+[[criterion]]
+name = "slots_true"
+kind = "evidence"
+points = 1
+at_least = 0.99
+
+[[criterion]]
+name = "no_waste"
+rule = "slots_apart"
+kind = "evidence"
+points = 1
+at_most = 192
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return lab_of(tmp_path, "33_counters", LAB)
+
+
+def line(number: int, *by_thread: int) -> Json:
+    return {
+        "line": number, "stores": sum(by_thread),
+        "by_thread": [[thread, stores] for thread, stores in enumerate(by_thread, 1) if stores],
+    }  # fmt: skip
+
+
+PADDED = [line(thread, *[0] * thread, EQUAL) for thread in range(THREADS)]
+SIDE_BY_SIDE = [
+    line(0, EQUAL, EQUAL // 3),
+    line(1, 0, 2 * EQUAL // 3, 2 * EQUAL // 3),
+    line(2, 0, 0, EQUAL // 3, EQUAL),
+]
+
+
+def stores(role: str = "submission", slots: Json | None = None, **more: Any) -> Json:
+    """As of the right kernel."""
+    run = {
+        "kind": "stores", "lab": "x", "part": None, "team": 2, "role": role, "n": N,
+        "threads": THREADS, "line_bytes": 64, "lines": THREADS + 2, "stores": N + 30, "lost": 0,
+        "shared_lines": 0, "shared_stores": 0, "most_written": PADDED,
+        "by_thread": [[4 * EQUAL, EQUAL + 7]] * THREADS,
+        "slots": {
+            "count": THREADS, "bad_lengths": 0, "unreadable": 0, "least_keys": EQUAL,
+            "sums_right": True,
+            "stores": N + 24, "most_apart_bytes": 64,
+        } | (slots or {}),
+        "noted": True, "results": invented.RIGHT, "outcome": invented.OK,
+    }  # fmt: skip
+    return run | more
+
+
+def shared(role: str = "submission") -> Json:
+    return stores(
+        role, {"most_apart_bytes": 48}, shared_lines=3, shared_stores=N // 3,
+        most_written=SIDE_BY_SIDE,
+    )  # fmt: skip
+
+
+def session(*runs: Json, **more: Any) -> Json:
+    record = invented.evidence(invented.ONE_NODE)
+    check = record["runs"][0] | {"lab": "x"}
+    return record | {"lab": "33_counters", "runs": [check, *runs]} | more
+
+
+def verdict_on(lab: Lab, *runs: Json, **more: Any) -> Verdict:
+    return judge(lab, parse(session(*runs, **more)))
+
+
+def judged(lab: Lab, *runs: Json, **more: Any) -> dict[str, CriterionVerdict]:
+    return {c.name: c for c in verdict_on(lab, *runs, **more).criteria}
+
+
+def failed(found: dict[str, CriterionVerdict]) -> set[str]:
+    return {name for name, verdict in found.items() if verdict.status == "fail"}
+
+
+def test_counters_apart_pass(lab: Lab, schema: Path) -> None:
+    validate(session(stores()), schema)
+    found = judged(lab, stores())
+    assert {c.status for c in found.values()} == {"pass"}
+    assert "None of the 6 cache lines of 64 bytes that 4 threads" in found["no_shared_lines"].why
+    assert found["no_waste"].value == 64
+
+
+def test_what_is_added_up_in_the_end_is_no_false_sharing(lab: Lab) -> None:
+    run = stores(shared_lines=1, shared_stores=6 * (THREADS - 1))
+    found = judged(lab, run)["no_shared_lines"]
+    assert found.status == "pass" and found.value == pytest.approx(18 / N)
+    assert "0.0075 stores go to cache lines" in found.why
+
+
+def test_counters_side_by_side_fail(lab: Lab, schema: Path) -> None:
+    validate(session(shared()), schema)
+    found = judged(lab, shared())
+    assert failed(found) == {"no_shared_lines"}
+    told = found["no_shared_lines"]
+    assert told.value == pytest.approx(1 / 3) and told.cause == "missed"
+    assert "33.3 stores" in told.why
+    assert "One was written 40,000 and 40,000 times by 2 threads." in told.why
+    run = shared() | {"most_written": [line(0, *[EQUAL // 6] * 6)]}
+    assert (
+        "10,000, 10,000, 10,000 and 10,000 times by 6 threads, by 2 others less often"
+        in judged(lab, run)["no_shared_lines"].why
+    )
+
+
+@pytest.mark.parametrize(
+    ("by_thread", "says"),
+    [
+        ([[4 * N, N]], "Of 4 threads 1 reads and counts its part"),
+        ([[2 * N, N // 2]] * 2, "Of 4 threads 2 read and count their part"),
+        ([[4 * N - 12, N], [4, 0], [4, 0], [4, 0]], "Of 4 threads 1 reads and counts its part"),
+        # All read, and one counts.
+        ([[4 * N, N], *[[4 * N, 6]] * 3], "Of 4 threads 1 reads and counts its part"),
+        ([], "Of 4 threads 0 read and count their part"),
+    ],
+)
+def test_who_does_not_count_shares_nothing_and_earns_nothing(
+    lab: Lab, by_thread: list[list[int]], says: str
+) -> None:
+    found = judged(lab, stores(by_thread=by_thread))
+    assert failed(found) == {"no_shared_lines", "slots_true", "no_waste"}
+    assert says in found["no_shared_lines"].why
+
+
+def test_counting_in_registers_shares_nothing(lab: Lab) -> None:
+    few = stores(
+        slots={"stores": 48}, by_thread=[[4 * EQUAL, 30], *[[4 * EQUAL, 6]] * 3], stores=48
+    )
+    assert failed(judged(lab, few)) == {"slots_true", "no_waste"}
+
+
+def test_threads_that_read_all_of_it_are_at_work(lab: Lab) -> None:
+    assert not failed(judged(lab, stores(by_thread=[[4 * N, EQUAL]] * THREADS)))
+
+
+@pytest.mark.parametrize(
+    ("slots", "says"),
+    [
+        ({"count": 0}, "has counters of 0 threads, and 4 are to count"),
+        ({"count": 1}, "has counters of 1 thread, and 4 are to count"),
+        ({"bad_lengths": 1}, "gives 1 thread another length than BINS"),
+        ({"unreadable": 2}, "says of 2 threads is no address of memory"),
+        ({"sums_right": False}, "do not add up to how many"),
+        ({"least_keys": EQUAL // 3}, "of one of 4 threads hold 20,000 of 240,000 keys"),
+        ({"stores": 24}, "elsewhere, and their sums copied there"),
+    ],
+)
+def test_slots_that_say_something_else(lab: Lab, slots: Json, says: str) -> None:
+    found = judged(lab, stores(slots=slots))
+    assert failed(found) == {"slots_true", "no_waste"}
+    assert says in found["slots_true"].why
+    assert "How much room the counters take is not known." in found["no_waste"].why
+
+
+def test_a_page_for_each_thread_is_waste(lab: Lab) -> None:
+    found = judged(lab, stores(slots={"most_apart_bytes": 4096}))
+    assert failed(found) == {"no_waste"}
+    assert "up to 4,096 bytes, for 4 threads" in found["no_waste"].why
+
+
+def test_more_lines_than_can_be_noted(lab: Lab) -> None:
+    found = judged(lab, stores(lost=N // 50))
+    assert failed(found) == {"no_shared_lines", "slots_true", "no_waste"}
+    assert found["no_shared_lines"].cause == "over_limit"
+    assert not failed(judged(lab, stores(lost=N // 200)))
+
+
+def test_noting_that_was_switched_off_is_held_against_the_kit(lab: Lab) -> None:
+    off = stores(noted=False)
+    assert needs.needs_control(lab, parse(session(off)), None)
+    assert not needs.needs_control(lab, parse(session(stores())), None)
+    found = judged(lab, off)["no_shared_lines"]
+    assert (found.status, found.cause) == ("error", "kit")
+    beside = stores(SOLUTION)
+    assert not needs.needs_control(lab, parse(session(off, beside)), None)
+    found = judged(lab, off, beside)["no_shared_lines"]
+    assert (found.status, found.cause) == ("fail", "disturbed_monitor")
+    found = judged(lab, off, stores(SOLUTION, noted=False))["no_shared_lines"]
+    assert found.status == "error"
+
+
+def test_a_bad_end_or_a_wrong_result_there_is_the_kernels(lab: Lab) -> None:
+    crashed = {"status": "crashed", "signal": 11, "phase": "count", "printed_bytes": 0}
+    found = judged(lab, stores(outcome=crashed, noted=None))
+    assert failed(found) == {"correct", "no_shared_lines", "slots_true", "no_waste"}
+    wrong = {"checked": 7, "wrong": 1, "first_wrong": {
+        "array": "bins", "element": 3, "expected": 1.0, "found": 2.0, "phase": "count",
+        "repetition": 1}}  # fmt: skip
+    assert failed(judged(lab, stores(results=wrong))) == {"correct"}
+
+
+def test_a_kernel_that_no_program_can_watch(lab: Lab) -> None:
+    refused = judged(lab, race_refused="Data races were not looked for: kernel.c has assembler.")
+    assert refused["no_shared_lines"].status == "fail"
+    assert refused["no_shared_lines"].why.endswith("kernel.c has assembler.")
+    missing = judged(lab, race_error="There is no clang.")["slots_true"]
+    assert (missing.status, missing.cause) == ("not_gradable", "not_visible_here")
+
+
+# ---- pictures ----------------------------------------------------------------------
+
+
+def test_lines_are_drawn_by_their_writers(lab: Lab) -> None:
+    record = session(shared(), stores(SOLUTION))
+    evidence = parse(record)
+    (sight,) = line_views(lab, judge(lab, evidence), [("here", evidence)])
+    drawn = [text.plain for text in line_picture(sight, 76)]
+    assert max(map(len, drawn)) <= 76
+    assert len(drawn) == 2 + THREADS
+    bars = [row.split()[2] for row in drawn[2:]]  # of the kernel's, and then the solution's
+    assert bars[0].count("0") > 2 * bars[0].count("1") > 0
+    assert abs(bars[1].count("1") - bars[1].count("2")) <= 1
+    assert set(bars[3]) == {"3", "."}  # the kernel's has three lines only
+    assert "thread 0 25, thread 1 8; line 1" in sight_words(sight)
+
+    figure = lines_figure([("yours", evidence), ("solution", evidence.as_control())])
+    assert len(figure.axes) == 2
+    assert [len(axes.patches) for axes in figure.axes] == [6, 4]
+    assert figure.axes[0].patches[0].get_width() == pytest.approx(25)
+
+
+def test_a_right_kernel_is_drawn_alone(lab: Lab) -> None:
+    evidence = parse(session(stores(), stores(SOLUTION)))
+    (sight,) = line_views(lab, judge(lab, evidence), [("here", evidence)])
+    assert sight.solution is None
+    assert sight_words(sight).endswith("line 3: thread 3 25.")
+    elsewhere = line_views(lab, judge(lab, evidence), [("hydra", evidence)])
+    assert list(elsewhere) == []
+
+
+def test_nothing_is_drawn_of_nothing(lab: Lab) -> None:
+    evidence = parse(session())
+    with pytest.raises(NothingToDraw, match="stores"):
+        lines_figure([("", evidence)])
+    run = replace(parse(session(stores())).of(STORES)[0], most_written=())
+    with pytest.raises(NothingToDraw):
+        lines_figure([("", evidence.having(STORES, [run]))])
