@@ -314,6 +314,66 @@ def false_sharing(_: Sources) -> Drawn:
     return Drawn(figure, "Sketch: eight threads t0 to t7, each with a counter of its own")
 
 
+COUNTERS, LINE_BYTES, BLOCK_THREADS = 6, 64, 4  # as lab 10 has them
+
+
+def _ruler(axes: Axes, y: float, high: float, left: float, byte_px: float, lines: int) -> None:
+    """Borders of lines."""
+    for line in range(lines + 1):
+        x = left + line * LINE_BYTES * byte_px
+        axes.plot([x, x], [y - 6, y + high + 6], color=VERMILION, linewidth=3, zorder=4)
+
+
+def _blocks(axes: Axes, y: float, left: float, byte_px: float, distance_bytes: int,
+            begin_bytes: int = 0) -> None:  # fmt: skip
+    for thread in range(BLOCK_THREADS):
+        x = left + (begin_bytes + thread * distance_bytes) * byte_px
+        box(axes, x, y, 8 * COUNTERS * byte_px, 54, THREAD_COLOURS[thread])
+        say(axes, x + 8, y + 27, f"t{thread}", colour=ink_on(THREAD_COLOURS[thread]))
+
+
+def blocks_in_lines(_: Sources) -> Drawn:
+    figure, axes = sketch(250)
+    left, byte_px = 40, 5.6
+    for line in range(3):
+        middle = left + (line + 0.5) * LINE_BYTES * byte_px
+        say(axes, middle, 40, f"line {line}", "center", colour=VERMILION, bold=True)
+    _blocks(axes, 80, left, byte_px, 8 * COUNTERS)
+    _ruler(axes, 80, 54, left, byte_px, 3)
+    say(axes, left, 185, "six counters of 8 bytes each: 48 bytes for each thread, in lines of 64")
+    return Drawn(figure, "Sketch: blocks of four threads t0 to t3, the first at a line's begin")
+
+
+def padded_blocks(_: Sources) -> Drawn:
+    figure, axes = sketch(440)
+    left, byte_px = 330, 2.5
+    rows = ((56, 0, "56 bytes apart"), (80, 0, "80 bytes apart"),
+            (64, 32, "64, from byte 32 on"), (64, 0, "64, from byte 0 on"))  # fmt: skip
+    for row, (distance, begin, words) in enumerate(rows):
+        y = 30 + 98 * row
+        say(axes, 10, y + 27, words, points=17, colour=BLUE, bold=True)
+        _blocks(axes, y, left, byte_px, distance, begin)
+        _ruler(axes, y, 54, left, byte_px, 5)
+    say(axes, left, 420, "blocks of 48 bytes; a line of 64 from bar to bar")
+    return Drawn(figure, "Sketch: four threads t0 to t3, and what of lines they have")
+
+
+def line_goes_round(_: Sources) -> Drawn:
+    figure, axes = sketch(430)
+    left, step = 190, 230
+    _lanes(axes, 430, ("core 0", "core 1"), (110, 290))
+    for turn in range(4):
+        x = left + step * turn
+        y, other = (110, 290) if turn % 2 == 0 else (290, 110)
+        box(axes, x, y - 28, 120, 56, THREAD_COLOURS[turn % 2], text="modified", zorder=3)
+        say(axes, x + 60, other + 22, "invalid", "center", colour=GREY)
+        if turn < 3:
+            arrow(axes, (x + 120, y), (x + step, other), VERMILION)
+    say(axes, left, 40, "stores to counters of thread 0, which is on core 0")
+    say(axes, left, 360, "stores to counters of thread 1, in the same line")
+    return Drawn(figure, SKETCH)
+
+
 # ---- messages -----------------------------------------------------------------------------
 
 
@@ -464,10 +524,13 @@ def two_parts(_: Sources) -> Drawn:
 FIGURES: dict[str, Draw] = {
     "alignment": alignment,
     "balance_bound": balance_bound,
+    "blocks_in_lines": blocks_in_lines,
     "close_spread": close_spread,
     "false_sharing": false_sharing,
     "halo": halo,
     "hockney": hockney,
+    "line_goes_round": line_goes_round,
+    "padded_blocks": padded_blocks,
     "page_fault": page_fault,
     "page_walk": page_walk,
     "ping_pong": ping_pong,

@@ -348,7 +348,10 @@ def test_what_a_node_can_show(first_touch: Lab) -> None:
 def test_without_thread_sanitizer_the_loss_and_the_way_out_are_told() -> None:
     labs = list(load_labs(find_kit("gnu").root).values())
     lost = data_races("", labs)
-    assert lost.level == "note" and lost.concerns == {"03_scheduling": ("race_free",)}
+    assert lost.level == "note" and lost.concerns == {
+        "03_scheduling": ("race_free",),
+        "10_false_sharing": ("race_free", "no_shared_lines", "slots_true", "no_waste"),
+    }
     assert "not looked at for data races" in lost.means
     assert "clang" in lost.remedy and "./numalab setup" in lost.remedy
     assert data_races("/usr/bin/clang", labs).level == "good"

@@ -64,3 +64,16 @@ def test_dealt_shows_who_gets_what(kit: Kit, tmp_path: Path, compiler: str) -> N
     ]  # fmt: skip
     assert rows["static"] == (100, 100)
     assert all(0 <= share <= 100 for shares in rows.values() for share in shares)
+
+
+@pytest.mark.builds
+def test_distance_takes_each_distance_once(kit: Kit, tmp_path: Path) -> None:
+    build("gcc", kit.lab_folder("10_false_sharing") / "distance.c", to=tmp_path / "distance")
+    done = subprocess.run(
+        [tmp_path / "distance"], env={"OMP_NUM_THREADS": "3"}, capture_output=True, text=True,
+        check=True, timeout=SOON_LIMIT_S,
+    )  # fmt: skip
+    assert done.stdout.startswith("3 threads, ")
+    rows = re.findall(r"^ *(\d+) bytes apart +(\d+\.\d\d) ns$", done.stdout, re.MULTILINE)
+    assert [int(apart) for apart, _ in rows] == [8, 16, 32, 64, 128, 256]
+    assert all(float(ns) > 0 for _, ns in rows)

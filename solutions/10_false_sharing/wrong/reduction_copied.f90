@@ -1,0 +1,39 @@
+! Wrong: A reduction over the array: right and fast, but the threads' copies
+! are gone in the end, and slots has their sums only.
+module false_sharing
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_loc, &
+       c_ptr, c_size_t
+  implicit none
+  private
+  public :: count, slots
+
+  integer, parameter :: last_key = 5
+  integer(c_int64_t), target :: sums(0:last_key)
+
+contains
+
+  subroutine count(n, keys, bins) bind(c)
+    integer(c_size_t), value :: n
+    integer(c_int32_t), intent(in) :: keys(n)
+    integer(c_int64_t), intent(out) :: bins(0:last_key)
+    integer(c_size_t) :: i
+
+    bins = 0
+    !$omp parallel do schedule(static) reduction(+: bins)
+    do i = 1, n
+       bins(keys(i)) = bins(keys(i)) + 1
+    end do
+    !$omp end parallel do
+    sums = bins
+  end subroutine count
+
+  subroutine slots(thread, first, length) bind(c)
+    integer(c_int), value :: thread
+    type(c_ptr), intent(out) :: first
+    integer(c_size_t), intent(out) :: length
+
+    first = c_loc(sums)
+    length = merge(last_key + 1, 0, thread == 0)
+  end subroutine slots
+
+end module false_sharing
