@@ -162,6 +162,23 @@ def test_command_line_has_nodes_processors_and_distances() -> None:
     assert line[line.index("-m") + 1] == "512M"
 
 
+def test_firmware_tells_how_fast_memory_is_where_the_file_does() -> None:
+    """For the cores of its package, and on the command line of no other machine."""
+    line = command_line(GALLERY["aurora"].scaled(1), [])
+    assert line[line.index("-machine") + 1].endswith(",hmat=on")
+    numa = [line[i + 1] for i, word in enumerate(line) if word == "-numa"]
+    assert "node,nodeid=3,memdev=m3,initiator=1" in numa
+    rates = [words for words in numa if words.startswith("hmat-lb,")]
+    told = "hierarchy=memory,data-type=access-bandwidth,bandwidth"
+    assert sorted(rates) == [
+        f"hmat-lb,initiator=0,target=0,{told}=307G",
+        f"hmat-lb,initiator=0,target=2,{told}=1638G",
+        f"hmat-lb,initiator=1,target=1,{told}=307G",
+        f"hmat-lb,initiator=1,target=3,{told}=1638G",
+    ]
+    assert not any("hmat" in word for word in command_line(GALLERY["nebula"].scaled(1), []))
+
+
 def test_folders_are_read_only_unless_said_and_may_hold_commas() -> None:
     line = command_line(GALLERY["laptop"], [("/a,b", False), ("/out", True)])
     fsdev = [line[i + 1] for i, word in enumerate(line) if word == "-fsdev"]

@@ -62,6 +62,8 @@ class NumaNode:
     core_groups: the cores by the L3 that they share; those that share none are a group, too.
     memory_kind: such as "DDR5" or "HBM2e"; empty: the source gives none, or all are of one kind.
     memory_side_cache_mb: of the cache between its memory and all who use it; None: there is none.
+    peak_gb_s: bandwidth of this memory, in 10^9 bytes per second, for the cores of its package:
+    what firmware says of it (ACPI's HMAT); None: it says nothing.
     """
 
     number: int
@@ -70,6 +72,7 @@ class NumaNode:
     core_groups: tuple[tuple[Core, ...], ...]
     memory_kind: str = ""
     memory_side_cache_mb: int | None = None
+    peak_gb_s: int | None = None
 
     @property
     def cores(self) -> tuple[Core, ...]:

@@ -38,7 +38,8 @@ LONGEST_KIND = 24  # characters of a kind of cores or memory, which stand in pic
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 NODE_KEYS = (
-    "package", "memory_mb", "memory_kind", "memory_side_cache_mb", "pus", "l3_groups", "cores",
+    "package", "memory_mb", "memory_kind", "memory_side_cache_mb", "peak_gb_s", "pus",
+    "l3_groups", "cores",
 )  # fmt: skip
 CORES_KEYS = ("kind", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
@@ -62,6 +63,7 @@ def _numa_node(table: Table, number: int) -> NumaNode:
         _core_groups(table, number),
         _kind(table, "memory_kind"),
         table.maybe("memory_side_cache_mb", lambda key: table.whole(key, 1)),
+        table.maybe("peak_gb_s", lambda key: table.whole(key, 1)),
     )
 
 
@@ -321,6 +323,7 @@ def _machine(given: Table, path: Path) -> Machine:
     if not with_cores:
         top.fail("no NUMA node has cores; describe one in a [[numa_node]]", "numa_node")
     _check_packages(top, with_cores, nodes)
+    _check_peaks(top, nodes)
     _check_pus(top, with_cores)
     distances = _distances(top, len(nodes)) if "distances" in top else None
     machine = Machine(
@@ -339,6 +342,18 @@ def _machine(given: Table, path: Path) -> Machine:
     )
     rates = read_rates(top, machine.spanned_distances, machine.memory_kinds)
     return replace(machine, rates=rates)
+
+
+def _check_peaks(top: Table, nodes: Sequence[NumaNode]) -> None:
+    """Firmware tells of all memory or of none."""
+    without = [node.number for node in nodes if node.peak_gb_s is None]
+    if without and len(without) < len(nodes):
+        top.fail(
+            f"NUMA node {without[0]} has no 'peak_gb_s', and others have one; give it to all or "
+            "to none",
+            "numa_node",
+            without[0],
+        )
 
 
 def _processor(top: Table) -> str | None:

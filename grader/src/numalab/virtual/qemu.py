@@ -222,14 +222,45 @@ def _processor_options(machine: Machine) -> list[str]:
     return options
 
 
+def has_hmat(machine: Machine) -> bool:
+    """Whether ACPI tells how fast its memory is."""
+    return all(node.peak_gb_s is not None for node in machine.numa_nodes)
+
+
+def _initiator(machine: Machine, node: NumaNode) -> int:
+    """The NUMA node with processors that a memory is attached to: its own, or the first of its
+    package."""
+    if node.cores:
+        return node.number
+    beside = _populated(machine, node.package) or [n for n in machine.numa_nodes if n.cores]
+    return beside[0].number
+
+
+def _hmat_options(machine: Machine) -> list[str]:
+    """What the processors of each package have from each memory of it: Linux tells of nothing
+    farther away."""
+    options = []
+    for node in machine.numa_nodes:
+        for source in _populated(machine, node.package):
+            options += [
+                "-numa",
+                f"hmat-lb,initiator={source.number},target={node.number},hierarchy=memory,"
+                f"data-type=access-bandwidth,bandwidth={node.peak_gb_s}G",
+            ]  # fmt: skip
+    return options
+
+
 def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
+    def initiator(node: NumaNode) -> str:
+        return f",initiator={_initiator(machine, node)}" if has_hmat(machine) else ""
+
     options = []
     sizes_mib = machine.guest_memory_mib(node_memory_mib)
     for node, size_mib in zip(machine.numa_nodes, sizes_mib, strict=True):
         memory = f"m{node.number}"
         options += [
             "-object", f"memory-backend-ram,id={memory},size={size_mib}M",
-            "-numa", f"node,nodeid={node.number},memdev={memory}",
+            "-numa", f"node,nodeid={node.number},memdev={memory}{initiator(node)}",
         ]  # fmt: skip
     at = positions(machine)
     slots = [(at[pu], node.number) for node in machine.numa_nodes for pu in node.pus]
@@ -239,7 +270,7 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
         for source, row in enumerate(machine.guest_distances()):
             for target, value in enumerate(row):
                 options += ["-numa", f"dist,src={source},dst={target},val={value}"]
-    return options
+    return options + (_hmat_options(machine) if has_hmat(machine) else [])
 
 
 def command_line(
@@ -257,7 +288,9 @@ def command_line(
     command = [
         qemu,
         "-name", machine.name,
-        "-machine", "q35,hpet=off,smm=off,sata=off,usb=off,vmport=off,smbus=off",
+        "-machine",
+        "q35,hpet=off,smm=off,sata=off,usb=off,vmport=off,smbus=off"
+        + (",hmat=on" if has_hmat(machine) else ""),
         "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi",
         "-cpu", CPU_MODEL,
         "-m", f"{sum(machine.guest_memory_mib(node_memory_mib))}M",
