@@ -151,6 +151,19 @@ static int set_with_one_thread(struct numalab_run_options *options, char *unused
     return 0;
 }
 
+static int set_memory_policy(struct numalab_run_options *options, char *policy)
+{
+    options->memory_policy = policy;
+    return 0;
+}
+
+static int set_fills_node(struct numalab_run_options *options, char *unused)
+{
+    (void)unused;
+    options->fills_node = true;
+    return 0;
+}
+
 static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -261,6 +274,11 @@ static const struct option_row {
      "but do one for each role (60)"},
     {"with-one-thread", NULL, set_with_one_thread,
      "placement: beside the team the same with one thread, in turns"},
+    {"memory-policy", "POLICY:NODES", set_memory_policy,
+     "placing: the process's own, as numactl sets it: interleave, bind,\n"
+     "preferred or local; NODES such as 0-1,3, or all"},
+    {"fill-node", NULL, set_fills_node,
+     "placing: hand over a matrix of more than a NUMA node's free memory"},
     {"one-at-a-time", NULL, set_one_at_a_time,
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},

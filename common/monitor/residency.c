@@ -2,6 +2,7 @@
 #include "residency.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,6 +70,31 @@ json_t *numalab_residency_describe(const struct numalab_worker *worker,
     }
     if (error == 0) return list;
     /* Refused by the system: the record says nothing of residency. */
+    json_decref(list);
+    return json_null();
+}
+
+json_t *numalab_residency_by_node(const struct numalab_worker *worker, uint64_t address,
+                                  size_t bytes)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), begin = address / page_bytes;
+    const size_t page_count = (size_t)((address + bytes - 1) / page_bytes - begin + 1);
+    int *numa_node = malloc(page_count * sizeof *numa_node);
+    json_t *list = json_array();
+    const bool is_known =
+        numa_node && read_block(worker, begin * page_bytes, numa_node, page_count) == 0;
+    /* A node for each round: the lowest that is above those that were counted. */
+    for (int node = -2, next = -1; is_known && next >= -1 && next != node;) {
+        size_t count = 0;
+        node = next;
+        for (size_t i = 0; i < page_count; i++) {
+            count += numa_node[i] == node;
+            if (numa_node[i] > node && (next == node || numa_node[i] < next)) next = numa_node[i];
+        }
+        if (count) json_array_append_new(list, json_pack("[iI]", node, (json_int_t)count));
+    }
+    free(numa_node);
+    if (is_known) return list;
     json_decref(list);
     return json_null();
 }

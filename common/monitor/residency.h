@@ -14,4 +14,9 @@ json_t *numalab_residency_describe(const struct numalab_worker *worker,
                                    const struct numalab_driver *driver,
                                    const struct numalab_sampling *sampling);
 
+/* How many pages with any of these bytes live on each NUMA node: [node, pages], -1 for those that
+ * are absent. JSON's null as above; the caller owns it. */
+json_t *numalab_residency_by_node(const struct numalab_worker *worker, uint64_t address,
+                                  size_t bytes);
+
 #endif

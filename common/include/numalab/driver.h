@@ -37,6 +37,16 @@ struct numalab_counting {
     const char *slots_phase;
 };
 
+/* Of kernels that say where memory goes (runs/placing.c): arrays by their index, of elements of 8
+ * bytes, and phases. roll_phase writes into the first elements of roll the NUMA node that each
+ * thread of the team runs on. control: an array that no kernel is asked to place. The matrix is
+ * handed to the NUMA node of the last thread: first_phase writes its first part, hand_over_phase
+ * calls the kernel, rest_phase writes what is left. */
+struct numalab_placing {
+    size_t matrix, roll, control;
+    const char *roll_phase, *first_phase, *hand_over_phase, *rest_phase;
+};
+
 /* The first element that differs from the oracle. */
 struct numalab_mismatch {
     size_t array;
@@ -92,6 +102,9 @@ struct numalab_driver {
 
     /* For runs/stores.c; NULL: its threads do not count. */
     const struct numalab_counting *counting;
+
+    /* For runs/placing.c; NULL: its kernel places no memory. */
+    const struct numalab_placing *placing;
 
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 

@@ -46,8 +46,11 @@ struct numalab_run_options {
     bool has_seed;                      /* as it was given; else it is drawn */
     size_t n;                           /* of page evidence; 0: as sizing.h says */
     struct numalab_round_limits rounds; /* of a generation */
-    bool with_one_thread;   /* placement: beside the team the same with one thread, in turns */
-    bool one_at_a_time;     /* one worker at a time: less memory, no interleaving */
+    bool with_one_thread; /* placement: beside the team the same with one thread, in turns */
+    bool one_at_a_time;   /* one worker at a time: less memory, no interleaving */
+    const char
+        *memory_policy;     /* placing: of the whole process, POLICY:NODES; NULL: the monitor's */
+    bool fills_node;        /* placing: the matrix has more than a NUMA node's free memory */
     bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
@@ -101,6 +104,7 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
     ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")             \
     ROW(stores, NUMALAB_NEEDS_ONE_ROLE,                                                            \
         "which threads write which cache lines, with a program built for it")                      \
+    ROW(placing, NUMALAB_NEEDS_ONE_ROLE, "where memory goes that a kernel has placed")             \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
     ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \

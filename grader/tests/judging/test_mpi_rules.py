@@ -1055,5 +1055,6 @@ def test_every_goal_of_a_file_can_be_judged() -> None:
     for goal, kind in FILE_KINDS.items():
         of_kind.setdefault(kind, set()).add(goal)
     assert of_kind["placement"] == set(thread_goals.GOALS)
+    assert of_kind["policy"] == {"interleaved"}
     assert of_kind["launch"] == set(rank_goals.GOALS)
     assert of_kind["prediction"] == {"prediction"}

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from numalab.evidence.kinds import PLACING
 from numalab.evidence.record import Kind
 from numalab.labs.declaration import Criterion, Lab
 
 FindingLevel = Literal["good", "note", "bad", "unknown"]
+# Rules by which pages are judged by the NUMA node that they live on.
+ABOUT_PLACES = PLACING.rules | {"local_pages"}
 # Names of criteria by lab.
 Concerns = dict[str, tuple[str, ...]]
 
@@ -55,7 +58,7 @@ def by_place_of_pages(labs: Iterable[Lab]) -> Concerns:
     """What shows on which NUMA node a page lives: in residency, or in time."""
     return concerned(
         labs,
-        lambda lab, c: c.rule == "local_pages" or (c.kind == "timing" and c.needs_numa_nodes > 1),
+        lambda lab, c: c.rule in ABOUT_PLACES or (c.kind == "timing" and c.needs_numa_nodes > 1),
     )
 
 

@@ -8,6 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from numalab.evidence.mixes import thread_rates, unseen_loops
+from numalab.evidence.placed_pages import Placing, placing_facts
+from numalab.evidence.read_parts import (
+    expand,
+    read_outcome,
+    read_results,
+    read_sample,
+    read_threads,
+)
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
@@ -32,122 +40,27 @@ from numalab.evidence.record import (
     Race,
     Rank,
     RolePart,
-    Thread,
     ThreadLevel,
     Trace,
     TracedArray,
 )
-from numalab.evidence.results import (
-    Mismatch,
-    OpenRequests,
-    Outcome,
-    Results,
-    RollEntry,
-    TooFew,
-)
-from numalab.evidence.sample import Sample
+from numalab.evidence.results import RollEntry
 from numalab.evidence.store_notes import Stores, stores_facts
 from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
-
-
-def _number(value: float | str) -> float:
-    return float(value)  # "NaN", "Infinity" and "-Infinity" included
-
-
-def _outcome(data: Json) -> Outcome:
-    detail = {key: value for key, value in data.items() if key != "status"}
-    return Outcome(data["status"], detail)
-
-
-def _results(data: Json) -> Results:
-    first = data.get("first_wrong")
-    return Results(
-        checked=data["checked"],
-        wrong=data["wrong"],
-        first_wrong=first
-        and Mismatch(
-            array=first["array"],
-            element=first["element"],
-            expected=_number(first["expected"]),
-            found=_number(first["found"]),
-            phase=first["phase"],
-            repetition=first["repetition"],
-            rank=first.get("rank"),
-            row=first.get("row"),
-            column=first.get("column"),
-            row_name=first.get("row_name"),
-            remark=first.get("remark", ""),
-        ),
-        wrote_before_array=data.get("wrote_before_array"),
-        too_few_messages=_too_few(data.get("too_few_messages")),
-        requests=_open_requests(data["requests"]) if "requests" in data else None,
-        n_unit=data.get("n_unit", ""),
-        too_few_bytes=_too_few(data.get("too_few_bytes")),
-        messages_ahead=data.get("messages_ahead", 0),
-        replaced_array=data.get("replaced_array"),
-    )
-
-
-def _too_few(data: Json | None) -> TooFew | None:
-    return None if data is None else TooFew(**data)
-
-
-def _open_requests(data: Json) -> OpenRequests:
-    return OpenRequests(
-        fault=data["fault"],
-        count=data["count"],
-        call=data["call"],
-        rank=data["rank"],
-        phase=data["phase"],
-        line=data.get("line", ""),
-    )
-
-
-def _threads(data: Sequence[Json]) -> tuple[Thread, ...]:
-    return tuple(
-        Thread(
-            number=entry["thread"],
-            allowed_pus=tuple(entry["allowed_pus"]),
-            core=entry["core"],
-            package=entry["package"],
-            numa_node=entry["numa_node"],
-            last_pu=entry["last_pu"],
-        )
-        for entry in data
-    )
-
-
-# Of one array: of 16 GiB, of which a grading has never looked at all.
-_MOST_PAGES = 1 << 22
-
-
-def _expand(runs: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """Raises ValueError for more than any record has: a few bytes can say so."""
-    if sum(count for _, count in runs) > _MOST_PAGES:
-        raise ValueError(f"an array of more than {_MOST_PAGES:,} pages")
-    return tuple(value for value, count in runs for _ in range(count))
-
-
-def _sample(entry: Json, looked_at: int) -> Sample:
-    """Of one array; looked_at: pages. An older record has all."""
-    if "blocks" not in entry:
-        return Sample(looked_at, ((0, looked_at),))
-    return Sample(entry["pages"], tuple((first, count) for first, count in entry["blocks"]))
-
 
 _MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what another wrote
 
 
 def _traced_array(entry: Json) -> TracedArray:
-    writers = _expand(entry["first_writer"])
+    writers = expand(entry["first_writer"])
     again = entry.get("used_again", ())
     if any(not 0 <= times <= _MOST_USES for *_, times in again):
         raise ValueError("more uses of a page than any tracing sees")
     return TracedArray(
         name=entry["array"],
         first_writer=writers,
-        users=_expand([(frozenset(users), count) for users, count in entry["users"]]),
-        sample=_sample(entry, len(writers)),
+        users=expand([(frozenset(users), count) for users, count in entry["users"]]),
+        sample=read_sample(entry, len(writers)),
         used_again={(writer, user): times for writer, user, times in again},
     )
 
@@ -156,10 +69,10 @@ def _trace(data: Json) -> Trace:
     touch_map = data.get("touch_map") or {}
     return Trace(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         n=data["n"],
-        threads=_threads(data["threads"]),
+        threads=read_threads(data["threads"]),
         method=touch_map.get("method", ""),
         order=touch_map.get("order", ""),
         sees_write_after_read=touch_map.get("sees_write_after_read", False),
@@ -171,16 +84,17 @@ def _trace(data: Json) -> Trace:
 
 def _placement(data: Json) -> Placement:
     residency = data.get("residency")
-    homes = {entry["array"]: _expand(entry["numa_node"]) for entry in residency or ()}
+    homes = {entry["array"]: expand(entry["numa_node"]) for entry in residency or ()}
     return Placement(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         n=data["n"],
-        threads=_threads(data["threads"]),
+        threads=read_threads(data["threads"]),
         residency=None if residency is None else homes,
         samples={
-            entry["array"]: _sample(entry, len(homes[entry["array"]])) for entry in residency or ()
+            entry["array"]: read_sample(entry, len(homes[entry["array"]]))
+            for entry in residency or ()
         },
         cpu_time=tuple(
             CpuTime(
@@ -200,8 +114,8 @@ def _placement(data: Json) -> Placement:
 def _at_work(data: Json) -> AtWork:
     return AtWork(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         moments=data["moments"],
         threads=tuple(
             RollEntry(entry["works"], entry["busy_else"]) for entry in data.get("threads", ())
@@ -215,7 +129,7 @@ def _one_thread(placement: Json) -> OneThread:
     computes = data["computes"]
     of_threads_s = sum(float(entry["cpu_s"]) for entry in placement.get("cpu_time", ()))
     return OneThread(
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         cpu_s=data["cpu_s"] / computes if computes else None,
         team_cpu_s=data["team_cpu_s"] / max(1, placement["computes"]),
         ended_cpu_s=max(0.0, data["team_cpu_s"] - of_threads_s),
@@ -225,9 +139,9 @@ def _one_thread(placement: Json) -> OneThread:
 def _check(data: Json) -> Check:
     return Check(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         checked=tuple(
-            Checked(entry["n"], entry.get("ranks"), _results(entry["results"]))
+            Checked(entry["n"], entry.get("ranks"), read_results(entry["results"]))
             for entry in data["checks"]
         ),
     )
@@ -237,7 +151,7 @@ def _generation(data: Json) -> Generation:
     """Without a role that may fail and has, or whose results are wrong: it tells of nobody else."""
     roles = {
         entry["role"]: RolePart(
-            _outcome(entry["outcome"]), _results(entry["results"]), entry["initialize_s"]
+            read_outcome(entry["outcome"]), read_results(entry["results"]), entry["initialize_s"]
         )
         for entry in data["roles"]
         if not _is_beside_and_bad(entry)
@@ -281,7 +195,7 @@ def _race(data: Json) -> Race:
     race = data.get("race")
     return Race(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         found=race is not None,
         accesses=tuple(race["accesses"]) if race else (),
         searched=data.get("searched"),
@@ -291,17 +205,30 @@ def _race(data: Json) -> Race:
 def _stores(data: Json) -> Stores:
     return Stores(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         **stores_facts(data),
+    )
+
+
+def _placing(data: Json) -> Placing:
+    residency = data["residency"]
+    return Placing(
+        part=data["part"],
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
+        homes=None
+        if residency is None
+        else {entry["array"]: expand(entry["numa_node"]) for entry in residency},
+        **placing_facts(data),
     )
 
 
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         huge_pages_allowed=data["huge_pages_allowed"],
         tables=tuple(KernelTable(**entry) for entry in data["tables"]),
     )
@@ -310,8 +237,8 @@ def _memory(data: Json) -> Memory:
 def _page_tables(data: Json) -> PageTables:
     return PageTables(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        results=_results(data["results"]),
+        outcome=read_outcome(data["outcome"]),
+        results=read_results(data["results"]),
         lives=tuple(
             PageTablesOfLife(
                 life["n"],
@@ -327,10 +254,10 @@ def _page_tables(data: Json) -> PageTables:
 def _binding(data: Json) -> Binding:
     return Binding(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         file=data["file"],
         runtime=data["runtime"],
-        threads=_threads(data["threads"]),
+        threads=read_threads(data["threads"]),
         team=data["team"],
     )
 
@@ -338,7 +265,7 @@ def _binding(data: Json) -> Binding:
 def _locate(data: Json) -> Locate:
     return Locate(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         rounds=_rounds(data["rounds"]),
         team=data["team"],
         free_rounds=_rounds(data.get("free_rounds", ())),
@@ -350,13 +277,13 @@ def _rounds(data: Sequence[Sequence[Json]]) -> tuple[tuple[LocatedThread, ...], 
 
 
 def _ranks(data: Sequence[Json]) -> tuple[Rank, ...]:
-    return tuple(Rank(entry["rank"], _threads(entry["threads"])) for entry in data)
+    return tuple(Rank(entry["rank"], read_threads(entry["threads"])) for entry in data)
 
 
 def _launched(data: Json) -> Launched:
     return Launched(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         file=data["file"],
         refused=data["refused"],
         ranks=_ranks(data["ranks"]),
@@ -378,12 +305,12 @@ def _other_levels(data: Json) -> tuple[OtherLevel, ...]:
 def _thread_level(data: Json) -> ThreadLevel:
     return ThreadLevel(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         ranks=tuple(
             RankLevel(**(entry | {"calls": MpiCalls(**entry["calls"])})) for entry in data["ranks"]
         ),
         other_levels=_other_levels(data),
-        ended=_outcome(data["ended_with_other_level"])
+        ended=read_outcome(data["ended_with_other_level"])
         if "ended_with_other_level" in data
         else None,
         team=data["team"],
@@ -398,7 +325,7 @@ def _latency(data: Json) -> Latency:
             one_way_us.setdefault(sample["bytes"], []).append(us)
     return Latency(
         part=data["part"],
-        outcome=_outcome(data["outcome"]),
+        outcome=read_outcome(data["outcome"]),
         file=data["file"],
         ranks=_ranks(data["ranks"]),
         one_way_us={size: tuple(times) for size, times in sorted(one_way_us.items())},
@@ -456,6 +383,18 @@ STORES = Kind(
     "stores", _stores, frozenset({"no_shared_lines", "slots_true", "slots_apart"}), "kernel",
     program="-stores", in_soundness=True, doing="noting who writes which cache line",
 )  # fmt: skip
+PLACING = Kind(
+    "placing", _placing,
+    frozenset({"table_interleaved", "blocks_local", "handed_over", "contained", "fast_memory"}),
+    "kernel", in_soundness=True, doing="looking where it places memory",
+)  # fmt: skip
+FILLED = Kind(
+    "filled", _placing, frozenset({"falls_back"}), "kernel", run="placing", mark="fills_node",
+    doing="filling a NUMA node", looks=(("--fill-node",),), there_only=True,
+)  # fmt: skip
+FILE_PLACING = Kind(
+    "file_placing", _placing, frozenset({"binary_interleaved"}), "kit", run="placing", mark="file"
+)
 RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
@@ -476,7 +415,8 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, AT_WORK, MEMORY, PAGE_TABLES, LOCATE,
-    THREAD_LEVEL, STORES, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED,
+    SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
+from numalab.evidence.placed_pages import Placing
 from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Stores
@@ -331,7 +332,7 @@ class Generation:
 
 AnyRun = (
     Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Stores
-    | Binding | Launched | Latency | UnseenLoops | ThreadRates | Generation
+    | Placing | Binding | Launched | Latency | UnseenLoops | ThreadRates | Generation
 )  # fmt: skip
 
 
@@ -362,9 +363,10 @@ class Kind(Generic[Read]):
     against the kernel. doing: what is told while a grading looks at a kernel so; empty: it is
     taken in a way of its own. looks: options of each look that is taken; most_looks: how often
     one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
-    are looked at just before. here_only: nothing new shows on a virtual node. team: the size of
-    the team, None: one thread per core; is_unbound: its threads are placed by nobody. is_timed:
-    times are what is looked at, which a pause of the node spoils.
+    are looked at just before. here_only: nothing new shows on a virtual node; there_only: it is not
+    for a node that others use. team: the size of the team, None: one thread per core; is_unbound:
+    its threads are placed by nobody. is_timed: times are what is looked at, which a pause of the
+    node spoils.
     """
 
     name: str
@@ -380,6 +382,7 @@ class Kind(Generic[Read]):
     most_looks: int = 1
     beside: tuple[str, ...] = ()
     here_only: bool = False
+    there_only: bool = False
     team: int | None = None
     is_unbound: bool = False
     is_timed: bool = False
@@ -461,7 +464,7 @@ class Evidence:
             for (_, role), runs in self.runs.items()
             if role == SOLUTION
             for run in runs
-            if isinstance(run, Binding | Launched)
+            if isinstance(run, Binding | Launched | Placing) and run.file
         }
 
     @property

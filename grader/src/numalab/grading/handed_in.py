@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import BINDING
+from numalab.evidence.kinds import BINDING, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
@@ -17,10 +17,11 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement
-from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, HandedFile
+from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
+from numalab.labs.numactl_words import memory_policy
 from numalab.labs.prediction import BadPrediction, read_prediction
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
@@ -34,10 +35,13 @@ class _TooMuch(BadPolicy):
 
 
 def _content(file: HandedFile, text: str) -> dict[str, str]:
-    """The variables of a placement file; none of the others, which are only looked at. Raises
-    an error of _BAD, of which _TooMuch is for a file of any kind."""
-    if file.kind == "placement":
-        return placement.read_placement(text, file.variables)
+    """The variables of a placement or a policy; none of the others, which are only looked at.
+    Raises an error of _BAD, of which _TooMuch is for a file of any kind."""
+    if file.kind in VARIABLES:
+        variables = placement.read_placement(text, file.variables)
+        if file.kind == "policy":
+            memory_policy(variables)
+        return variables
     why = toml.why_not_readable(text)
     if why:
         raise _TooMuch(f"{file.name} {why}; a few lines are enough")
@@ -66,7 +70,7 @@ def _complaint(file: HandedFile, error: Exception) -> str:
     complaint = said + ("" if said.endswith("?") else ".")
     if isinstance(error, BadPolicy):
         return complaint  # which names the file
-    separator = "," if file.kind == "placement" else ":"
+    separator = "," if file.kind in VARIABLES else ":"
     return f"{file.name}{separator} {complaint}"
 
 
@@ -104,7 +108,7 @@ def read_files(session: Session) -> None:
                 "file": file.name,
                 "complaint": complaint,
                 "variables": variables,
-                "text": "" if file.kind == "placement" else text,
+                "text": "" if file.kind in VARIABLES else text,
             }
         )
 
@@ -131,7 +135,17 @@ def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
     return {runtime: programs[runtime] for runtime in file.runtimes if runtime in programs}
 
 
+def _programs_of(session: Session, file: HandedFile) -> list[Path]:
+    """What is run under a file."""
+    if file.kind == "policy":
+        return [session.program(HANDOUT)]
+    return list(_runtimes_of(session, file).values())
+
+
 def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, str]) -> None:
+    if file.kind == "policy":
+        _place_memory(session, role, file, variables)
+        return
     threads = thread_goals.team_of(file.goal, session.node)
     part = session.lab.part_of(file)
     limit_s = session.effort.phase_limit_s * session.place.slowness
@@ -140,6 +154,18 @@ def _bind(session: Session, role: str, file: HandedFile, variables: dict[str, st
     for runtime, program in _runtimes_of(session, file).items():
         whole = [*monitor.worker_option(role, program), *options]
         session.run(BINDING, whole, environment, file=file.name, runtime=runtime)
+
+
+def _place_memory(session: Session, role: str, file: HandedFile, variables: dict[str, str]) -> None:
+    """Of the handout's program, which places nothing itself."""
+    limit_s = session.effort.phase_limit_s * session.place.slowness
+    options = [
+        *monitor.worker_option(role, session.program(HANDOUT)),
+        *monitor.common_options(session.lab.part_of(file), session.threads, "quick", limit_s),
+        "--memory-policy", memory_policy(variables),
+    ]  # fmt: skip
+    environment = monitor.worker_environment(session.lab, session.threads)
+    session.run(FILE_PLACING, options, environment, file=file.name)
 
 
 def gather_placements(session: Session) -> None:
@@ -151,13 +177,15 @@ def gather_placements(session: Session) -> None:
     ]
     if not files:
         return
-    programs = {program.name for file in files for program in _runtimes_of(session, file).values()}
+    programs = {program.name for file in files for program in _programs_of(session, file)}
     with session.spending("build"):
         build_kit(session.kit, sorted(programs | {session.program(SOLUTION).name}))
     complaints = {text["file"]: text["complaint"] for text in session.data["handed_in"]}
     with session.spending("evidence"):
-        what = "ranks" if session.lab.mpi else "threads"
-        session.progress(f"looking where {what} go{session.there}")
+        told = "ranks go" if session.lab.mpi else "threads go"
+        if all(file.kind == "policy" for file in files):
+            told = "memory goes"
+        session.progress(f"looking where {told}{session.there}")
         for file in files:
             if complaints[file.name] is None:
                 _place(session, SUBMISSION, file)

@@ -61,8 +61,8 @@ def gather_evidence(session: Session) -> None:
 
 
 def _is_needed(session: Session, kind: Kind[Any], part: str | None) -> bool:
-    is_here = session.machine is None
-    return needs.is_needed(kind, session.lab, part) and (is_here or not kind.here_only)
+    only_elsewhere = kind.there_only if session.machine is None else kind.here_only
+    return needs.is_needed(kind, session.lab, part) and not only_elsewhere
 
 
 def _run(

@@ -13,6 +13,15 @@ from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.model_rules import counted
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
+from numalab.judging.placing_rules import (
+    binary_interleaved,
+    blocks_local,
+    contained,
+    falls_back,
+    fast_memory,
+    handed_over,
+    table_interleaved,
+)
 from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     NO_CORES,
@@ -252,4 +261,11 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "no_shared_lines": no_shared_lines,
     "slots_true": slots_true,
     "slots_apart": slots_apart,
+    "table_interleaved": table_interleaved,
+    "blocks_local": blocks_local,
+    "handed_over": handed_over,
+    "contained": contained,
+    "falls_back": falls_back,
+    "fast_memory": fast_memory,
+    "binary_interleaved": binary_interleaved,
 }

@@ -29,7 +29,7 @@ from numalab.machines.topology import topology_of_node
 # Answers in a file are right or wrong whatever the kernel, the node and the kit's own answers.
 # Bindings are those of the kit's own kernel, whatever part they belong to.
 RULES_OF_ANSWERS = frozenset({"topology"}) | model_rules.RULES_OF_TEXT
-RULES_WITHOUT_KERNEL = frozenset({"binding"}) | RULES_OF_ANSWERS
+RULES_WITHOUT_KERNEL = frozenset({"binding", "binary_interleaved"}) | RULES_OF_ANSWERS
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
 
@@ -186,7 +186,8 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     is_compared = bool(evidence_runs(control)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
-        if own.status not in ("pass", "inconclusive"):
+        # Where first touch would do as well, the solution shows nothing, and the kernel has failed.
+        if own.status not in ("pass", "inconclusive") and own.cause != "no_effect_here":
             return verdict_on(
                 criterion,
                 "not_gradable",

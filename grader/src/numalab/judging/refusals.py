@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
 from numalab.evidence.record import Json
 from numalab.evidence.refused import refused
 from numalab.labs.declaration import Criterion, Lab
+
+PLACING_RULES = PLACING.rules | FILLED.rules | FILE_PLACING.rules
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,15 @@ def _by_rule(rule: str) -> Callable[[Lab, Criterion], bool]:
     return lambda lab, criterion: criterion.rule == rule
 
 
+def _places_memory(lab: Lab, criterion: Criterion) -> bool:
+    """Where a kernel may place none, there is none to be seen."""
+    return criterion.rule in PLACING_RULES
+
+
+def _asks_where_pages_live(lab: Lab, criterion: Criterion) -> bool:
+    return criterion.rule == "local_pages" or criterion.rule in PLACING_RULES
+
+
 # What costs criteria. What costs none, since there is another way, is doctor's alone.
 LOSSES = (
     Loss(
@@ -50,7 +62,8 @@ LOSSES = (
     Loss("pidfd_open", "by which the kit watches the processes that it starts", _all_runs),
     Loss("sched_setaffinity", "by which threads and ranks are kept on their cores", _is_bound),
     Loss("schedstat", "which tells the CPU time of each thread", _by_rule("balanced")),
-    Loss("move_pages", "so nobody can see where pages live", _by_rule("local_pages")),
+    Loss("move_pages", "so nobody can see where pages live", _asks_where_pages_live),
+    Loss("get_mempolicy", "and with it what places memory", _places_memory),
 )
 _NAMES = {"worker_memory": "access to another process's memory"}
 

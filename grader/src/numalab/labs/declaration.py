@@ -18,6 +18,7 @@ from numalab.toml_files.tables import Table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
+NUMACTL = "NUMACTL"  # the variable of a policy file
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
 
 Kind = Literal["correctness", "evidence", "timing"]
@@ -32,15 +33,18 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
-FileKind = Literal["placement", "launch", "prediction", "answers", "model"]
+FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
-RUN_UNDER: tuple[FileKind, ...] = ("placement", "launch")
+RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
+# Lines of KEY=VALUE; the others are TOML.
+VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
     "spread_over_packages": "placement",
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
+    "interleaved": "policy",
     "near": "launch",
     "far": "launch",
     "rank_a_numa_node": "launch",
@@ -54,7 +58,8 @@ FILE_KINDS: dict[str, FileKind] = {
 class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
-    runtimes on which it has to reach the goal. A launch (.toml) says where ranks go, a prediction
+    runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
+    numactl. A launch (.toml) says where ranks go, a prediction
     (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
     what loops take."""
 
@@ -234,10 +239,11 @@ def _handed_file(table: Table) -> HandedFile | None:
     if FILE_KINDS[goal] == "placement":
         variables, runtimes = (table.texts(key) for key in PLACEMENT_KEYS)
         return HandedFile(table.text("file"), goal, variables, runtimes)
+    allowed = (NUMACTL,) if FILE_KINDS[goal] == "policy" else ()
     for key in PLACEMENT_KEYS:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
-    return HandedFile(table.text("file"), goal, (), ())
+    return HandedFile(table.text("file"), goal, allowed, ())
 
 
 def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:

@@ -174,6 +174,15 @@ class Run:
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
+    def placing(self, *beside: Run, file: str | None = None) -> Figure:
+        """Where memory is that the kernel places: arrays by NUMA node; file: that of a program
+        under a policy file that is handed in."""
+        from numalab.reports.figures import homes_figure
+
+        if file is not None:
+            check_file(self.lab, file)
+        return self._drawn(lambda: homes_figure(self._labelled(beside), file=file))
+
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the
         interval of their median."""

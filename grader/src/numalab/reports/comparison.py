@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import words
-from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, RANKS, STORES, TRACE
+from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, PLACING, RANKS, STORES, TRACE
+from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.work import Says, WorkShare
@@ -62,6 +63,30 @@ def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
             yield TouchView(
                 where, part, own, control if is_compared else None, "local_pages" in failed
             )
+
+
+# ---- memory that is placed ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlacingView:
+    """Where memory is that a kernel has placed."""
+
+    where: str
+    yours: Placing
+
+
+def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingView]:
+    """Of the first place with several NUMA nodes at which something failed, or else of the first
+    of them."""
+    views: list[tuple[bool, int, PlacingView]] = []
+    for where, evidence in seen:
+        runs = [run for run in evidence.of(PLACING) if run.homes and len(run.nodes) > 1]
+        if runs:
+            failed = _failed(_about(lab, None, PLACING.rules), verdict, where)
+            views.append((not failed, len(views), PlacingView(where, runs[-1])))
+    if views:
+        yield min(views)[2]
 
 
 # ---- cache lines -----------------------------------------------------------------------

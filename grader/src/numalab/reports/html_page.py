@@ -25,10 +25,12 @@ from numalab.reports.comparison import (
     TouchView,
     line_views,
     located_views,
+    placing_views,
     seat_views,
     touch_views,
     work_views,
 )
+from numalab.reports.home_table import home_title, home_words
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.line_picture import line_title, sight_words
@@ -224,6 +226,12 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             partial(report_figures.touch, touched),
             touch_words(touched),
             _alike_words(touched),
+        )
+    for placed in placing_views(lab, verdict, seen):
+        yield picture(
+            home_title(placed),
+            partial(report_figures.homes, dict(seen)[placed.where]),
+            home_words(placed.yours),
         )
     for lined in line_views(lab, verdict, seen):
         yield picture(

@@ -18,7 +18,8 @@ from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
-from numalab.reports.comparison import line_views, touch_views, work_views
+from numalab.reports.comparison import line_views, placing_views, touch_views, work_views
+from numalab.reports.home_table import home_picture
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.line_picture import line_picture
 from numalab.reports.memory_table import memory_table
@@ -100,6 +101,8 @@ def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[
         yield touch_map_picture(
             touched.yours, columns, touched.where, touched.solution, touched.with_homes
         )
+    for placed in placing_views(lab, verdict, seen):
+        yield home_picture(placed, columns)
     for lined in line_views(lab, verdict, seen):
         yield line_picture(lined, columns)
     for worked in work_views(lab, verdict, seen):

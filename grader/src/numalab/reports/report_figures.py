@@ -50,6 +50,12 @@ def touch(sight: TouchView) -> Figure:
     )
 
 
+def homes(yours: Evidence) -> Figure:
+    from numalab.reports.figures import homes_figure
+
+    return homes_figure([("", yours)], width_in=WIDE_IN)
+
+
 def lines(sight: LineView, yours: Evidence) -> Figure:
     """As of work."""
     from numalab.reports.figures import lines_figure

@@ -1,0 +1,109 @@
+"""Where memory is that a kernel has placed, or a program's policy: pages by NUMA node, seen from
+outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.evidence.results import ComparedRun
+
+ELEMENT_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Fill:
+    """A matrix that is handed to a NUMA node with too little room. free_bytes: of the node, before;
+    pages: of the matrix by NUMA node, -1 for absent ones; None: the kernel did not come to its end,
+    or the system does not tell."""
+
+    numa_node: int
+    free_bytes: int
+    pages: Mapping[int, int] | None
+
+
+@dataclass(frozen=True)
+class Placing(ComparedRun):
+    """n: elements of each array; thread_nodes: NUMA node that each thread of the team ran on when
+    nothing was placed yet, empty: it did not come to that; bound_nodes: that each thread of the
+    process may run on in the end, -1: several. policies_before, policies_after: of each thread, for
+    an array that nobody places; homes: NUMA node of each page of these arrays, -1: absent; None:
+    the system does not tell. fill: None where no node was filled. fastest_node: with the most
+    bandwidth for the first thread, None: nobody tells. refused_nodes: of a policy file, which the
+    machine lacks; file: which it was."""
+
+    n: int
+    page_bytes: int
+    thread_nodes: tuple[int, ...]
+    bound_nodes: tuple[int, ...]
+    policies_before: tuple[str | None, ...]
+    policies_after: tuple[str | None, ...]
+    homes: Mapping[str, tuple[int, ...]] | None
+    fill: Fill | None
+    fastest_node: int | None
+    refused_nodes: str
+    file: str
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """That the team runs on, in order."""
+        return tuple(sorted(set(self.thread_nodes)))
+
+    def thread_of_page(self, page: int, pages: int) -> int | None:
+        """Whose part of an array a page is, where a loop over it is shared out in equal parts; None
+        of one that two share. Arrays end with a page."""
+        threads, of_page = len(self.thread_nodes), self.page_bytes // ELEMENT_BYTES
+        before = pages * of_page - self.n
+        first = max(0, page * of_page - before)
+        last = (page + 1) * of_page - before - 1
+        owners = {owner_of(element, self.n, threads) for element in (first, last)}
+        return owners.pop() if len(owners) == 1 else None
+
+    def local_shares(self, array: str) -> dict[int, float]:
+        """Of each thread's part of an array the pages on its NUMA node."""
+        assert self.homes is not None
+        homes = self.homes[array]
+        local: dict[int, list[bool]] = {}
+        for page, home in enumerate(homes):
+            thread = self.thread_of_page(page, len(homes))
+            if thread is not None:
+                local.setdefault(thread, []).append(home == self.thread_nodes[thread])
+        return {thread: sum(found) / len(found) for thread, found in local.items()}
+
+
+def owner_of(element: int, n: int, threads: int) -> int:
+    """By schedule(static): the first n mod threads of them have one more."""
+    each, more = divmod(n, threads)
+    if element < more * (each + 1):
+        return element // (each + 1)
+    return more + (element - more * (each + 1)) // each
+
+
+def in_turn_share(homes: Sequence[int], nodes: Sequence[int]) -> float:
+    """Of all stretches of as many pages as there are nodes, those with a page on each of them."""
+    length, wanted = len(nodes), frozenset(nodes)
+    stretches = len(homes) - length + 1
+    if stretches < 1:
+        return 0.0
+    good = sum(wanted == frozenset(homes[at : at + length]) for at in range(stretches))
+    return good / stretches
+
+
+def placing_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of them beside part, outcome, results and the pages of arrays."""
+    fill = data["fill"]
+    pages = None if fill is None else fill.get("pages")
+    return {
+        "n": data["n"],
+        "page_bytes": data["page_bytes"],
+        "thread_nodes": tuple(data["thread_nodes"] or ()),
+        "bound_nodes": tuple(thread["numa_node"] for thread in data["threads"]),
+        "policies_before": tuple(data["policies_before"] or ()),
+        "policies_after": tuple(data["policies_after"] or ()),
+        "fill": fill
+        and Fill(fill["numa_node"], fill["free_bytes"], None if pages is None else dict(pages)),
+        "fastest_node": data["fastest_node"],
+        "refused_nodes": data["refused_nodes"] or "",
+        "file": data.get("file", ""),
+    }

@@ -1,0 +1,316 @@
+"""Rules on memory that a kernel places, or a policy that is handed in for a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from numalab import words
+from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
+from numalab.evidence.placed_pages import Placing, in_turn_share
+from numalab.evidence.record import Evidence, Kind
+from numalab.judging import explain
+from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion
+from numalab.machines.topology import topology_of_node
+
+KILLED = "SIGKILL"  # what Linux ends a process with when there is no memory
+# First part of the matrix, which is written before it changes hands: inputs.h of the lab.
+WRITTEN_BEFORE = 1 / 8
+
+
+def _nodes_with_processors(evidence: Evidence) -> tuple[int, ...]:
+    return tuple(sorted({pu.numa_node for pu in topology_of_node(evidence.node).pus}))
+
+
+def _on_nodes(homes: Sequence[int]) -> str:
+    """How many pages live on which NUMA node."""
+    counts = Counter(homes)
+    absent = counts.pop(-1, 0)
+    told = [
+        f"{words.percent(count / len(homes))} on NUMA node {node}"
+        for node, count in counts.most_common(4)
+    ]
+    rest = len(counts) - len(told)
+    if rest > 0:
+        told.append(f"the others on {rest} more")
+    if absent:
+        told.append(f"{words.percent(absent / len(homes))} on none, since nobody touched them")
+    return words.listed(told)
+
+
+def _placed(
+    kind: Kind[Placing], criterion: Criterion, evidence: Evidence
+) -> Placing | CriterionVerdict:
+    """The run that shows where pages are, or the verdict where there is none."""
+    runs = evidence.of(kind)
+    missing = missing_runs(criterion, evidence, runs)
+    if missing:
+        return missing
+    run = runs[-1]
+    if run.homes is None:
+        why = (
+            "This system refuses move_pages, so nobody can see where pages live (a container's "
+            "seccomp profile, most often)."
+        )
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    expected = _nodes_with_processors(evidence)
+    if len(expected) < 2:
+        why = "All threads run on one NUMA node here: whatever is placed nearest to them is there."
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    if run.nodes != expected:
+        why = (
+            f"The team runs on {words.count(len(run.nodes), 'NUMA node')}, and the kit gives each "
+            f"thread a core of its own on {len(expected)}: something in the kernel's file changes "
+            "where threads run (sched_setaffinity, numa_run_on_node)."
+        )
+        share = len(set(run.nodes) & set(expected)) / len(expected)
+        return verdict_on(criterion, "fail", "missed", why, value=share, unit="share")
+    return run
+
+
+def _not_in_turn(homes: Sequence[int], nodes: Sequence[int]) -> str:
+    """Why pages are not in turn on these NUMA nodes, with a space before it."""
+    strange = sorted(set(homes) - set(nodes) - {-1})
+    if len(set(homes)) == 1:
+        return " That is where its first touch has put it."
+    if strange:
+        return f" No thread runs on NUMA node {strange[0]}: leave it out."
+    if set(homes) != set(nodes):
+        lacking = sorted(set(nodes) - set(homes))
+        return f" Threads run on NUMA node {lacking[0]}, too." if lacking else ""
+    return " They are to be in turn, page by page."
+
+
+def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _placed(PLACING, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    assert run.homes is not None and criterion.at_least is not None
+    homes = run.homes["table"]
+    share = in_turn_share(homes, run.nodes)
+    if share >= criterion.at_least:
+        why = (
+            f"The table's {len(homes):,} pages are in turn on the {len(run.nodes)} NUMA nodes that "
+            "threads run on."
+        )
+    else:
+        why = f"Of the table's pages there are {_on_nodes(homes)}.{_not_in_turn(homes, run.nodes)}"
+    return by_value(criterion, share, why, unit="share")
+
+
+def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _placed(PLACING, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    assert run.homes is not None and criterion.at_least is not None
+    shares = run.local_shares("blocks")
+    worst = min(shares, key=lambda thread: shares[thread])
+    if shares[worst] >= criterion.at_least:
+        why = (
+            f"Each of the {len(shares)} parts lives on the NUMA node of its thread, "
+            f"{words.percent(shares[worst])} of its pages or more."
+        )
+    else:
+        homes = run.homes["blocks"]
+        of_part = [
+            home for page, home in enumerate(homes) if run.thread_of_page(page, len(homes)) == worst
+        ]
+        why = (
+            f"Part {worst} belongs to thread {worst}, which runs on NUMA node "
+            f"{run.thread_nodes[worst]}; of its pages there are {_on_nodes(of_part)}."
+        )
+        if len(set(homes)) == 1:
+            why += (
+                " That is where thread 0 has written them: pages that are there already go "
+                "elsewhere only if they are moved, and not from a node that their policy names."
+            )
+    return by_value(criterion, shares[worst], why, unit="share")
+
+
+def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _placed(PLACING, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    assert run.homes is not None and criterion.at_least is not None
+    node, homes = run.thread_nodes[-1], run.homes["matrix"]
+    share = sum(home == node for home in homes) / len(homes)
+    if share >= criterion.at_least:
+        why = f"{words.first_upper(words.percent(share))} of the matrix is on NUMA node {node}."
+    else:
+        border = int(len(homes) * WRITTEN_BEFORE)
+        before, after = homes[: border - 1], homes[border + 1 :]
+        there = [
+            words.percent(sum(home == node for home in part) / len(part))
+            for part in (before, after)
+        ]
+        why = (
+            f"The matrix was handed to NUMA node {node}. Of the pages that were written before, "
+            f"{there[0]} are there, and {there[1]} of those that were touched later."
+        )
+    return by_value(criterion, share, why, unit="share")
+
+
+def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _placed(PLACING, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    assert run.homes is not None
+    first = {run.thread_nodes[0]}
+    if all(set(run.homes[array]) <= first for array in ("table", "blocks", "matrix")):
+        why = (
+            "Nothing has been placed yet: all is where thread 0 has touched it, so that nothing "
+            "shows what else a call would change."
+        )
+        return verdict_on(criterion, "fail", "missed", why, value=0.0, unit="share")
+    shares = [
+        (share, array, thread)
+        for array in ("others", "after")
+        for thread, share in run.local_shares(array).items()
+    ]
+    share, array, thread = min(shares)
+    assert criterion.at_least is not None
+    changed = _changed_policy(run)
+    if changed is not None:
+        return verdict_on(criterion, "fail", "missed", changed, value=min(share, 0.0), unit="share")
+    if share >= criterion.at_least:
+        why = (
+            "Memory that no function was asked to place is where its threads touched it, before "
+            "and afterwards, and the policy of each thread is what it was."
+        )
+    else:
+        when = (
+            "which it had touched before, was moved away"
+            if array == "others"
+            else "which it touched afterwards, lives elsewhere"
+        )
+        why = (
+            f"Of thread {thread}'s part of `{array}` {words.percent(1 - share)}, {when}: it runs "
+            f"on NUMA node {run.thread_nodes[thread]}."
+        )
+        if thread < len(run.bound_nodes) and run.bound_nodes[thread] != run.thread_nodes[thread]:
+            why += " The kernel has changed where that thread may run."
+    return by_value(criterion, share, why, unit="share")
+
+
+def _changed_policy(run: Placing) -> str | None:
+    """That a thread's policy is another than before, or None."""
+    for thread, (before, after) in enumerate(
+        zip(run.policies_before, run.policies_after, strict=False)
+    ):
+        if None not in (before, after) and before != after:
+            return (
+                f"The memory policy of thread {thread} was `{before}` and is `{after}` afterwards, "
+                "for all that it will touch: set_mempolicy is for a thread, mbind for a piece of "
+                "memory."
+            )
+    return None
+
+
+def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if not evidence.is_virtual:
+        why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    runs = evidence.of(FILLED)
+    if not runs:
+        missing = missing_runs(criterion, evidence, evidence.of(PLACING))
+        return missing or not_looked_at(criterion, evidence)
+    run = runs[-1]
+    if len(_nodes_with_processors(evidence)) < 2:
+        why = "All threads run on one NUMA node here: there is no other to hand the matrix to."
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    fill = run.fill
+    if not run.outcome.ok:
+        killed = run.outcome.detail.get("signal") == KILLED
+        if fill is None or not (killed or run.outcome.status == "out_of_memory"):
+            return unusable(criterion, run.outcome, evidence, "While a NUMA node was filled: ")
+        why = (
+            f"NUMA node {fill.numa_node} had {words.amount(fill.free_bytes)} free, less than the "
+            "matrix needs, and Linux has ended the program for it (the out-of-memory killer), with "
+            "room on other nodes: it was bound to that node. Prefer it."
+        )
+        return verdict_on(criterion, "fail", "missed", why, value=0.0, unit="share")
+    if fill is None or fill.pages is None:
+        return not_looked_at(criterion, evidence)
+    share = min(1.0, fill.pages.get(fill.numa_node, 0) * run.page_bytes / fill.free_bytes)
+    assert criterion.at_least is not None
+    why = (
+        f"NUMA node {fill.numa_node} had {words.amount(fill.free_bytes)} free, less than the "
+        f"matrix needs. The program went on, and the matrix takes {words.percent(share)} of that"
+    )
+    why += (
+        "; the rest of it is elsewhere."
+        if share >= criterion.at_least
+        else ": it was hardly handed over."
+    )
+    return by_value(criterion, share, why, unit="share")
+
+
+def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    run = _placed(PLACING, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    assert run.homes is not None and criterion.at_least is not None
+    if run.fastest_node is None:
+        why = (
+            "This machine does not tell how fast its memory is (ACPI's HMAT), so that any NUMA "
+            "node is as good."
+        )
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    node, homes = run.fastest_node, run.homes["stream"]
+    share = sum(home == node for home in homes) / len(homes)
+    own = run.thread_nodes[0]
+    if node == own and share >= criterion.at_least:
+        why = "The fastest memory is that of the thread's own NUMA node: first touch finds it, too."
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    why = (
+        f"For thread 0, on NUMA node {own}, the memory of node {node} has the most bandwidth: "
+        f"{words.percent(share)} of the stream's pages are there"
+    )
+    why += "." if share >= criterion.at_least else f"; in all {_on_nodes(homes)}."
+    return by_value(criterion, share, why, unit="share")
+
+
+def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Of the kit's program under a policy that was handed in. With its nodes of memory alone, if
+    it names them: what numactl calls all has them, too."""
+    file = criterion.file
+    assert file is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    runs = [run for run in evidence.of(FILE_PLACING) if run.file == file.name]
+    if text is None:
+        return not_looked_at(criterion, evidence)
+    needed = _nodes_with_processors(evidence)
+    if len(needed) < 2:
+        why = "All threads run on one NUMA node here, so that any policy puts the table there."
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    if not runs:
+        return not_looked_at(criterion, evidence)
+    run = runs[-1]
+    if not run.outcome.ok:
+        why = f"Under {file.name}: {explain.outcome(run.outcome, evidence.language)}"
+        return verdict_on(criterion, "error", "kit", why)
+    if run.refused_nodes:
+        why = (
+            f"{file.name} names NUMA node {run.refused_nodes}, and this machine has none of that "
+            'number: numactl ends with "out of range", and nothing is started.'
+        )
+        return verdict_on(criterion, "fail", "missed", why, value=0.0, unit="share")
+    if run.homes is None:
+        why = "This system refuses move_pages, so nobody can see where pages live."
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    homes = run.homes["table"]
+    nodes = tuple(sorted((set(homes) | set(needed)) - {-1}))
+    share = in_turn_share(homes, nodes)
+    assert criterion.at_least is not None
+    if share >= criterion.at_least:
+        why = f"The table's {len(homes):,} pages are in turn on {len(nodes)} NUMA nodes."
+    else:
+        why = f"Of the table's pages there are {_on_nodes(homes)}."
+        if not text.variables:
+            why = f"{file.name} sets nothing. {why}"
+        lacking = [node for node in needed if node not in homes]
+        if lacking:
+            why += f" Threads that use it run on NUMA node {lacking[0]}, too."
+    return by_value(criterion, share, why, unit="share")
