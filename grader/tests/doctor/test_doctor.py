@@ -285,6 +285,14 @@ def test_a_finding_names_the_criteria_that_lab_toml_has(
     assert found["automatic NUMA balancing"].concerns == {
         "01_first_touch": ("local_pages", "speedup"),
         "02_affinity": ("bandwidth",),
+        "05_memory_policy": (
+            "table_interleaved",
+            "blocks_local",
+            "handed_over",
+            "contained",
+            "fast_memory",
+            "over_default",
+        ),
         "07_hybrid": ("local_pages", "over_flat", "over_one_process"),
     }
     assert found["schedstat"].concerns == {"03_scheduling": ("balanced",)}

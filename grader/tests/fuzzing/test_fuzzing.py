@@ -126,14 +126,16 @@ def handed_files(labs: dict[str, Lab], kit: Kit, kind: str) -> tuple[list[Any], 
 
 def test_placements(kit: Kit, labs: dict[str, Lab]) -> None:
     files, texts = handed_files(labs, kit, "placement")
+    policies, words = handed_files(labs, kit, "policy")
+    words += ["NUMACTL=--membind=0-1,3", "NUMACTL=-p 1", "NUMACTL=--localalloc"]
 
     def check(text: str) -> None:
-        for file in files[:2]:
+        for file in (*files[:2], *policies):
             complaint = handed_in.complaint_of(file, text)
             assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
 
     lines = st.lists(st.tuples(WORDS, WORDS).map("=".join), max_size=5).map("\n".join)
-    fuzz(st.one_of(changed(texts), lines), check)
+    fuzz(st.one_of(changed(texts), changed(words), lines), check)
 
 
 def test_launches(kit: Kit, labs: dict[str, Lab]) -> None:

@@ -36,6 +36,7 @@ DRAWN = {
     "04_huge_pages": {"memory", "timing"},
     "06_message_latency": {"ranks-near", "ranks-far", "messages"},
     "07_hybrid": {"ranks"},
+    "05_memory_policy": {"virtual", "virtual-file"},
     "10_false_sharing": {"lines", "timing"},
 }
 

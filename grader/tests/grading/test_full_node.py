@@ -1,0 +1,80 @@
+"""A NUMA node of a virtual machine is filled again and again: the program that falls back goes on,
+one that is bound to the node is ended, and neither the monitor nor the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from numalab.evidence.kinds import FILLED
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import Evidence
+from numalab.grading.session import Session
+from numalab.harness import monitor
+from numalab.harness.build import build_kernel, build_kit
+from numalab.judging.effort import effort_for
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab, load_lab
+from numalab.machines.gallery import find_machine
+from numalab.virtual.place import VirtualPlace, VirtualPlaces
+from numalab.virtual.plan import GuestOptions
+
+pytestmark = [pytest.mark.builds, pytest.mark.boots, pytest.mark.slow]
+
+TIMES = 20
+
+
+@pytest.fixture
+def lab(kit: Kit) -> Lab:
+    return load_lab(kit.lab_folder("05_memory_policy"))
+
+
+@pytest.fixture
+def there(kit: Kit, lab: Lab) -> Iterator[VirtualPlace]:
+    with kit.lock():
+        build_kit(kit, [kit.worker(lab.name, "c", "solution").name])
+        programs = [kit.monitor(lab.name), kit.worker(lab.name, "c", "solution")]
+        with VirtualPlaces(kit, GuestOptions()) as places:
+            yield places.get(find_machine(kit, "aurora"), programs, lambda step: None)
+
+
+def filled(kit: Kit, lab: Lab, there: VirtualPlace, variant: str) -> Evidence:
+    """What is seen of a kernel while a node is filled."""
+    session = Session(
+        kit, lab, "c", "submission", kit.lab_folder(lab.name), effort_for("default", True),
+        there.node, lambda step: None, place=there, machine=there.machine,
+    )  # fmt: skip
+    program = kit.worker(lab.name, "c", variant)
+    options = [
+        *monitor.worker_option("submission", program),
+        *monitor.common_options(None, session.threads, "quick", 60.0), "--fill-node",
+    ]  # fmt: skip
+    session.run(FILLED, options, monitor.worker_environment(lab, session.threads))
+    return parse(session.data)
+
+
+def test_a_matrix_falls_back_each_time(kit: Kit, lab: Lab, there: VirtualPlace) -> None:
+    for _ in range(TIMES):
+        (run,) = filled(kit, lab, there, "solution").of(FILLED)
+        assert run.outcome.ok
+        assert run.fill is not None and run.fill.pages is not None
+        share = run.fill.pages[run.fill.numa_node] * run.page_bytes / run.fill.free_bytes
+        assert 0.6 < share <= 1.05
+        assert sum(run.fill.pages.values()) * run.page_bytes > run.fill.free_bytes
+
+
+def test_a_bound_matrix_is_ended_each_time_and_nothing_else(
+    kit: Kit, lab: Lab, there: VirtualPlace, tmp_path: Path
+) -> None:
+    wrong = kit.solution_folder(lab.name) / "wrong" / "bound.c"
+    (tmp_path / "kernel.c").write_text(wrong.read_text(encoding="utf-8"), encoding="utf-8")
+    assert build_kernel(kit, lab, "c", tmp_path, None).status == "ok"
+    for _ in range(TIMES):
+        (run,) = filled(kit, lab, there, "submission").of(FILLED)
+        assert run.outcome.status == "crashed"
+        assert run.outcome.detail["signal"] == "SIGKILL"
+        assert run.fill is not None and run.fill.pages is None
+    (run,) = filled(kit, lab, there, "solution").of(FILLED)
+    assert run.outcome.ok, "the machine lives"
