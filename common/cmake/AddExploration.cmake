@@ -1,6 +1,6 @@
-# add_exploration(<name> SOURCE <explore.c>)
+# add_exploration(<name> SOURCE <explore.c> [PROGRAM <explore>])
 #
-# Declares <name>-explore, the program that ./numalab explore times for the lab <name>: out
+# Declares <name>-explore, or <name>-PROGRAM, which ./numalab explore runs for the lab <name>: out
 # of the default target, since the command builds it when it is needed. It lies beside the
 # lab's other programs, <build>/labs/<name>/.
 
@@ -18,19 +18,23 @@ else()
 endif()
 
 function(add_exploration name)
-  cmake_parse_arguments(PARSE_ARGV 1 exploration "" "SOURCE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 exploration "" "SOURCE;PROGRAM" "")
   if(exploration_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_exploration(${name}): unknown arguments: "
-      "${exploration_UNPARSED_ARGUMENTS}; the keyword is SOURCE")
+      "${exploration_UNPARSED_ARGUMENTS}; the keywords are SOURCE and PROGRAM")
   endif()
   if(NOT exploration_SOURCE)
     message(FATAL_ERROR "add_exploration(${name}): SOURCE is needed")
   endif()
 
-  add_executable(${name}-explore EXCLUDE_FROM_ALL ${exploration_SOURCE})
-  target_compile_options(${name}-explore PRIVATE ${NUMALAB_EXPLORATION_FLAGS})
-  target_link_libraries(${name}-explore PRIVATE
-    numalab::harness_flags numalab::openmp_kernel numalab::openmp_runtime)
-  set_target_properties(${name}-explore PROPERTIES
+  if(NOT exploration_PROGRAM)
+    set(exploration_PROGRAM explore)
+  endif()
+  set(program ${name}-${exploration_PROGRAM})
+  add_executable(${program} EXCLUDE_FROM_ALL ${exploration_SOURCE})
+  target_compile_options(${program} PRIVATE ${NUMALAB_EXPLORATION_FLAGS})
+  target_link_libraries(${program} PRIVATE
+    numalab::harness_flags numalab::openmp_kernel numalab::openmp_runtime ${CMAKE_DL_LIBS})
+  set_target_properties(${program} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/labs/${name})
 endfunction()

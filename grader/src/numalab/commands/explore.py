@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 import numalab
-from numalab.commands import explore_model
-from numalab.commands.completing import complete_lab
+from numalab.commands import explore_memory, explore_model
+from numalab.commands.completing import complete_lab, complete_machine
 from numalab.commands.reporter import waits
 from numalab.commands.shared import (
     check_json_target,
     progress_line,
     shown_path,
+    taking_one,
 )
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import (
@@ -30,6 +32,21 @@ from numalab.terminal import make_console, stripped
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     pass
+
+
+@dataclass(frozen=True)
+class Asked:
+    """As the command's help says; None where an option was left out."""
+
+    name: str
+    quick: bool
+    rounds: int | None
+    n: int | None
+    plot_path: Path | None
+    json_path: Path | None
+    force: bool
+    on: str | None
+    balancing: bool
 
 
 @click.command(name="explore", short_help="Measure what a lab is about, with intervals.")
@@ -58,17 +75,20 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     metavar="FILE",
 )
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
+@click.option(
+    "--on",
+    metavar="MACHINE",
+    shell_complete=complete_machine,
+    help="05: look at a virtual node, where pages are and what is modelled.",
+)
+@click.option(
+    "--balancing",
+    is_flag=True,
+    help="05: watch automatic NUMA balancing move pages, on a virtual node (hydra).",
+)
 @click.pass_obj
-def explore_command(
-    kit: Kit,
-    name: str,
-    quick: bool,
-    rounds: int | None,
-    n: int | None,
-    plot_path: Path | None,
-    json_path: Path | None,
-    force: bool,
-) -> int:
+@taking_one(Asked)
+def explore_command(kit: Kit, asked: Asked) -> int:
     """Measure what a lab is about on this node, repeated often enough to be believed: a
     table, a plot, and what of it survives repetition. One to three minutes with few cores; 02 takes
     some minutes more with many, and with a larger --n.
@@ -89,21 +109,34 @@ def explore_command(
       ./numalab explore 04 --quick                latency and the TLB
       ./numalab explore 03 --n 1000 --rounds 11   larger matrices
       ./numalab explore 04 --json all.json --plot tlb.svg
+      ./numalab explore 05                        near and far memory
+      ./numalab explore 05 --balancing            Linux moves pages by itself
       ./numalab explore model                     modelled beside measured rates
     """
-    if name == explore_model.NAME:
-        if n is not None or plot_path is not None:
+    if asked.name == explore_model.NAME:
+        if asked.n is not None or asked.plot_path is not None:
             raise UserError("explore model has no --n and no --plot; leave them out")
-        return explore_model.explore_model(kit, quick, rounds, json_path, force)
+        return explore_model.explore_model(
+            kit, asked.quick, asked.rounds, asked.json_path, asked.force
+        )
+    if explore_memory.is_meant(asked.name):
+        if asked.n is not None or asked.plot_path is not None:
+            raise UserError("explore 05 has no --n and no --plot; leave them out")
+        of_memory = explore_memory.Asked(
+            asked.quick, asked.rounds, asked.json_path, asked.force, asked.on, asked.balancing
+        )
+        return explore_memory.explore_memory(kit, of_memory)
+    if asked.on is not None or asked.balancing:
+        raise UserError("--on and --balancing are for explore 05; leave them out")
     from numalab.explore import explore_plot, explore_report
     from numalab.learning.exploring import measure
 
-    folder = find_exploration(kit.root, name)
-    chosen = resized(load_exploration(folder, quick), rounds, n)
-    check_json_target(json_path)
-    if plot_path is not None:
-        explore_plot.check_target(plot_path)
-    if on_login_node() and not force:
+    folder = find_exploration(kit.root, asked.name)
+    chosen = resized(load_exploration(folder, asked.quick), asked.rounds, asked.n)
+    check_json_target(asked.json_path)
+    if asked.plot_path is not None:
+        explore_plot.check_target(asked.plot_path)
+    if on_login_node() and not asked.force:
         raise UserError(refusal(f"explore {chosen.lab}"))
     with kit.lock(), shared_node(waits, alone=True):
         with progress_line(chosen.lab) as progress:
@@ -115,8 +148,10 @@ def explore_command(
         console = make_console()
         with stripped(console):
             explore_report.show(exploration, console)
-        if json_path is not None:
-            write_json(json_path, {"kit_version": numalab.__version__, **exploration.to_json()})
+        if asked.json_path is not None:
+            found = {"kit_version": numalab.__version__, **exploration.to_json()}
+            write_json(asked.json_path, found)
+        plot_path = asked.plot_path
         if plot_path is None:
             plot_path = kit.build / "explore" / f"{chosen.lab}.png"
             plot_path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,6 +73,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "course": ("neither", "who is graded when, and what grades follow"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
+    "near_and_far": ("neither", "measures nodes, and grades nobody"),
     "portrait": ("neither", "measures nodes, and grades nobody"),
     "installing": ("neither", "copies the kit to where many share it"),
     "learning": ("neither", "what learners see of their gradings"),

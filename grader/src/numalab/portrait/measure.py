@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from numalab.files import read_text
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import clean_environment, describe_node
 from numalab.kit import Kit
-from numalab.portrait.plan import Plan, portrait_plan
+from numalab.portrait.plan import Part, Plan, portrait_plan
 from numalab.portrait.record import Portrait
 from numalab.portrait.values import Occasion, portrait_of
 
@@ -64,15 +65,22 @@ def _samples(
         taken.append(sample)
 
 
-def measure(kit: Kit, rounds: int | None, progress: Callable[[str], None]) -> Portrait:
-    """The caller holds the build folder's lock. After Ctrl-C, or where memory ran out: what there
-    is by then, marked so. Raises UserError where memory is short, KitError, and Interrupted where
-    not even one sample was taken."""
+def measure(
+    kit: Kit,
+    rounds: int | None,
+    progress: Callable[[str], None],
+    parts: Collection[Part] | None = None,
+) -> Portrait:
+    """parts: left out: all. The caller holds the build folder's lock. After Ctrl-C, or where memory
+    ran out: what there is by then, marked so. Raises UserError where memory is short, KitError, and
+    Interrupted where not even one sample was taken."""
     progress("building")
     build_explorations(kit, [kit.probe.name])
     node = describe_node(kit)
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     plan = portrait_plan(node, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
+    if parts is not None:
+        plan = replace(plan, asked=tuple(one for one in plan.asked if one.part in parts))
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = _about(kit)
     taken: list[Sample] = []

@@ -55,7 +55,7 @@ def show(portrait: Portrait, console: Console) -> None:
     console.print()
     say(_picture(portrait))
     say(cache_lines(portrait))
-    _show_pairs(portrait, console, title, say)
+    show_pairs(portrait, console)
     title("Bandwidth over threads [GB/s], each on memory of its own NUMA node")
     for words, table in _stream_tables(portrait):
         say([words])
@@ -127,15 +127,12 @@ def _picture(portrait: Portrait) -> list[str]:
 # ---- pairs -----------------------------------------------------------------------------
 
 
-def _show_pairs(
-    portrait: Portrait,
-    console: Console,
-    title: Callable[[str], None],
-    say: Callable[[Sequence[str], str], None],
-) -> None:
+def show_pairs(portrait: Portrait, console: Console) -> None:
+    """The matrices alone."""
     from rich.text import Text
 
-    title("NUMA nodes: threads (rows) and memory (columns)")
+    console.print()
+    console.print(Text("NUMA nodes: threads (rows) and memory (columns)", "bold"))
     values: list[Measured] = []
     for words, value in matrices():
         console.print()
@@ -143,7 +140,8 @@ def _show_pairs(
         for table in _matrix_tables(portrait, value):
             console.print(table)
         values += [one for pair in portrait.pairs if (one := value(pair))]
-    say([memory_line(portrait), widest_words(values)], "dim")
+    for line in (memory_line(portrait), widest_words(values)):
+        console.print(Text(line, "dim"))
 
 
 def matrices() -> Iterator[tuple[str, Callable[[Pair], Measured | None]]]:

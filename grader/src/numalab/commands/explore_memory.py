@@ -1,0 +1,145 @@
+"""./numalab explore 05."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import numalab
+from numalab.commands.reporter import waits
+from numalab.commands.shared import check_json_target, progress_line
+from numalab.errors import Interrupted, UserError
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.files import MIB, write_json
+from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.turns import shared_node
+from numalab.harness.build import build_explorations
+from numalab.kit import Kit
+from numalab.machines.gallery import find_machine
+from numalab.terminal import make_console, stripped
+
+LAB = "05_memory_policy"
+NUMBER = "05"
+HEALED_ON = "hydra"
+ROUNDS, QUICK_ROUNDS = 9, 6  # 6 are the fewest with an interval of 95 %
+ROWS, QUICK_ROWS = 2000, 1000
+JOB_MIB, QUICK_JOB_MIB = 64, 32  # of each of three arrays of a job
+
+
+def is_meant(name: str) -> bool:
+    """Whether a lab's name or number is this one's."""
+    word = Path(name.rstrip("/")).name
+    return word in (LAB, LAB.partition("_")[2]) or (word.isdigit() and word.zfill(2) == NUMBER)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """As the command's options."""
+
+    quick: bool
+    rounds: int | None
+    json_path: Path | None
+    force: bool
+    on: str | None
+    balancing: bool
+
+
+def explore_memory(kit: Kit, asked: Asked) -> int:
+    """Raises UserError and KitError."""
+    on, balancing, json_path = asked.on, asked.balancing, asked.json_path
+    check_json_target(json_path)
+    if (balancing or on) and asked.rounds:
+        raise UserError("--rounds is for what is timed, on this node; leave it out")
+    if not (on or balancing) and on_login_node() and not asked.force:
+        raise UserError(refusal(f"explore {NUMBER}"))
+    with kit.lock():
+        try:
+            if balancing:
+                code, found = _heal(kit, on or HEALED_ON)
+            elif on:
+                code, found = _look_there(kit, on)
+            else:
+                code, found = _measure_here(kit, asked.quick, asked.rounds)
+        except (KeyboardInterrupt, Interrupted):
+            click.echo("numalab: interrupted before anything was measured", err=True)
+            return EXIT_INTERRUPTED
+    if json_path is not None:
+        write_json(json_path, {"kit_version": numalab.__version__, **found})
+    return code
+
+
+def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[str, Any]]:
+    from numalab.near_and_far import report
+    from numalab.near_and_far.jobs import run_jobs
+    from numalab.near_and_far.products import multiply
+    from numalab.portrait.measure import measure
+    from numalab.portrait.terminal import show_pairs
+
+    rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
+    with shared_node(waits, alone=True), progress_line(LAB) as progress:
+        progress("building")
+        program = kit.build / "labs" / LAB / f"{LAB}-explore"
+        build_explorations(kit, [program.name])
+        pairs = measure(kit, rounds, progress, parts=("pair_latency", "pair_bandwidth"))
+        array_bytes = (QUICK_JOB_MIB if quick else JOB_MIB) * MIB
+        jobs = run_jobs(kit.probe, pairs.node, array_bytes, rounds, progress)
+        products = multiply(program, QUICK_ROWS if quick else ROWS, rounds, progress)
+    is_one_node = pairs.node["numa_nodes"] == 1
+    console = make_console()
+    with stripped(console):
+        show_pairs(pairs, console)
+        report.show_jobs(jobs, console)
+        report.show_products(products, is_one_node, console)
+        if is_one_node:
+            console.print()
+            console.print(report.ONE_NODE, markup=False, highlight=False)
+    told = products if isinstance(products, str) else products.to_json()
+    found = {"pairs": pairs.to_json(), "jobs": [rates.to_json() for rates in jobs]}
+    return EXIT_PASSED, found | {"products": told}
+
+
+def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
+    from numalab.near_and_far import report
+    from numalab.near_and_far.pairs import look_at_pairs
+    from numalab.virtual.place import VirtualPlaces
+    from numalab.virtual.plan import GuestOptions
+
+    machine = find_machine(kit, name)
+    with progress_line(machine.name) as progress:
+        progress("building")
+        build_explorations(kit, [kit.probe.name])
+        with VirtualPlaces(kit, GuestOptions()) as places:
+            place = places.get(machine, [kit.probe], progress)
+            found = look_at_pairs(kit, machine, place, progress)
+    console = make_console()
+    with stripped(console):
+        report.show_virtual_pairs(found, console)
+    return EXIT_PASSED, {"virtual_pairs": found.to_json()}
+
+
+def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
+    from numalab.near_and_far import report
+    from numalab.near_and_far.healing import heal
+    from numalab.virtual.place import VirtualPlaces
+    from numalab.virtual.plan import GuestOptions
+
+    machine = find_machine(kit, name)
+    if len(machine.nodes_with_cores) < 2:
+        raise UserError(
+            f"{machine.name} has one NUMA node with cores, so that nothing is remote there; take "
+            f"--on {HEALED_ON}"
+        )
+    with progress_line(machine.name) as progress:
+        progress("building")
+        program = kit.build / "labs" / LAB / f"{LAB}-balancing"
+        build_explorations(kit, [program.name])
+        with VirtualPlaces(kit, GuestOptions()) as places:
+            place = places.get(machine, [program], progress)
+            found = heal(program, place, progress)
+    console = make_console()
+    with stripped(console):
+        report.show_healing(found, console)
+    return EXIT_PASSED if found.is_as_expected else EXIT_FAILED, {"healing": found.to_json()}

@@ -1,0 +1,165 @@
+"""What was seen of near and far memory, in a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from numalab import words
+from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.wording import three_digits
+from numalab.near_and_far.healing import HEALED, SCAN_MS, Healing
+from numalab.near_and_far.jobs import Rates
+from numalab.near_and_far.pairs import VirtualPairs
+from numalab.near_and_far.products import DEFAULT, INTERLEAVE, Products
+from numalab.portrait.terminal import BLOCK, new_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+ONE_NODE = (
+    "This computer has one NUMA node: near is all there is, and interleaving over it changes "
+    "nothing. ./numalab explore 05 --on hydra shows a machine with two."
+)
+
+
+# ---- pairs -------------------------------------------------------------------------------
+
+
+def _tables(found: VirtualPairs, is_share: bool) -> Iterator[Table]:
+    columns = sorted({pair.memory_on for pair in found.pairs})
+    rows = sorted({pair.threads_on for pair in found.pairs})
+    by_place = {(pair.threads_on, pair.memory_on): pair for pair in found.pairs}
+    for start in range(0, len(columns), BLOCK):
+        block = columns[start : start + BLOCK]
+        table = new_table()
+        for name in ("", *map(str, block)):
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in rows:
+            cells = []
+            for column in block:
+                pair = by_place[row, column]
+                if is_share:
+                    cells.append("-" if pair.share is None else f"{100 * pair.share:.0f} %")
+                else:
+                    rate = "-" if pair.gb_s is None else three_digits(pair.gb_s)
+                    cells.append(f"<= {rate}" if pair.is_at_most and pair.gb_s else rate)
+            table.add_row(str(row), *cells)
+        yield table
+
+
+def show_virtual_pairs(found: VirtualPairs, console: Console) -> None:
+    from rich.text import Text
+
+    def title(text: str) -> None:
+        console.print()
+        console.print(Text(text, "bold"))
+
+    name = found.machine.name
+    title(f"{name}: threads (rows), memory (columns), pages that are there")
+    for table in _tables(found, is_share=True):
+        console.print(table)
+    if found.not_modelled:
+        console.print(Text(found.not_modelled, "dim"))
+    else:
+        title(f"{name}: modelled [GB/s], a thread on each core of the whole machine's NUMA node")
+        for table in _tables(found, is_share=False):
+            console.print(table)
+        console.print(
+            Text(
+                "Modelled from published rates (common/machines), not measured: a virtual node has "
+                "no times. <=: the link's rate is not known.",
+                "dim",
+            )
+        )
+
+
+# ---- jobs --------------------------------------------------------------------------------
+
+
+def show_jobs(found: Sequence[Rates], console: Console) -> None:
+    from rich.text import Text
+
+    console.print()
+    console.print(Text("At the same time: triad [GB/s], of each job or team", "bold"))
+    table = new_table()
+    table.add_column("", no_wrap=True)
+    for name in ("each", "all together"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for rates in found:
+        if not rates.gb_s:
+            table.add_row(rates.kind.what, "-", "-")
+            continue
+        each = median(rates.gb_s)
+        table.add_row(
+            rates.kind.what, three_digits(each), three_digits(each * rates.kind.processes)
+        )
+    console.print(table)
+    refused = sum(rates.refused for rates in found)
+    if refused:
+        told = f"{words.count(refused, 'round')} left out: memory came from another NUMA node."
+        console.print(Text(told, "dim"))
+    console.print(Text("Medians over rounds; lines that stores fetch count, too.", "dim"))
+
+
+# ---- products ------------------------------------------------------------------------------
+
+
+def show_products(found: Products | str, is_one_node: bool, console: Console) -> None:
+    from rich.text import Text
+
+    console.print()
+    if isinstance(found, str):
+        console.print(Text(found))
+        return
+    title = f"Matrix product, {found.n} x {found.n}, {words.count(found.threads, 'thread')}"
+    console.print(Text(f"{title}, matrices written by one [GFLOP/s]", "bold"))
+    table = new_table()
+    for name in ("policy", "median of processes"):
+        table.add_column(name, no_wrap=True)
+    for policy in (DEFAULT, INTERLEAVE):
+        rates = sorted(found.gflops[policy])
+        table.add_row(policy, three_digits(rates[len(rates) // 2]))
+    console.print(table)
+    ratio = found.ratio
+    console.print(
+        Text(
+            f"Interleaved {ratio.median:.3f} times as fast ({ratio.low:.3f} to {ratio.high:.3f}, "
+            f"{words.count(found.rounds, 'round')}, in turns)."
+        )
+    )
+    if is_one_node:
+        console.print(Text("Both policies are the same with one NUMA node.", "dim"))
+
+
+# ---- healing -------------------------------------------------------------------------------
+
+
+def show_healing(found: Healing, console: Console) -> None:
+    from rich.text import Text
+
+    on, off = found.with_balancing, found.without
+    console.print(
+        Text(f"{found.machine}: pages on the NUMA node of the thread that uses them [%]", "bold")
+    )
+    looks = max(len(on.seconds), len(off.seconds))
+    labels = [f"{at:.1f}" for at in (on if len(on.seconds) == looks else off).seconds]
+    series = [
+        Series(mark, name, {at: 100 * share for at, share in enumerate(run.local)})
+        for mark, name, run in (("o", "balancing on", on), ("x", "off", off))
+    ]
+    for line in text_plot(series, labels, {}, Axis("%")):
+        console.print(Text(line))
+    periods = ", ".join(f"{name} {on.scan_ms[name]}" for name in SCAN_MS)
+    console.print(
+        Text(f"Below: seconds. Scan periods, set for this: {periods}. By numa_maps.", "dim")
+    )
+    after = on.healed_after_s
+    if on.is_healed and after is not None:
+        told = f"With balancing {100 * HEALED:.0f} % and more are local after {after:.1f} s"
+    else:
+        told = f"With balancing {100 * on.local[-1]:.0f} % are local in the end"
+    flat = "as many as at first" if off.is_flat else f"{100 * off.local[-1]:.0f} %, from"
+    console.print(Text(f"{told}; without, {flat} {100 * off.local[0]:.0f} %."))
