@@ -16,11 +16,13 @@ from numalab.errors import KitError
 from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 from numalab.machines.gallery import find_machine
-from numalab.near_and_far import jobs, products, report
+from numalab.near_and_far import copies, jobs, products, report
 from numalab.near_and_far.healing import SCAN_MS, Healing, read_run
 from numalab.near_and_far.pairs import VirtualPair, VirtualPairs, modelled_gb_s
 from numalab.near_and_far.products import DEFAULT, INTERLEAVE, Products, multiply
 from numalab.words import StepReport
+
+NODE_LIST = {"numa_node_list": [{"numa_node": node, "memory_bytes": 1 << 34} for node in (0, 1)]}
 
 
 def quiet(step: str) -> None:
@@ -95,6 +97,36 @@ def test_what_is_told_of_pairs(kit: Kit) -> None:
     assert "No rate." in said and "GB/s" not in said
 
 
+# ---- copies ------------------------------------------------------------------------------
+
+
+def copied(share: float | None) -> str:
+    """A script's words for a record of 1 GB in 0.5 s, the first time slower."""
+    told = "null" if share is None else str(share)
+    return (
+        "for word; do case $word in source=*) s=${word#*=};; destination=*) d=${word#*=};; esac; "
+        'done; echo "{\\"source\\": $s, \\"destination\\": $d, \\"bytes\\": 1000000000, '
+        f'\\"source_share\\": 1.0, \\"destination_share\\": {told}, '
+        '\\"elapsed_s\\": [9, 0.5, 0.5]}"'
+    )
+
+
+@pytest.mark.parametrize(("share", "rates"), [(1.0, 2), (0.5, 0), (None, 0)])
+def test_copies_between_nodes(tmp_path: Path, share: float | None, rates: int) -> None:
+    found = copies.copy_memory(
+        script(tmp_path, copied(share)), TWO_NODES.describe() | NODE_LIST, 2, QUIET
+    )
+    assert [(copy.source, copy.destination) for copy in found.copies] == [
+        (0, 0), (0, 1), (1, 0), (1, 1)
+    ]  # fmt: skip
+    assert all(copy.gb_s == pytest.approx((2.0,) * rates) for copy in found.copies)
+    said = shown(report.show_copies, found, True)
+    assert ("2.00" in said) == bool(rates)
+    assert "By a thread on NUMA node 0" in said
+    told = shown(report.show_copies, found, False)
+    assert ("50 %" in told) == (share == 0.5)
+
+
 # ---- jobs --------------------------------------------------------------------------------
 
 
@@ -159,12 +191,13 @@ def test_products_are_multiplied_in_turns(tmp_path: Path) -> None:
 
 @pytest.mark.builds
 def test_the_programs_say_what_is_wrong(kit: Kit) -> None:
-    names = [f"05_memory_policy-{name}" for name in ("explore", "balancing")]
+    names = [f"05_memory_policy-{name}" for name in ("explore", "balancing", "copy")]
     with kit.lock():
         build_explorations(kit, names)
-    product, balancing = (kit.build / "labs" / "05_memory_policy" / name for name in names)
+    product, balancing, copier = (kit.build / "labs" / "05_memory_policy" / name for name in names)
     for program, words in (
         (product, ["n=0"]), (product, ["policy=bind"]), (product, ["rows=3"]),
+        (copier, ["pu=0"]), (copier, ["x=1"]),
         (balancing, []), (balancing, ["perhaps"]), (balancing, ["on", "seconds=0"]),
     ):  # fmt: skip
         done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
@@ -205,6 +238,9 @@ def test_memory_is_where_it_was_asked_for(kit: Kit, tmp_path: Path) -> None:
         (0, 0), (0, 1), (1, 0), (1, 1)
     ]  # fmt: skip
     assert all(pair["share"] > 0.95 for pair in pairs)
+    copied_there = json.loads(path.read_text())["copies"]["copies"]
+    assert len(copied_there) == 4 and all(copy["share"] > 0.95 for copy in copied_there)
+    assert all(copy["gb_s"] == [] for copy in copied_there), "no times there"
 
 
 @pytest.mark.builds

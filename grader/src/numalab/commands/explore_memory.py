@@ -71,8 +71,13 @@ def explore_memory(kit: Kit, asked: Asked) -> int:
     return code
 
 
+def _program(kit: Kit, name: str) -> Path:
+    return kit.build / "labs" / LAB / f"{LAB}-{name}"
+
+
 def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[str, Any]]:
     from numalab.near_and_far import report
+    from numalab.near_and_far.copies import copy_memory
     from numalab.near_and_far.jobs import run_jobs
     from numalab.near_and_far.products import multiply
     from numalab.portrait.measure import measure
@@ -81,9 +86,10 @@ def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     with shared_node(waits, alone=True), progress_line(LAB) as progress:
         progress("building")
-        program = kit.build / "labs" / LAB / f"{LAB}-explore"
-        build_explorations(kit, [program.name])
+        program, copier = _program(kit, "explore"), _program(kit, "copy")
+        build_explorations(kit, [program.name, copier.name])
         pairs = measure(kit, rounds, progress, parts=("pair_latency", "pair_bandwidth"))
+        copies = copy_memory(copier, pairs.node, rounds, progress)
         array_bytes = (QUICK_JOB_MIB if quick else JOB_MIB) * MIB
         jobs = run_jobs(kit.probe, pairs.node, array_bytes, rounds, progress)
         products = multiply(program, QUICK_ROWS if quick else ROWS, rounds, progress)
@@ -91,18 +97,24 @@ def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[
     console = make_console()
     with stripped(console):
         show_pairs(pairs, console)
+        report.show_copies(copies, True, console)
         report.show_jobs(jobs, console)
         report.show_products(products, is_one_node, console)
         if is_one_node:
             console.print()
             console.print(report.ONE_NODE, markup=False, highlight=False)
     told = products if isinstance(products, str) else products.to_json()
-    found = {"pairs": pairs.to_json(), "jobs": [rates.to_json() for rates in jobs]}
-    return EXIT_PASSED, found | {"products": told}
+    return EXIT_PASSED, {
+        "pairs": pairs.to_json(),
+        "copies": copies.to_json(),
+        "jobs": [rates.to_json() for rates in jobs],
+        "products": told,
+    }
 
 
 def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
     from numalab.near_and_far import report
+    from numalab.near_and_far.copies import copy_memory
     from numalab.near_and_far.pairs import look_at_pairs
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
@@ -110,14 +122,17 @@ def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
     machine = find_machine(kit, name)
     with progress_line(machine.name) as progress:
         progress("building")
-        build_explorations(kit, [kit.probe.name])
+        copier = _program(kit, "copy")
+        build_explorations(kit, [kit.probe.name, copier.name])
         with VirtualPlaces(kit, GuestOptions()) as places:
-            place = places.get(machine, [kit.probe], progress)
+            place = places.get(machine, [kit.probe, copier], progress)
             found = look_at_pairs(kit, machine, place, progress)
+            copies = copy_memory(copier, place.node, 1, progress, place)
     console = make_console()
     with stripped(console):
         report.show_virtual_pairs(found, console)
-    return EXIT_PASSED, {"virtual_pairs": found.to_json()}
+        report.show_copies(copies, False, console)
+    return EXIT_PASSED, {"virtual_pairs": found.to_json(), "copies": copies.to_json()}
 
 
 def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
@@ -134,7 +149,7 @@ def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
         )
     with progress_line(machine.name) as progress:
         progress("building")
-        program = kit.build / "labs" / LAB / f"{LAB}-balancing"
+        program = _program(kit, "balancing")
         build_explorations(kit, [program.name])
         with VirtualPlaces(kit, GuestOptions()) as places:
             place = places.get(machine, [program], progress)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
 from numalab import words
 from numalab.explore.text_plot import Axis, Series, text_plot
 from numalab.explore.wording import three_digits
+from numalab.near_and_far.copies import Copies, Copy
 from numalab.near_and_far.healing import HEALED, SCAN_MS, Healing
 from numalab.near_and_far.jobs import Rates
-from numalab.near_and_far.pairs import VirtualPairs
+from numalab.near_and_far.pairs import VirtualPair, VirtualPairs
 from numalab.near_and_far.products import DEFAULT, INTERLEAVE, Products
 from numalab.portrait.terminal import BLOCK, new_table
 
@@ -28,26 +29,34 @@ ONE_NODE = (
 # ---- pairs -------------------------------------------------------------------------------
 
 
-def _tables(found: VirtualPairs, is_share: bool) -> Iterator[Table]:
-    columns = sorted({pair.memory_on for pair in found.pairs})
-    rows = sorted({pair.threads_on for pair in found.pairs})
-    by_place = {(pair.threads_on, pair.memory_on): pair for pair in found.pairs}
+def _tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
+    """cells: by row and column."""
+    columns = sorted({column for _, column in cells})
     for start in range(0, len(columns), BLOCK):
         block = columns[start : start + BLOCK]
         table = new_table()
         for name in ("", *map(str, block)):
             table.add_column(name, justify="right", no_wrap=True)
-        for row in rows:
-            cells = []
-            for column in block:
-                pair = by_place[row, column]
-                if is_share:
-                    cells.append("-" if pair.share is None else f"{100 * pair.share:.0f} %")
-                else:
-                    rate = "-" if pair.gb_s is None else three_digits(pair.gb_s)
-                    cells.append(f"<= {rate}" if pair.is_at_most and pair.gb_s else rate)
-            table.add_row(str(row), *cells)
+        for row in sorted({row for row, _ in cells}):
+            table.add_row(str(row), *(cells[row, column] for column in block))
         yield table
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def _rate(pair: VirtualPair) -> str:
+    if pair.gb_s is None:
+        return "-"
+    rate = three_digits(pair.gb_s)
+    return f"<= {rate}" if pair.is_at_most else rate
+
+
+def _by_place(
+    found: VirtualPairs, cell: Callable[[VirtualPair], str]
+) -> dict[tuple[int, int], str]:
+    return {(pair.threads_on, pair.memory_on): cell(pair) for pair in found.pairs}
 
 
 def show_virtual_pairs(found: VirtualPairs, console: Console) -> None:
@@ -59,13 +68,13 @@ def show_virtual_pairs(found: VirtualPairs, console: Console) -> None:
 
     name = found.machine.name
     title(f"{name}: threads (rows), memory (columns), pages that are there")
-    for table in _tables(found, is_share=True):
+    for table in _tables(_by_place(found, lambda pair: _share(pair.share))):
         console.print(table)
     if found.not_modelled:
         console.print(Text(found.not_modelled, "dim"))
     else:
         title(f"{name}: modelled [GB/s], a thread on each core of the whole machine's NUMA node")
-        for table in _tables(found, is_share=False):
+        for table in _tables(_by_place(found, _rate)):
             console.print(table)
         console.print(
             Text(
@@ -74,6 +83,25 @@ def show_virtual_pairs(found: VirtualPairs, console: Console) -> None:
                 "dim",
             )
         )
+
+
+# ---- copies ------------------------------------------------------------------------------
+
+
+def show_copies(found: Copies, is_timed: bool, console: Console) -> None:
+    from rich.text import Text
+
+    def cell(copy: Copy) -> str:
+        if not is_timed:
+            return _share(copy.share)
+        return three_digits(median(copy.gb_s)) if copy.gb_s else "-"
+
+    what = "memcpy [GB/s copied]" if is_timed else "memcpy, pages that are there"
+    console.print()
+    console.print(Text(f"{what}: source (rows), destination (columns)", "bold"))
+    for table in _tables({(c.source, c.destination): cell(c) for c in found.copies}):
+        console.print(table)
+    console.print(Text(f"By a thread on NUMA node {found.thread_on}.", "dim"))
 
 
 # ---- jobs --------------------------------------------------------------------------------
