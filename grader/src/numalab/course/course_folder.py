@@ -26,6 +26,11 @@ class CourseFolder:
         return self.root / "course.toml"
 
     @property
+    def secret(self) -> Path:
+        """What students' seeds are made from; nobody else's to read."""
+        return self.root / "secret"
+
+    @property
     def gradebook(self) -> Path:
         return self.root / "gradebook.sqlite"
 

@@ -1,19 +1,17 @@
 """Machines made from a seed: NUMA machines that nobody has published, so that what is asked about
 them can only be found by looking. Pure functions.
 
-A seed makes the same machine for ever. Each thing that is drawn is drawn by its own name, from the
-SHA-256 of seed and name: no generator whose methods a version of Python may change, and no order in
-which a new draw would shift all later ones. tests/machines/test_seeded.py holds what some seeds
-make.
+A seed makes the same machine for ever. Each thing that is drawn is drawn by its own name
+(draws.py); tests/machines/test_seeded.py holds what some seeds make.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from numalab import draws
 from numalab.errors import UserError
 from numalab.machines.machine import LOCAL_DISTANCE, Core, Machine, Matrix, NumaNode
 
@@ -77,8 +75,7 @@ def seed_in(name: str) -> int:
 
 def draw(seed: int, what: str, choices: int) -> int:
     """A number from 0 to choices - 1, for ever the same."""
-    digest = hashlib.sha256(f"numalab machine {seed}: {what}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") * choices >> 64
+    return draws.draw(f"numalab machine {seed}: {what}", choices)
 
 
 def pick(seed: int, what: str, choices: Sequence[_T]) -> _T:

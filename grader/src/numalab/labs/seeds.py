@@ -1,0 +1,81 @@
+"""Whose variant it is: a number for each person, from the course's secret and the person's id.
+
+Who has the secret can compute it again; a student can't choose it. What a student gets is a code,
+which holds the number and tells a slip of the pen or another person's code apart from one's own. It
+is no proof: who makes up a code of his own is found out by who has the secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from datetime import date
+
+from numalab.errors import UserError
+
+SEEDS = range(1, 2**32)
+TODAY = "today"
+
+# Crockford's base 32: no I, L, O, U, which are read as other signs.
+_SIGNS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_READ_AS = str.maketrans({"I": "1", "L": "1", "O": "0"})
+_SIGN_BITS = 5
+_CODE_SIGNS = 9
+_CHECK_BITS = _CODE_SIGNS * _SIGN_BITS - 32
+
+
+@dataclass(frozen=True)
+class Seed:
+    """number: one of SEEDS; owner: whose it is, as a code is bound to it."""
+
+    number: int
+    owner: str
+
+    @property
+    def code(self) -> str:
+        """Of nine signs in threes."""
+        value = self.number << _CHECK_BITS | _check(self.owner, self.number)
+        bits = range((_CODE_SIGNS - 1) * _SIGN_BITS, -1, -_SIGN_BITS)
+        signs = "".join(_SIGNS[value >> bit & 31] for bit in bits)
+        return "-".join(signs[at : at + 3] for at in range(0, _CODE_SIGNS, 3))
+
+
+def _check(owner: str, number: int) -> int:
+    digest = hashlib.sha256(f"numalab code {number} {owner}".encode()).digest()
+    return int.from_bytes(digest[:2], "big") >> (16 - _CHECK_BITS)
+
+
+def personal_seed(secret: bytes, owner: str) -> Seed:
+    """owner: a student's id, as the gradebook has it."""
+    digest = hmac.new(secret, f"numalab seed {owner}".encode(), hashlib.sha256).digest()
+    return Seed(SEEDS[int.from_bytes(digest[:8], "big") % len(SEEDS)], owner)
+
+
+def seed_of_code(owner: str, code: str) -> Seed:
+    """Raises UserError for a code that is not this owner's."""
+    signs = code.upper().replace("-", "").replace(" ", "").translate(_READ_AS)
+    if len(signs) != _CODE_SIGNS or any(sign not in _SIGNS for sign in signs):
+        raise UserError(
+            f"'{code}' is no code: one has nine letters and digits, such as 7KX-0QM-2F9. Copy it "
+            "from what your instructor sent you."
+        )
+    value = 0
+    for sign in signs:
+        value = value << _SIGN_BITS | _SIGNS.index(sign)
+    seed = Seed(value >> _CHECK_BITS, owner)
+    if seed.number not in SEEDS or seed.code.replace("-", "") != signs:
+        raise UserError(
+            f"the code {code} does not belong to '{owner}'. Write both as your instructor sent "
+            "them to you; a code holds for one person."
+        )
+    return seed
+
+
+def chosen_seed(text: str, today: date) -> Seed:
+    """Of --seed, for who studies alone: a number, or 'today'. Raises UserError."""
+    if text == TODAY:
+        return Seed(today.year * 10_000 + today.month * 100 + today.day, today.isoformat())
+    if not (text.isascii() and text.isdigit() and int(text) in SEEDS):
+        raise UserError(f"--seed {text}: write 'today' or a whole number from 1 to {SEEDS[-1]}")
+    return Seed(int(text), f"seed {text}")

@@ -1,0 +1,29 @@
+"""A course's secret: made once, kept private, and told where it is spoilt."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.secret import course_secret, seed_of
+from numalab.errors import UserError
+from numalab.labs.seeds import personal_seed
+
+
+def test_it_is_made_once_and_for_its_owner(tmp_path):
+    course = CourseFolder(tmp_path / "course")
+    secret = course_secret(course)
+    assert len(secret) == 32
+    assert course_secret(course) == secret
+    assert stat.S_IMODE(course.secret.stat().st_mode) == 0o600
+    assert course_secret(CourseFolder(tmp_path / "other")) != secret
+    assert seed_of(course, "ada") == personal_seed(secret, "ada")
+
+
+def test_a_spoilt_one_is_told(tmp_path):
+    course = CourseFolder(tmp_path)
+    course.secret.write_text("abc\n")
+    with pytest.raises(UserError, match="does not hold a secret"):
+        course_secret(course)

@@ -1,0 +1,53 @@
+"""Codes: whose seed is whose, and what is told of a wrong one."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from numalab.errors import UserError
+from numalab.labs.seeds import SEEDS, Seed, chosen_seed, personal_seed, seed_of_code
+
+SECRET = b"a secret of this course"
+
+
+def test_a_seed_is_the_same_for_ever():
+    assert personal_seed(SECRET, "ada").number == 304238169
+    assert personal_seed(SECRET, "ada") == personal_seed(SECRET, "ada")
+    assert personal_seed(b"another", "ada").number != personal_seed(SECRET, "ada").number
+
+
+@pytest.mark.parametrize("number", [1, 2, 20261125, SEEDS[-1]])
+def test_a_code_holds_its_seed(number):
+    seed = Seed(number, "ada")
+    assert seed_of_code("ada", seed.code) == seed
+    assert seed_of_code("ada", seed.code.lower().replace("-", " ")) == seed
+
+
+def test_a_code_of_another_person_is_told():
+    refused = 0
+    for number in range(200):
+        code = personal_seed(SECRET, f"student{number}").code
+        try:
+            seed_of_code("ada", code)
+        except UserError as error:
+            refused += "does not belong to 'ada'" in str(error)
+    assert refused >= 199  # a check of 13 bits
+
+
+def test_a_slip_is_told():
+    code = Seed(20261125, "ada").code
+    wrong = ("B" if code[0] != "B" else "C") + code[1:]
+    with pytest.raises(UserError, match="does not belong"):
+        seed_of_code("ada", wrong)
+    with pytest.raises(UserError, match="is no code"):
+        seed_of_code("ada", code[:-1])
+
+
+def test_seeds_for_who_studies_alone():
+    assert chosen_seed("today", date(2026, 11, 25)) == Seed(20261125, "2026-11-25")
+    assert chosen_seed("17", date(2026, 11, 25)).number == 17
+    for text in ("0", "-1", "4294967296", "x", "\u0661"):
+        with pytest.raises(UserError, match="--seed"):
+            chosen_seed(text, date(2026, 11, 25))
