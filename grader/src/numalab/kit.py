@@ -27,13 +27,22 @@ WORK_VARIABLE = "NUMALAB_WORK"
 class Kit:
     """A checkout of the kit or an installed one, and the CMake preset it is built with. builds: in
     place of build/ in its folder; where many share it, work: in place of its folder
-    for what is edited, and state: for what outlives a build."""
+    for what is edited, and state: for what outlives a build. origin: the folder of the kit that
+    this one was made from, for one variant of a lab; variants: in place of variants/ where the
+    user works, the folder of those that she has."""
 
     root: Path
     preset: str = "gnu"
     builds: Path | None = None
     work: Path | None = None
     state: Path | None = None
+    origin: Path | None = None
+    variants: Path | None = None
+
+    @property
+    def variants_root(self) -> Path:
+        """Holds a folder for each variant that the user has."""
+        return self.variants or self.work_root / "variants"
 
     @property
     def build_root(self) -> Path:

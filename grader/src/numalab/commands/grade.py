@@ -16,16 +16,20 @@ from numalab.commands.shared import (
     labs_argument,
     machines_option,
     named_machines,
+    shown_path,
     taking_one,
     virtual_places,
 )
+from numalab.commands.variant import lab_with_variants
 from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import Turns, shared_node
+from numalab.grading.variant_kits import variant_in
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class _Options:
     records: Sequence[Path]
     afresh: bool
     earlier: Sequence[Path]
+    variant: bool
 
     def check(self) -> None:
         """Raises UserError for what does not go together, before anything is begun."""
@@ -74,7 +79,7 @@ class _Options:
         machines = named_machines(kit, self.on)
         variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
         all_labs = load_labs(kit.root)
-        labs = choose_labs(all_labs, self.names)
+        labs = list(all_labs.values()) if kit.origin else choose_labs(all_labs, self.names)
         submission = self.submission
         if submission is not None:
             submission = _submission_folder(submission, all_labs)
@@ -113,6 +118,26 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
             f"{path.parent}? Files are looked for in DIR/NN_name/."
         )
     return path
+
+
+def _kit_to_grade(kit: Kit, options: _Options) -> Kit:
+    """This one, or that of the variant which is to be graded. Raises UserError and KitError."""
+    named = [name for name in options.names if is_variant_name(name.rstrip("/"))]
+    if not options.variant and not named:
+        return kit
+    if len(options.names) != 1:
+        raise UserError("variants are graded one at a time: name one lab, such as 01 --variant")
+    lab = lab_with_variants(kit, lab_of_variant(options.names[0].rstrip("/")))
+    above = kit.variants_root
+    if options.submission is not None:
+        above = options.submission.resolve()
+    folder = above / variant_name(lab)
+    if not folder.is_dir():
+        raise UserError(
+            f"there is no folder {shown_path(folder)}. ./numalab variant {lab.split('_')[0]} --for "
+            "ID --code CODE, or to study alone --seed today, writes your variant."
+        )
+    return variant_in(kit, lab, folder)[1]
 
 
 def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
@@ -170,6 +195,12 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     type=click.Choice(["quick", "default", "published"]),
     default="default",
     help="Size of the arrays; published takes the memory of the published run.",
+)
+@click.option(
+    "--variant",
+    is_flag=True,
+    help="Grade your variant of the lab (./numalab variant), with --submission DIR that in "
+    "DIR/NN_name_variant/.",
 )
 @click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
 @click.option(
@@ -237,6 +268,7 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade 01 --lang fortran      only kernel.f90
       ./numalab grade 03 --quick --explain   and why each time was decided so
       ./numalab grade 03 --quick --afresh    with new times of the same program
+      ./numalab grade 01 --variant --quick   your variant of lab 01
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade --submission hand-ins/ada --require-sandbox
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
@@ -251,10 +283,11 @@ def grade_command(kit: Kit, options: _Options) -> int:
                 kit, options.records, options.explain, options.json_path, options.html_path
             )
         )
+    graded_kit = _kit_to_grade(kit, options)
     with shared_node(waits) as turns:
-        request = options.request(kit, turns)
-        with kit.lock(), virtual_places(kit, options.guest_kernel) as places:
-            reporter = Reporter(kit, request, places, options.explain, options.again)
+        request = options.request(graded_kit, turns)
+        with kit.lock(), virtual_places(graded_kit, options.guest_kernel) as places:
+            reporter = Reporter(graded_kit, request, places, options.explain, options.again)
             graded = reporter.grade()
             if options.json_path is not None:
                 reporter.write_json(options.json_path, graded)
