@@ -69,7 +69,8 @@ class Kit:
 
     def own_folder(self, lab: str) -> Path:
         """With the files that the user edits."""
-        return self.work_root / "labs" / lab
+        above = self.variants_root if self.origin is not None else self.work_root / "labs"
+        return above / lab
 
     def solution_folder(self, lab: str) -> Path:
         return self.root / "solutions" / lab
@@ -89,7 +90,7 @@ class Kit:
         """Whether it is a lab's folder of this copy, with the learner's or the kit's files, and not
         one that somebody has handed in."""
         kits = (self.root / "labs", self.root / "solutions")
-        return folder.parent in (*kits, self.work_root / "labs")
+        return folder.parent in (*kits, self.work_root / "labs", self.variants_root)
 
     @property
     def hints_file(self) -> Path:
@@ -179,7 +180,8 @@ class Kit:
     def make_folders(self) -> None:
         """Those that hold a user's builds and results; private where many share the kit. Raises
         UserError."""
-        for folder in filter(None, (self.builds, self.state)) if self.work else ():
+        is_shared = self.work is not None and self.origin is None
+        for folder in filter(None, (self.builds, self.state)) if is_shared else ():
             make_private(folder)
         try:
             for folder in (self.build, self.state_root / self.preset):

@@ -16,20 +16,18 @@ from numalab.commands.shared import (
     labs_argument,
     machines_option,
     named_machines,
-    shown_path,
     taking_one,
     virtual_places,
 )
-from numalab.commands.variant import lab_with_variants
+from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import Turns, shared_node
-from numalab.grading.variant_kits import variant_in
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
-from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
+from numalab.labs.variants import is_variant_name
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class _Options:
     records: Sequence[Path]
     afresh: bool
     earlier: Sequence[Path]
-    variant: bool
+    is_variant: bool
 
     def check(self) -> None:
         """Raises UserError for what does not go together, before anything is begun."""
@@ -122,22 +120,12 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
 
 def _kit_to_grade(kit: Kit, options: _Options) -> Kit:
     """This one, or that of the variant which is to be graded. Raises UserError and KitError."""
-    named = [name for name in options.names if is_variant_name(name.rstrip("/"))]
-    if not options.variant and not named:
+    if not options.is_variant and not any(is_variant_name(name) for name in options.names):
         return kit
     if len(options.names) != 1:
         raise UserError("variants are graded one at a time: name one lab, such as 01 --variant")
-    lab = lab_with_variants(kit, lab_of_variant(options.names[0].rstrip("/")))
-    above = kit.variants_root
-    if options.submission is not None:
-        above = options.submission.resolve()
-    folder = above / variant_name(lab)
-    if not folder.is_dir():
-        raise UserError(
-            f"there is no folder {shown_path(folder)}. ./numalab variant {lab.split('_')[0]} --for "
-            "ID --code CODE, or to study alone --seed today, writes your variant."
-        )
-    return variant_in(kit, lab, folder)[1]
+    above = None if options.submission is None else options.submission.resolve()
+    return named_lab(kit, options.names[0], True, above)[0]
 
 
 def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
@@ -196,11 +184,9 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     default="default",
     help="Size of the arrays; published takes the memory of the published run.",
 )
-@click.option(
-    "--variant",
-    is_flag=True,
-    help="Grade your variant of the lab (./numalab variant), with --submission DIR that in "
-    "DIR/NN_name_variant/.",
+@variant_option(
+    "Grade your variant of the lab (./numalab variant), with --submission DIR that in "
+    "DIR/NN_name_variant/."
 )
 @click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
 @click.option(

@@ -10,21 +10,11 @@ import click
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import shown_path
 from numalab.commands.whose import seed_of_options, whose_options
-from numalab.errors import UserError, wrapped
+from numalab.errors import wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.grading.variant_kits import make_variant, the_lab, write_own_files
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, load_labs
-from numalab.labs.variants import labs_with_variants
-
-
-def lab_with_variants(kit: Kit, name: str) -> str:
-    """Raises UserError where the lab has none."""
-    (lab,) = choose_labs(load_labs(kit.root), [name])
-    having = labs_with_variants(kit.root)
-    if lab.name not in having:
-        raise UserError(f"{lab.name} has no variants. Labs that have: {', '.join(having)}")
-    return lab.name
+from numalab.labs.variants import lab_with_variants
 
 
 @click.command(short_help="Write your own variant of a lab, with another right answer.")
@@ -59,7 +49,7 @@ def variant(
       ./numalab grade 01 --variant --quick
       ./numalab variant 01 --for ada --course course --out hand-out/ada     staff
     """
-    lab = lab_with_variants(kit, name)
+    lab = lab_with_variants(kit.root, name)
     whose = seed_of_options(owner, code, course, seed)
     target = kit if out is None else replace(kit, variants=out.absolute())
     made, files, own_kit = make_variant(target, lab, whose)
@@ -68,7 +58,7 @@ def variant(
     click.echo(
         wrapped(
             f"Your variant of {lab} is in {shown_path(folder)}: begin with its README.md. Grade "
-            f"it: ./numalab grade {declared.number} --variant --quick"
+            f"it: ./numalab grade {declared.called} --quick"
         )
     )
     return EXIT_PASSED

@@ -52,12 +52,13 @@ def make_variant(kit: Kit, lab: str, seed: Seed) -> tuple[Variant, Mapping[str, 
             for name in _LINKED:
                 if (kit.root / name).exists():
                     (root / name).symlink_to(kit.root / name)
-            (root / "work").mkdir()
-            (root / "work" / "labs").symlink_to(kit.variants_root)
             write_whole(root / "made", "")
     except OSError as error:
         raise KitError(f"can't make the variant in {root}: {reason_of(error)}") from error
-    made = Kit(root, kit.preset, root / "build", root / "work", root / "state", origin=kit.root)
+    made = Kit(
+        root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
+        kit.variants_root,
+    )  # fmt: skip
     return variant, files, made
 
 
@@ -130,9 +131,15 @@ def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) ->
     return folder
 
 
-def variant_in(kit: Kit, lab: str, folder: Path) -> tuple[Variant, Kit]:
-    """What a folder's files are graded as; folder: of the variant's files. Raises UserError for
-    one that is nobody's, or another lab's, and KitError."""
+def open_variant(kit: Kit, lab: str, above: Path | None = None) -> tuple[Kit, Lab]:
+    """The kit and the lab of the variant that lies in above, else among the user's own. Raises
+    UserError where there is none, or it is nobody's, and KitError."""
+    folder = (above or kit.variants_root) / variant_name(lab)
+    if not folder.is_dir():
+        raise UserError(
+            f"there is no folder {kit.shown(folder)}. ./numalab variant {lab.split('_')[0]} --for "
+            "ID --code CODE, or to study alone --seed today, writes your variant."
+        )
     follow = folder.parent == kit.variants_root
     named, seed = read_ticket(folder, follow_links=follow)
     if named != lab:
@@ -141,4 +148,4 @@ def variant_in(kit: Kit, lab: str, folder: Path) -> tuple[Variant, Kit]:
             "graded. Put each variant's files into the folder of its own name."
         )
     variant, _, made = make_variant(kit, lab, seed)
-    return variant, made
+    return made, the_lab(made, variant)

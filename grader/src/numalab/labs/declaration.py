@@ -33,6 +33,8 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
+VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
+
 FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
@@ -162,6 +164,21 @@ class Lab:
     def number(self) -> str:
         """01 of 01_first_touch: enough to name it."""
         return self.name.split("_")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is somebody's variant of a lab."""
+        return self.name.endswith(VARIANT_ENDING)
+
+    @property
+    def called(self) -> str:
+        """What names it on a command line."""
+        return f"{self.number} --variant" if self.is_variant else self.number
+
+    @property
+    def own_place(self) -> str:
+        """Where a learner's files are, from the top of her folder."""
+        return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
     def parts(self) -> tuple[str | None, ...]:

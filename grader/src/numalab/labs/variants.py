@@ -16,13 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.draws import draw
-from numalab.errors import KitError
-from numalab.labs.declaration import Lab, lab_names, load_lab
+from numalab.errors import KitError, UserError
+from numalab.labs.declaration import (
+    VARIANT_ENDING,
+    Lab,
+    choose_labs,
+    lab_names,
+    load_lab,
+    load_labs,
+)
 from numalab.labs.seeds import Seed
 from numalab.machines.seeded import PREFIX
 from numalab.toml_files.tables import Table, read_table
 
-ENDING = "_variant"  # of a variant's name, after its lab's
 FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
 DRAWS = "draws.toml"
 MOST_TRIES = 1000  # until a draw is one that may be made
@@ -69,16 +75,16 @@ class Variant:
 
 
 def variant_name(lab: str) -> str:
-    return f"{lab}{ENDING}"
+    return f"{lab}{VARIANT_ENDING}"
 
 
 def is_variant_name(name: str) -> bool:
-    return name.endswith(ENDING)
+    return name.rstrip("/").endswith(VARIANT_ENDING)
 
 
 def lab_of_variant(name: str) -> str:
     """The lab that it is a variant of."""
-    return name.removesuffix(ENDING)
+    return name.removesuffix(VARIANT_ENDING)
 
 
 def templates(root: Path, lab: str) -> Path:
@@ -94,10 +100,30 @@ def labs_with_variants(root: Path) -> list[str]:
     return [lab for lab in lab_names(root) if (templates(root, lab) / DRAWS).is_file()]
 
 
+def lab_with_variants(root: Path, name: str) -> str:
+    """The name of a lab, by its name or number, of which there are variants. Raises UserError."""
+    (lab,) = choose_labs(load_labs(root), [name])
+    having = labs_with_variants(root)
+    if lab.name not in having:
+        raise UserError(f"{lab.name} has no variants. Labs that have: {', '.join(having)}")
+    return lab.name
+
+
 def variant_lab(root: Path, lab: str) -> Lab:
     """As all variants of a lab have it: its criteria and files. The machine is that of no seed.
     Raises KitError."""
     return replace(load_lab(templates(root, lab)), name=variant_name(lab))
+
+
+def labs_and_variants(root: Path) -> dict[str, Lab]:
+    """All that can be handed in, by name, each variant behind its lab. Raises KitError."""
+    having = labs_with_variants(root)
+    found: dict[str, Lab] = {}
+    for name, lab in load_labs(root).items():
+        found[name] = lab
+        if name in having:
+            found[variant_name(name)] = variant_lab(root, name)
+    return found
 
 
 # ---- what can be drawn -------------------------------------------------------------------------
