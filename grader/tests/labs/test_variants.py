@@ -106,7 +106,7 @@ def test_the_kits_variants_are_whole(lab):
     declared = variant_lab(ROOT, lab)
     assert declared.max_points == 10
     answers = set()
-    for number in range(1, 101):
+    for number in range(1, 41):
         variant = draw_variant(draws, Seed(number, "ada"))
         files, solution = lab_files(ROOT, draws, variant), solution_files(ROOT, draws, variant)
         answers.add(tuple(sorted(solution.items())))

@@ -81,8 +81,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     struct changed_element *changed = oracle->changed[A].entries;
     for (size_t e = 0; e < oracle->changed[A].count; e++) {
         const size_t i = changed[e].element;
-        changed[e].value += value_of(oracle, B, b_of_a(oracle->n, i)) *
-                            value_of(oracle, C, c_of_a(oracle->n, i));
+        changed[e].value +=
+            value_of(oracle, B, b_of_a(oracle->n, i)) * value_of(oracle, C, c_of_a(oracle->n, i));
     }
 }
 
@@ -117,8 +117,7 @@ static void expect(const struct numalab_oracle *oracle, size_t array, size_t fir
                    float *expected)
 {
     const void *here[BLOCK_ELEMENTS];
-    const size_t changed =
-        numalab_changed_within(&oracle->changed[array], first, part, here);
+    const size_t changed = numalab_changed_within(&oracle->changed[array], first, part, here);
     for (size_t i = 0; i < part; i++) expected[i] = unchanged_value(oracle, array, first + i);
     for (size_t i = 0; i < changed; i++) {
         const struct changed_element *entry = here[i];

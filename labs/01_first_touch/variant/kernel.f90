@@ -1,6 +1,6 @@
 ! Lab 01, a variant: first touch. Edit this file; README.md says what to do.
 !
-! It was right for the lab's own compute. Here another one uses the data.
+! The results are right, but the data is in the wrong place for the kit's compute.
 module first_touch
   use, intrinsic :: iso_c_binding, only: c_float, c_size_t
   implicit none
@@ -14,13 +14,11 @@ contains
     real(c_float), intent(out) :: a(n), b(n), c(n)
     integer(c_size_t) :: i
 
-    !$omp parallel do schedule(static)
+    a = 0.0
     do i = 1, n
-       a(i) = 0.0
        b(i) = real(mod(i - 1, 7_c_size_t), c_float)
-       c(i) = 1.0
     end do
-    !$omp end parallel do
+    c = 1.0
   end subroutine initialize
 
 end module first_touch

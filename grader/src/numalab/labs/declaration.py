@@ -10,10 +10,11 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
-from numalab.toml_files.tables import Table, read_table
+from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
@@ -46,6 +47,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
+    **dict.fromkeys(CORE_GOALS, "placement"),
     "interleaved": "policy",
     "near": "launch",
     "far": "launch",
@@ -301,9 +303,14 @@ def _bytes_moved(table: Table) -> dict[str, float]:
     return {array: table.number(array, least=0) for array in table.values}
 
 
-def load_lab(folder: Path) -> Lab:
-    """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
-    top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
+def load_lab(folder: Path, text: str | None = None) -> Lab:
+    """Reads lab.toml and the hints of a lab; text: in place of lab.toml's. Raises KitError with the
+    place of a mistake."""
+    path = folder / "lab.toml"
+    if text is None:
+        top = read_table(path, KitError, LAB_KEYS)
+    else:
+        top = parse_table(text, str(path), KitError, LAB_KEYS)
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)

@@ -4,7 +4,8 @@ A lab that has them has two folders of templates: labs/NN_name/variant, a lab of
 what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first says what can
 be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
 replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
-`@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it.
+`@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
+`@places.GOAL@` by a list of places there (core_goals.py).
 Pure functions but for reading the folders.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from numalab.draws import draw
 from numalab.errors import KitError, UserError
+from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
     VARIANT_ENDING,
     Lab,
@@ -25,8 +27,9 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
-from numalab.labs.seeds import Seed
-from numalab.machines.seeded import PREFIX
+from numalab.labs.seeds import SEEDS, Seed
+from numalab.machines.seeded import PREFIX, seeded_machine
+from numalab.machines.structure import structure_of_machine
 from numalab.toml_files.tables import Table, read_table
 
 FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
@@ -47,7 +50,8 @@ class Draw:
 @dataclass(frozen=True)
 class Draws:
     """All that is drawn for a lab's variants. never: choices by draw, that are not made together;
-    takes, takes_of_solution: files of the lab and of its solution that variants have, too."""
+    takes, takes_of_solution: files of the lab and of its solution that variants have, too, where
+    they name the lab with the variant's name."""
 
     lab: str
     draws: tuple[Draw, ...]
@@ -110,9 +114,15 @@ def lab_with_variants(root: Path, name: str) -> str:
 
 
 def variant_lab(root: Path, lab: str) -> Lab:
-    """As all variants of a lab have it: its criteria and files. The machine is that of no seed.
-    Raises KitError."""
-    return replace(load_lab(templates(root, lab)), name=variant_name(lab))
+    """As all variants of a lab have it: its criteria and files. Goals and machine are those of some
+    seed. Raises KitError."""
+    folder = templates(root, lab)
+    some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
+    try:
+        text = rendered((folder / "lab.toml").read_text("utf-8"), some, str(folder / "lab.toml"))
+    except OSError as error:
+        raise KitError(f"can't read {error.filename}: {error.strerror}") from error
+    return replace(load_lab(folder, text), name=variant_name(lab))
 
 
 def labs_and_variants(root: Path) -> dict[str, Lab]:
@@ -183,7 +193,9 @@ def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
 
 
 def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
+    machine = structure_of_machine(seeded_machine(seed.number))
     texts = {
+        **{f"places.{goal}": as_places(goal, machine) for goal in CORE_GOALS},
         "for": seed.owner,
         "code": seed.code,
         "seed": str(seed.number),
@@ -229,7 +241,8 @@ def _files(
 ) -> Iterator[tuple[str, str]]:
     try:
         for name in takes:
-            yield name, (lab / name).read_text(encoding="utf-8")
+            text = (lab / name).read_text(encoding="utf-8")
+            yield name, text.replace(f'"{variant.lab}"', f'"{variant.name}"')
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != DRAWS:
                 name = path.relative_to(folder).as_posix()
