@@ -20,7 +20,7 @@ static void run_compute(size_t n, void **arrays)
     const size_t piece = n / pieces + 1;
 
     (void)piece;
-#pragma omp parallel for @deal.c @
+#pragma omp parallel for DEAL
     for (size_t k = 0; k < n; k++) {
         const size_t i = a_of_step(n, k);
         a[i] += b[b_of_a(n, i)] * c[c_of_a(n, i)];

@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* How the loop is dealt out; piece: elements of a chunk. */
+#define DEAL @deal.c@
+
 enum { PIECES_PER_THREAD = @deal.pieces@ };
 
 /* The element of a of the k-th step, and those of b and c that go with element i of a. */
