@@ -31,8 +31,8 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs, lab_names
-from numalab.labs.variants import labs_and_variants
+from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
+from numalab.labs.variants import labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
@@ -403,7 +403,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
       ./numalab batch grade hand-ins --out course --no-wait
     """
     course = CourseFolder(options.out.resolve())
-    options.check(read_rules(course.rules, lab_names(kit.root)))
+    options.check(read_rules(course.rules, names_with_variants(kit.root)))
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
         wanted = _taken_in(kit, options, course, book)

@@ -97,10 +97,13 @@ def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]
         ) from error
     except (NotPlain, UnicodeDecodeError) as error:
         raise UserError(f"{path} can't be read: {error}. Hand in the file itself.") from error
-    table = parse_table(text, str(path), UserError, _KEYS)
-    lab = table.text("lab")
-    seed = seed_of_code(table.text("for"), table.text("code"))
-    return lab, seed
+    return parse_ticket(text, str(path))
+
+
+def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
+    """As read_ticket; where: what messages call it."""
+    table = parse_table(text, where, UserError, _KEYS)
+    return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
 
 
 def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) -> Path:

@@ -125,15 +125,23 @@ def variant_lab(root: Path, lab: str) -> Lab:
     return replace(load_lab(folder, text), name=variant_name(lab))
 
 
+def names_with_variants(root: Path) -> list[str]:
+    """Of all that can be handed in, each variant behind its lab."""
+    having = labs_with_variants(root)
+    return [
+        name
+        for lab in lab_names(root)
+        for name in ((lab, variant_name(lab)) if lab in having else (lab,))
+    ]
+
+
 def labs_and_variants(root: Path) -> dict[str, Lab]:
     """All that can be handed in, by name, each variant behind its lab. Raises KitError."""
-    having = labs_with_variants(root)
-    found: dict[str, Lab] = {}
-    for name, lab in load_labs(root).items():
-        found[name] = lab
-        if name in having:
-            found[variant_name(name)] = variant_lab(root, name)
-    return found
+    labs = load_labs(root)
+    return {
+        name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
+        for name in names_with_variants(root)
+    }
 
 
 # ---- what can be drawn -------------------------------------------------------------------------
