@@ -1,4 +1,4 @@
-/* Lab 10, a variant: how the worker calls the kernels. Arrays as in driver.c: keys, counts, slots. */
+/* Lab 10, a variant: how the worker calls the kernels. Arrays as in driver.c: keys, bins, slots. */
 #include "numalab/phases.h"
 
 #include <omp.h>
