@@ -57,6 +57,7 @@ def audit(
       ./numalab audit 01 --lang c
       ./numalab audit 01 02 --on spr        on a machine that no lab names
     """
+    kit.need_solutions("./numalab audit")
     check_places(on, here_only)
     check_json_target(json_path)
     machines = named_machines(kit, on)

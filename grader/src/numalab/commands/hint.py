@@ -61,7 +61,8 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
         again = f"./numalab hint {name} {ladder.topic}".rstrip()
         click.echo(f"\n{there_are - shown} stronger left: {again} again.")
     else:
-        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
+        where = f" The solution is in solutions/{lab.name}/." if lab.has_solution_text else ""
+        click.echo(f"\nThat was the strongest.{where}")
     others = [topic for topic in topics_of(lab) if topic != ladder.topic]
     if others:
         click.echo(click.wrap_text(f"Hints on the rest: {', '.join(others)}.", 78))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
+from numalab.kit import EDITION
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
@@ -157,6 +158,7 @@ class Lab:
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
+    has_solution_text: bool = True  # not so in a student's edition
 
     @property
     def number(self) -> str:
@@ -314,6 +316,7 @@ def load_lab(folder: Path) -> Lab:
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
+        has_solution_text=not (folder.parents[1] / EDITION).is_file(),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
