@@ -31,6 +31,7 @@ COMMANDS = {
     "report": "report:report",
     "setup": "setup:setup",
     "test": "test:test",
+    "variant": "variant:variant",
     "watch": "watch:watch",
 }
 

@@ -13,7 +13,8 @@ from numalab.installing.copying import kit_files
 # Beside what no installation has (installing/copying.py), such as the suite: what is made for
 # those who teach.
 _FOR_STAFF = (
-    "solutions/*", "slides/*", ".devcontainer/*", "grader/src/numalab/editions/exceptions.toml",
+    "solutions/*", "labs/*/variant/*", "slides/*", ".devcontainer/*",
+    "grader/src/numalab/editions/exceptions.toml",
 )  # fmt: skip
 _LADDER = re.compile(r"^(?=# )", re.MULTILINE)
 _HINT = re.compile(r"^---\s*\n", re.MULTILINE)

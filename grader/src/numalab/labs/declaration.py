@@ -11,10 +11,11 @@ from typing import Literal
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
 from numalab.kit import EDITION
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
-from numalab.toml_files.tables import Table, read_table
+from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
@@ -34,6 +35,8 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
+VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
+
 FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
@@ -45,6 +48,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
+    **dict.fromkeys(CORE_GOALS, "placement"),
     "interleaved": "policy",
     "near": "launch",
     "far": "launch",
@@ -164,6 +168,26 @@ class Lab:
     def number(self) -> str:
         """01 of 01_first_touch: enough to name it."""
         return self.name.split("_")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is somebody's variant of a lab."""
+        return self.name.endswith(VARIANT_ENDING)
+
+    @property
+    def shows_solution(self) -> bool:
+        """Whether solutions/NN_name/ is there to be read."""
+        return self.has_solution_text and not self.is_variant
+
+    @property
+    def called(self) -> str:
+        """What names it on a command line."""
+        return f"{self.number} --variant" if self.is_variant else self.number
+
+    @property
+    def own_place(self) -> str:
+        """Where a learner's files are, from the top of her folder."""
+        return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
     def parts(self) -> tuple[str | None, ...]:
@@ -286,9 +310,14 @@ def _bytes_moved(table: Table) -> dict[str, float]:
     return {array: table.number(array, least=0) for array in table.values}
 
 
-def load_lab(folder: Path) -> Lab:
-    """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
-    top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
+def load_lab(folder: Path, text: str | None = None) -> Lab:
+    """Reads lab.toml and the hints of a lab; text: in place of lab.toml's. Raises KitError with the
+    place of a mistake."""
+    path = folder / "lab.toml"
+    if text is None:
+        top = read_table(path, KitError, LAB_KEYS)
+    else:
+        top = parse_table(text, str(path), KitError, LAB_KEYS)
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)

@@ -150,11 +150,11 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     began_in = verdict.began_in.get(first, "")
     hint = hint_command(lab, first, began_in, hints_seen)
     if is_exhausted(lab, first, hints_seen, began_in):
-        where = f"; the solution is in solutions/{lab.name}/" if lab.has_solution_text else ""
+        where = f"; the solution is in solutions/{lab.name}/" if lab.shows_solution else ""
         lines.append(f"All hints on it are read{where}.")
     elif hint:
         lines.append(f"A hint: {hint}")
-    return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+    return "\n".join([*lines, f"The text: {lab.own_place}/README.md"])
 
 
 def compiler_title(build: Build) -> str:
@@ -177,7 +177,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
-    text = f"labs/{verdict.lab}/README.md"
+    text = f"{kernel.lab.own_place}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
         names = [text_file.file for text_file in evidence.handed_in]
@@ -218,7 +218,7 @@ def next_step(kernel: GradedKernel) -> str | None:
             f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
         )
     why = f" solutions/{verdict.lab}/README.md says why it works."
-    return f"Done: all that this node can show.{why if kernel.lab.has_solution_text else ''}"
+    return f"Done: all that this node can show.{why if kernel.lab.shows_solution else ''}"
 
 
 def printed_words(evidence: Evidence) -> str | None:
