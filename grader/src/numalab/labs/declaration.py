@@ -10,6 +10,7 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
+from numalab.kit import EDITION
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
@@ -161,6 +162,7 @@ class Lab:
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
+    has_solution_text: bool = True  # not so in a student's edition
 
     @property
     def number(self) -> str:
@@ -171,6 +173,11 @@ class Lab:
     def is_variant(self) -> bool:
         """Whether it is somebody's variant of a lab."""
         return self.name.endswith(VARIANT_ENDING)
+
+    @property
+    def shows_solution(self) -> bool:
+        """Whether solutions/NN_name/ is there to be read."""
+        return self.has_solution_text and not self.is_variant
 
     @property
     def called(self) -> str:
@@ -338,6 +345,7 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
+        has_solution_text=not (folder.parents[1] / EDITION).is_file(),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
