@@ -28,7 +28,7 @@ from numalab.errors import UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs
+from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
@@ -316,6 +316,53 @@ def codes(root: Path, students: Path | None, csv_path: Path | None) -> None:
         for student, seed in found:
             click.echo(f"{student.id:<{width}}  {seed.code}  {visible(student.name)}".rstrip())
     _tell(remarks)
+
+
+@gradebook.command(short_help="Hand-ins that say the same.")
+@_course_argument
+@click.pass_obj
+def alike(kit: Kit, root: Path) -> None:
+    """Whose kernels say the same as the public solution, or as each other, whatever names and
+    blanks they have; of what was handed in last. For you to look at: in a lab whose solution is one
+    line, those who have understood it write that line. Nothing is taken off for it.
+
+    \b
+    Example:
+      ./numalab gradebook alike course
+    """
+    from numalab.course.alike import alike_of
+
+    course = _open(root)
+    with open_gradebook(course, read_only=True) as book:
+        hand_ins = book.handed_in()
+    found = alike_of(course, kit, labs_and_variants(kit.root), hand_ins)
+    for one in found:
+        what = "as the public solution" if one.is_solution else "as each other"
+        changed = f"{one.changed} words and signs are not the handout's"
+        whose = ", ".join(one.students)
+        click.echo(
+            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {what} ({changed}): {whose}")
+        )
+    if not found:
+        click.echo("No kernels say the same, but for handouts.")
+
+
+@gradebook.command(short_help="What is kept of students, for how long: to hand out.")
+@_course_argument
+@click.option("--until", metavar="DATE", help="When you will remove the course's folder.")
+@click.option("--contact", metavar="WHO", help="Whom students ask.")
+@click.pass_obj
+def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> None:
+    """One paragraph for students: what a course keeps of them, where, who sees it, and until when.
+
+    \b
+    Example:
+      ./numalab gradebook privacy course --until 2027-10-01 --contact office@example.org
+    """
+    from numalab.course.privacy import paragraph
+
+    rules = _rules(kit, CourseFolder(root))
+    click.echo(wrapped(paragraph(rules.title, until, contact)))
 
 
 @gradebook.command(short_help="Grades for a course's system.")

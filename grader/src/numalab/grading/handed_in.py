@@ -49,7 +49,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     if file.kind == "launch":
         parse_policy(text, file.name)
     elif file.kind == "answers":
-        read_answers(text)
+        read_answers(text, file.seed)
     elif file.kind == "model":
         read_model(text)
     else:

@@ -104,7 +104,7 @@ NOT_COUNTED = (
 _WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved", "modelled_on")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
-_RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
+_RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",

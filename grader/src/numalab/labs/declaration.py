@@ -66,12 +66,13 @@ class HandedFile:
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
     numactl. A launch (.toml) says where ranks go, a prediction
     (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
-    what loops take."""
+    what loops take. seed: of the machine that answers have to be about; None: any."""
 
     name: str
     goal: str
     variables: tuple[str, ...]
     runtimes: tuple[str, ...]
+    seed: int | None = None
 
     @property
     def kind(self) -> FileKind:
@@ -245,7 +246,7 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
-    "at_least_of_lightspeed",
+    "at_least_of_lightspeed", "seed",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -257,7 +258,7 @@ LAB_KEYS = (
 
 def _handed_file(table: Table) -> HandedFile | None:
     if "file" not in table:
-        for key in ("goal", *PLACEMENT_KEYS):
+        for key in ("goal", "seed", *PLACEMENT_KEYS):
             if key in table:
                 table.fail(f"'{key}' is about a file that is handed in; add 'file'", key)
         return None
@@ -269,7 +270,10 @@ def _handed_file(table: Table) -> HandedFile | None:
     for key in PLACEMENT_KEYS:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
-    return HandedFile(table.text("file"), goal, allowed, ())
+    seed = table.maybe("seed", lambda key: table.whole(key, 1))
+    if seed is not None and FILE_KINDS[goal] != "answers":
+        table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
+    return HandedFile(table.text("file"), goal, allowed, (), seed)
 
 
 def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:

@@ -5,7 +5,7 @@ what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the
 be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
 replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
 `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
-`@places.GOAL@` by a list of places there (core_goals.py).
+`@places.GOAL@` by a list of places there (core_goals.py), `@node_answers@` by what is right of it.
 Pure functions but for reading the folders.
 """
 
@@ -27,9 +27,10 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
+from numalab.labs.node_questions import QUESTIONS, asked_about
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import PREFIX, seeded_machine
-from numalab.machines.structure import structure_of_machine
+from numalab.machines.structure import Structure, structure_of_machine
 from numalab.toml_files.tables import Table, read_table
 
 FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
@@ -200,10 +201,18 @@ def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
     return names[number]
 
 
+def _node_answers(seed: int, machine: Structure) -> str:
+    """To what is asked about the machine (node_questions.py), as a file has them."""
+    asked = asked_about(seed)
+    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+
+
 def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
     machine = structure_of_machine(seeded_machine(seed.number))
     texts = {
         **{f"places.{goal}": as_places(goal, machine) for goal in CORE_GOALS},
+        "node_answers": _node_answers(seed.number, machine),
         "for": seed.owner,
         "code": seed.code,
         "seed": str(seed.number),
