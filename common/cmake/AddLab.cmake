@@ -93,6 +93,11 @@ function(add_lab name)
     numalab_add_probe(${name})
   endif()
 
+  # All that a kernel finds by its name: what else lies in the lab's folder may tell what a variant
+  # asks for, and a kernel that includes it would be right for everybody.
+  set(lab_CONTRACT_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/contract)
+  configure_file(${lab_CONTRACT} ${lab_CONTRACT_FOLDER}/${lab_CONTRACT} COPYONLY)
+
   # A variant of a lab has none: audits run its oracle.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_driver.c)
     add_executable(${name}-test_driver test_driver.c driver.c)
@@ -192,7 +197,7 @@ function(numalab_add_worker lab language variant kernel)
     # Forced in, so that a kernel with another interface does not compile.
     target_compile_options(${worker}-kernel PRIVATE
       -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
-    target_include_directories(${worker}-kernel PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_include_directories(${worker}-kernel PRIVATE ${lab_CONTRACT_FOLDER})
   else()
     set_target_properties(${worker}-kernel PROPERTIES
       Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${worker}-modules)
@@ -289,7 +294,7 @@ function(numalab_add_race_worker lab language variant kernel)
     list(REMOVE_ITEM flags ${CMAKE_C11_STANDARD_COMPILE_OPTION})
     list(APPEND flags -J${file}-modules)
   endif()
-  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${CMAKE_CURRENT_SOURCE_DIR})
+  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${lab_CONTRACT_FOLDER})
   if(CMAKE_${compiler}_COMPILER_ID STREQUAL "GNU")
     list(APPEND flags -fdump-tree-tsan=${file}-accesses)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # calls, which can be seen, for what is copied

@@ -357,7 +357,7 @@ def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> Non
 
     \b
     Example:
-      ./numalab gradebook privacy course --until 2027-10-01 --contact office@example.org
+      ./numalab gradebook privacy course --until 2027-10-01 --contact me@x.org
     """
     from numalab.course.privacy import paragraph
 
