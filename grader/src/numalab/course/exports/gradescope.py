@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.counting import rounded
 from numalab.course.gradebook.feedback import summary_lines
+from numalab.course.gradebook.parts import rounded
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import Verdict, read_verdict
