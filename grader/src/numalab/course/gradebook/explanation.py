@@ -13,7 +13,7 @@ from numalab.course.gradebook.counting import (
     duration_words,
     is_refused,
 )
-from numalab.course.gradebook.feedback import feedback_lines, grade_words, part_words
+from numalab.course.gradebook.feedback import feedback_lines, grade_words, part_line
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.rules import Rules
@@ -112,8 +112,7 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
         "a node can't show; each part gives its share of them."
     )
     for part in row.parts:
-        why = f": {part.shown.why}" if part.shown.why else ""
-        yield f"  {part_words(part)}{why}"
+        yield f"  {part_line(part)}"
     total = sum(part.points for part in row.parts)
     hand = ", and the points were set by hand" if row.override_reason else ""
     waits = "" if row.override_reason or row.points is not None else ", once all is graded"

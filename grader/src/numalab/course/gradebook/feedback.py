@@ -44,6 +44,17 @@ def part_words(part: Part) -> str:
     return f"{part.name} {part.points:g} of {part.most:g}" + (f" ({why})" if why else "")
 
 
+def is_told_by_criteria(row: StandingRow, part: Part) -> bool:
+    """Whether a list of criteria tells what a part gives."""
+    of = {"kernel": row, "variant": row.variant}.get(part.name)
+    return of is not None and of.result is not None
+
+
+def part_line(part: Part) -> str:
+    """The same with it."""
+    return part_words(part) + (f": {part.shown.why}" if part.shown.why else "")
+
+
 def parts_words(row: StandingRow) -> str:
     """All parts of a grade, which add up to it."""
     return ", ".join(map(part_words, row.parts))
