@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,6 +194,17 @@ def test_codes_at_the_command_line(kit: Kit, tmp_path, course):
     listed.write_text("Name,Email\nAda L,ada@x.org\n")
     done = numalab_command(kit, "gradebook", "codes", str(course.root), "--students", str(listed))
     assert done.out == f"ada-l  {seed_of(course, 'ada-l').code}  Ada L\n"
+    path = tmp_path / "codes.csv"
+    told = numalab_command(
+        kit, "gradebook", "codes", str(course.root), "--csv", str(path), "--for", "ada-l"
+    )
+    assert (told.code, told.out) == (0, "")
+    assert "Keep it to yourself" in told.err
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text().splitlines()[1:] == [f"ada-l,Ada L,{seed_of(course, 'ada-l').code}"]
+    wrong = numalab_command(kit, "gradebook", "codes", str(course.root), "--for", "bob")
+    assert wrong.code == 2
+    assert "no such student" in wrong.err
     written = numalab_command(
         kit, "variant", "01", "--for", "ada-l", "--course", str(course.root),
         "--out", str(tmp_path / "out"),

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab import words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import check_json_target, progress_line, taking_one, write_named
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import read_table
+from numalab.course.csv_files import read_table, write_private
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
@@ -291,30 +292,46 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     help="The list of the class, as for `batch grade`; before the first hand-in.",
 )  # fmt: skip
 @click.option(
-    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a table."
-)
-def codes(root: Path, students: Path | None, csv_path: Path | None) -> None:
+    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write a table, which nobody else may read.",
+)  # fmt: skip
+@click.option("--for", "student", metavar="ID", help="Only this student's.")
+def codes(root: Path, students: Path | None, csv_path: Path | None, student: str | None) -> None:
     """The code of each student, to be sent to that student alone: with it ./numalab variant writes
     the student's own variant of a lab. A variant that was made by another code is not taken.
 
     They follow from COURSE/secret, which is made here and has to be kept: with another one all
-    variants are others.
+    variants are others. Whoever has the codes can read everybody's variants.
 
     \b
     Examples:
       ./numalab gradebook codes course --students class.csv --csv codes.csv
-      ./numalab gradebook codes course
+      ./numalab gradebook codes course --for ada
     """
     from numalab.course.codes import as_csv, codes_of
 
     course = CourseFolder(root.resolve())
     found, remarks = codes_of(course, students)
+    if student is not None:
+        found = [one for one in found if one[0].id == student]
+        if not found:
+            raise UserError(
+                f"--for {student}: the course knows no such student; ./numalab gradebook codes "
+                f"{root} lists all"
+            )
     if csv_path is not None:
-        write_named(csv_path, as_csv(found), "--csv")
+        write_named(csv_path, as_csv(found), "--csv", write_private)
+        click.echo(
+            wrapped(
+                f"{csv_path} has {words.count(len(found), 'code')}. Keep it to yourself, and send "
+                "each student the one line."
+            ),
+            err=True,
+        )
     else:
-        width = max(len(student.id) for student, _ in found)
-        for student, seed in found:
-            click.echo(f"{student.id:<{width}}  {seed.code}  {visible(student.name)}".rstrip())
+        width = max(len(one.id) for one, _ in found)
+        for one, seed in found:
+            click.echo(f"{one.id:<{width}}  {seed.code}  {visible(one.name)}".rstrip())
     _tell(remarks)
 
 
@@ -349,20 +366,25 @@ def alike(kit: Kit, root: Path) -> None:
 
 @gradebook.command(short_help="What is kept of students, for how long: to hand out.")
 @_course_argument
-@click.option("--until", metavar="DATE", help="When you will remove the course's folder.")
-@click.option("--contact", metavar="WHO", help="Whom students ask.")
+@click.option(
+    "--until", metavar="DATE",
+    help="When you will remove the course's folder. Left out: kept_until of course.toml.",
+)  # fmt: skip
+@click.option("--contact", metavar="WHO", help="Whom students ask. Left out: contact there.")
 @click.pass_obj
 def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> None:
     """One paragraph for students: what a course keeps of them, where, who sees it, and until when.
 
     \b
     Example:
-      ./numalab gradebook privacy course --until 2027-10-01 --contact office@example.org
+      ./numalab gradebook privacy course --until 2027-10-01 \\
+          --contact office@example.org
     """
     from numalab.course.privacy import paragraph
 
     rules = _rules(kit, CourseFolder(root))
-    click.echo(wrapped(paragraph(rules.title, until, contact)))
+    told = paragraph(rules.title, until or rules.kept_until, contact or rules.contact)
+    click.echo(wrapped(told))
 
 
 @gradebook.command(short_help="Grades for a course's system.")
