@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import numalab_command
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, intake, result, submission
 
 from numalab.course.course_folder import CourseFolder
@@ -14,13 +15,14 @@ from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.parts import PART_NAMES, Shown, parts_of, points_of
-from numalab.course.gradebook.rules import Rules, parse_rules
+from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page
 from numalab.course.pages.student_page import student_page, sum_words
 from numalab.course.records import Attempt, Problem, Student
 from numalab.errors import UserError
+from numalab.kit import Kit
 
 VARIANT = f"{LAB}_variant"
 PARTS = "[parts]\nkernel = 40\nvariant = 30\nprediction = 10\ndiagnose = 10\nviva = 10\n"
@@ -385,3 +387,29 @@ def test_pages_show_the_parts_and_count_them_once(tmp_path: Path) -> None:
     facts = class_facts(found, {})
     assert [lab.name for lab in facts.labs] == [LAB, VARIANT]
     assert ">7<" in "".join(class_page(found, facts, {}).split())
+
+
+def test_the_commands_know_parts(kit: Kit, tmp_path: Path) -> None:
+    standing(
+        tmp_path, handed_in(ADA, BOB),
+        [kernel(ADA, result(10), 1.0), variant(ADA, result(5, 5), 0.5)],
+    )  # fmt: skip
+    text = TEMPLATE.partition("# [parts]")
+    named = "".join(
+        line.removeprefix("# ") if number < 7 else line
+        for number, line in enumerate(f"# [parts]{text[2]}".splitlines(keepends=True))
+    )
+    (tmp_path / "course.toml").write_text(text[0] + named + viva("ada", "points = 8"))
+    shown = numalab_command(kit, "gradebook", "show", str(tmp_path), "--lab", VARIANT)
+    assert shown.code == 0
+    assert "predict." in shown.out
+    assert "7.8" in shown.out
+    said = numalab_command(kit, "gradebook", "explain", str(tmp_path), "ada", VARIANT)
+    assert "variant 1.5 of 3: 5 of 10 points in C" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+    out = tmp_path / "grades.csv"
+    made = numalab_command(
+        kit, "gradebook", "export", str(tmp_path), "--format", "csv", "--out", str(out)
+    )
+    assert made.code == 0
+    assert "variant_points" in out.read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
-from numalab.labs.variants import labs_and_variants, names_with_variants
+from numalab.labs.variants import lab_of_variant, labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
@@ -101,6 +101,8 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
     chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
     if not chosen:
         return standing
+    if standing.parts:  # a variant is in its lab's row
+        chosen = [lab_of_variant(name) for name in chosen]
     return replace(standing, rows=tuple(row for row in standing.rows if row.lab in chosen))
 
 
@@ -175,6 +177,8 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = _lab_choice(kit, [lab] if lab else [], {account.row.lab for account in accounts})
+    if rules.parts:
+        chosen = [lab_of_variant(name) for name in chosen]
     for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
         if number:
             click.echo()

@@ -13,6 +13,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -141,9 +142,17 @@ class Rules:
             has = tuple(p for p in PART_NAMES if not (without and p in OF_VARIANT))
         return {part: weight for part, weight in self.parts.items() if weight and part in has}
 
+    @cached_property
+    def _vivas_of(self) -> Mapping[str, list[VivaMark]]:
+        """By student: each of a class may have one, and is asked for with every lab."""
+        found: dict[str, list[VivaMark]] = {}
+        for mark in self.vivas:
+            found.setdefault(mark.student_id, []).append(mark)
+        return found
+
     def viva(self, student_id: str, lab: str) -> VivaMark | None:
         """That of the lab, or the one for all; the last one in the file of its kind."""
-        own = [mark for mark in self.vivas if mark.student_id == student_id]
+        own = self._vivas_of.get(student_id, [])
         found = [m for m in own if m.lab == lab] or [m for m in own if not m.lab]
         return found[-1] if found else None
 
