@@ -77,8 +77,7 @@ def notices(row: StandingRow) -> Iterator[str]:
     waits_for_mark = any(part.state == "open" for part in row.parts)
     if row.is_provisional and waits_for_mark:
         yield "Provisional: the viva has no mark yet, and counts as 0 until it has one."
-    is_shown = not waits_for_mark or row.gradable_points != row.max_points
-    if row.is_provisional and not row.open and is_shown and row.gradable_points is not None:
+    elif row.is_provisional and not row.open and row.gradable_points is not None:
         yield (
             f"Provisional: the node could show {row.gradable_points:g} of the {row.max_points:g} "
             "points."
