@@ -90,3 +90,9 @@ def test_what_is_kept_of_a_person(kit, tmp_path):
                          "what is kept of you: me@x.org.")  # fmt: skip
     assert max(map(len, done.out.splitlines())) <= 80
     assert "until the instructors remove" in paragraph("", None, None)
+    text = 'title = "Parallel 1"\nkept_until = 2027-10-02\ncontact = "you@x.org"\n'
+    (tmp_path / "course.toml").write_text(text)
+    told = numalab_command(kit, "gradebook", "privacy", str(tmp_path)).out
+    assert told.split() == paragraph("Parallel 1", "2027-10-02", "you@x.org").split()
+    other = numalab_command(kit, "gradebook", "privacy", str(tmp_path), "--until", "2028").out
+    assert "until 2028." in " ".join(other.split())
