@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "report:report",
     "setup": "setup:setup",
     "test": "test:test",
+    "viva": "viva:viva",
     "watch": "watch:watch",
 }
 
