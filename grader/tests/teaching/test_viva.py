@@ -30,6 +30,7 @@ from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
+from numalab.labs.variants import labs_and_variants
 from numalab.learning.questions import load_questions
 from numalab.teaching.viva.choosing import MAKERS, choose
 from numalab.teaching.viva.of_changes import of_changes
@@ -335,9 +336,10 @@ def test_a_wrong_diagnosis_is_asked_for_before_a_right_one(lab: Lab) -> None:
 # ---- which are chosen ------------------------------------------------------------------------
 
 
-def test_every_kind_has_a_maker_and_every_rule_a_reason(labs: dict[str, Lab]) -> None:
+def test_every_kind_has_a_maker_and_every_rule_a_reason(kit: Kit) -> None:
     assert tuple(MAKERS) == KINDS
-    rules = {criterion.rule for lab in labs.values() for criterion in lab.criteria}
+    every = labs_and_variants(kit.root).values()
+    rules = {criterion.rule for lab in every for criterion in lab.criteria}
     assert rules == set(PRINCIPLES)
     for principle in PRINCIPLES.values():
         assert principle.follow_up.endswith(")") and "? (" in principle.follow_up

@@ -16,7 +16,8 @@ from numalab.course.gradebook.rules import read_rules
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, lab_names, load_labs
+from numalab.labs.declaration import choose_labs
+from numalab.labs.variants import labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
 FEWEST, USUAL, MOST = 3, 4, 5  # questions
@@ -60,25 +61,27 @@ def viva(
     from numalab.teaching.viva.gathering import gather
     from numalab.teaching.viva.sheet import Sheet, sheet_lines, sheet_page
 
+    kit.need_solutions("an oral exam")
     check_json_target(html_path, "--html")
     if not root.is_dir():
         raise UserError(
             f"there is no folder {root}; COURSE is the one that `./numalab batch grade "
             "SUBMISSIONS --out COURSE` writes"
         )
-    course, labs = CourseFolder(root), load_labs(kit.root)
-    rules = read_rules(course.rules, lab_names(kit.root))
+    course, labs = CourseFolder(root), labs_and_variants(kit.root)
+    rules = read_rules(course.rules, names_with_variants(kit.root))
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = {lab.name for lab in choose_labs(labs, names)} if names else None
     accounts = [one for one in accounts if chosen is None or one.row.lab in chosen]
-    stories = gather(kit, course, labs, accounts)
+    seed = seed_of(course, student)
+    stories = gather(kit, course, labs, accounts, seed)
     whose = accounts[0].row.student
     sheet = Sheet(
         replace(whose, name=visible(whose.name), id=visible(whose.id)),
         visible(rules.title),
         stories,
-        choose(stories, seed_of(course, student), number),
+        choose(stories, seed, number),
     )
     if html_path is None:
         click.echo("\n".join(sheet_lines(sheet)))

@@ -223,6 +223,10 @@ class Gradebook:
                 )
         return [attempt for attempt in found.values() if any(map(is_open, attempt.results))]
 
+    def handed_in(self) -> dict[tuple[str, str], list[HandIn]]:
+        """By student and lab, oldest first."""
+        return self._contents().hand_ins
+
     def attempts(self) -> Iterator[Attempt]:
         """All that are here, with their results in short."""
         return read_attempts(self._database)

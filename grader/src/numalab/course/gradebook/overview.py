@@ -12,10 +12,12 @@ from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.errors import WIDTH, wrapped
+from numalab.labs.variants import is_variant_name
 from numalab.strangers.visible import visible
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36
+VARIANT = "v"  # behind the number of a lab
 MARKS = {
     "*": "provisional",
     "!": "set by hand",
@@ -58,7 +60,7 @@ def table_lines(standing: Standing) -> Iterator[str]:
     for number, some in enumerate(_blocks(labs, width)):
         if number:
             yield ""
-        heads = (f"{lab.partition('_')[0][: CELL - 1]:>{CELL}}" for lab in some)
+        heads = (f"{_head(lab):>{CELL}}" for lab in some)
         yield f"{'student':<{width}}{''.join(heads)}"
         for id_, label in label_of.items():
             shown = [_cell(cells.get((id_, lab))) for lab in some]
@@ -74,6 +76,8 @@ def table_lines(standing: Standing) -> Iterator[str]:
     legend = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in used]
     if legend:
         yield "; ".join(legend)
+    if any(map(is_variant_name, labs)):
+        yield f"{VARIANT}: of a lab, the variant that a student was given"
     yield from _open_lines(standing.rows)
     quick = sum(row.is_quick for row in standing.rows)
     if quick:
@@ -81,6 +85,12 @@ def table_lines(standing: Standing) -> Iterator[str]:
         yield from wrapped(
             f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}."
         ).splitlines()
+
+
+def _head(lab: str) -> str:
+    """Of a column."""
+    mark = VARIANT if is_variant_name(lab) else ""
+    return f"{lab.partition('_')[0][: CELL - 1 - len(mark)]}{mark}"
 
 
 def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:

@@ -19,7 +19,8 @@ from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab, load_labs
+from numalab.labs.declaration import Lab
+from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
 from numalab.words import CountedStep, StepReport
 
@@ -202,7 +203,7 @@ def write_class_reports(
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, load_labs(kit.root))
+        _write_class(course, standing, labs_and_variants(kit.root))
     return course.report / "index.html"
 
 
@@ -216,7 +217,7 @@ def write_reports(
     """Writes the class's pages and those students' pages that changed, and returns the class's
     first. students: ids; only theirs are written, and none of the class; then the page of the
     one, or the folder of all, is returned. Raises UserError and KitError."""
-    labs = load_labs(kit.root)
+    labs = labs_and_variants(kit.root)
     rows = _by_student(standing.rows)
     _check(rows)
     for student_id in students or ():

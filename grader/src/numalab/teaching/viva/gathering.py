@@ -4,8 +4,7 @@ records what questions need."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.course.attempts import read_attempt
@@ -15,75 +14,21 @@ from numalab.course.records import Attempt, Json, Student
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import drawn_place_of, shown_trace
-from numalab.files import NotPlain, read_plain_text
 from numalab.grading.from_records import StoredGrading, read_grading
 from numalab.judging.judge import evidence_for
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import read_verdict
 from numalab.kit import Kit
-from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.declaration import Lab
+from numalab.labs.seeds import Seed
+from numalab.labs.variants import lab_of_variant
 from numalab.learning.questions import load_questions
 from numalab.machines.gallery import gallery_folder, load_gallery
-from numalab.strangers.visible import visible_lines
+from numalab.teaching.viva.known import Known, handed_files, known_texts, same_as
 from numalab.teaching.viva.story import LabStory, Stage, Touched
-from numalab.teaching.viva.wording import normalised
-from numalab.teaching.wrong_submissions import WrongSubmission, read_wrong
+from numalab.teaching.wrong_submissions import read_wrong
 
 _OF_PAGES = ("touched_where_used", "shared_out", "local_pages")  # rules that touch maps decide
-
-
-def _text(path: Path) -> str | None:
-    """As it can be shown; None where it is no text."""
-    try:
-        return visible_lines(read_plain_text(path, FILE_BYTES, follow_links=False))
-    except (FileNotFoundError, NotPlain, UnicodeDecodeError):
-        return None
-
-
-def _files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
-    """What a folder has of what is handed in for a lab in a language."""
-    names = (KERNEL_FILES[language], *(file.name for file in lab.files))
-    found = ((name, _text(folder / name)) for name in names)
-    return {name: text for name, text in found if text is not None}
-
-
-# ---- what of the kit's it is -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A text of the kit's. files: normalised, by name; of a mistake only those that are wrong."""
-
-    words: str
-    files: Mapping[str, str]
-
-
-def _normalised(files: Mapping[str, str]) -> dict[str, str]:
-    return {name: normalised(text, name) for name, text in files.items()}
-
-
-def _known(
-    kit: Kit, lab: Lab, language: str, mistakes: Sequence[WrongSubmission]
-) -> Iterator[_Known]:
-    handout = _normalised(_files(kit.lab_folder(lab.name), lab, language))
-    yield _Known("the handout as it was given out", handout)
-    solution = _normalised(_files(kit.solution_folder(lab.name), lab, language))
-    yield _Known("the kit's solution, but for comments and blanks", solution)
-    for wrong in mistakes:
-        if wrong.folder is not None:
-            files = _normalised(_files(wrong.folder, lab, language))
-        else:
-            text = _text(wrong.kernels[language]) if language in wrong.kernels else None
-            name = KERNEL_FILES[language]
-            files = {} if text is None else {name: normalised(text, name)}
-        if files:
-            words = f"the kit's known mistake {wrong.name}, but for comments and blanks"
-            yield _Known(f"{words}: {wrong.mistake}", {**solution, **files})
-
-
-def _same_as(files: Mapping[str, str], known: Sequence[_Known]) -> str:
-    own = _normalised(files)
-    return next((one.words for one in known if one.files == own), "")
 
 
 # ---- evidence --------------------------------------------------------------------------------
@@ -154,13 +99,14 @@ def _stage(
     attempt: Attempt,
     result: Json,
     number: int,
-    known: Sequence[_Known],
+    known: Sequence[Known],
 ) -> Stage:
     item, language = attempt.item, str(result["language"])
     lab, verdict = labs[item.lab], read_verdict(result)
     handed_in = course.submission(item.student_id, item.lab, item.digest) / item.lab
-    files = _files(handed_in, lab, language)
-    stage = Stage(number, attempt.ended_at, verdict, result, files, _same_as(files, known))
+    files = handed_files(handed_in, lab, language)
+    told = same_as(files, language, known)
+    stage = Stage(number, attempt.ended_at, verdict, result, files, told)
     grading = _grading(course.attempt(item, attempt.number), language, labs)
     if grading is None:
         return stage
@@ -173,9 +119,7 @@ def _stage(
         name: evidence.numa_nodes for name, evidence in grading.there.items()
     }
     rates = {one.criterion.name: one.rates for one in accounts if one.rates is not None}
-    return Stage(
-        number, attempt.ended_at, verdict, result, files, stage.same_as, touched, rates, nodes
-    )
+    return Stage(number, attempt.ended_at, verdict, result, files, told, touched, rates, nodes)
 
 
 def _story(
@@ -183,6 +127,7 @@ def _story(
     course: CourseFolder,
     labs: Mapping[str, Lab],
     account: Account,
+    seed: Seed,
     machines: tuple[tuple[str, int], ...],
 ) -> LabStory | None:
     found = _graded(account)
@@ -190,8 +135,10 @@ def _story(
     lab = labs.get(account.row.lab)
     if language is None or lab is None:
         return None
-    mistakes = tuple(one for one in read_wrong(kit, lab) if one.is_in(language))
-    known = list(_known(kit, lab, language, mistakes))
+    # Mistakes are known of the labs; what is right in a variant is another thing.
+    wrong = () if lab.is_variant else read_wrong(kit, lab)
+    mistakes = tuple(one for one in wrong if one.is_in(language))
+    known = list(known_texts(kit, lab, language, seed, mistakes))
     stages: list[Stage] = []
     for kept in found:
         # The gradebook's own copy may have less in it than the attempt's file.
@@ -200,22 +147,28 @@ def _story(
             if result["language"] == language:
                 number = len(stages) + 1
                 stages.append(_stage(course, labs, whole, result, number, known))
-    questions = tuple(load_questions(kit, lab.name).values())
-    return LabStory(lab, language, tuple(stages), mistakes, machines, questions) if stages else None
+    questions = tuple(load_questions(kit, lab_of_variant(lab.name)).values())
+    if not stages:
+        return None
+    return LabStory(lab, language, tuple(stages), mistakes, machines, questions)
 
 
 def gather(
-    kit: Kit, course: CourseFolder, labs: Mapping[str, Lab], accounts: Sequence[Account]
+    kit: Kit,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    accounts: Sequence[Account],
+    seed: Seed,
 ) -> list[LabStory]:
-    """accounts: of one student, by lab. Raises KitError, and UserError where nothing of hers was
-    graded."""
+    """accounts: of one student, by lab; seed: the student's. Raises KitError, and UserError where
+    nothing was graded."""
     gallery = load_gallery(gallery_folder(kit))
     machines = tuple(
         (name, len(one.numa_nodes))
         for name, one in gallery.items()
         if all(not node.memory_kind for node in one.numa_nodes)  # threads are near each of them
     )
-    stories = [_story(kit, course, labs, account, machines) for account in accounts]
+    stories = [_story(kit, course, labs, account, seed, machines) for account in accounts]
     found = [story for story in stories if story is not None]
     if not found:
         raise UserError(_nothing(accounts))

@@ -31,8 +31,8 @@ PRINCIPLES: dict[str, Principle] = {
     ),
     "touched_where_used": Principle(
         "A page is placed by the first write to it, near the thread that writes. So the loop that "
-        "writes first has to give each thread what it uses later: the same team, range and "
-        "schedule.",
+        "writes first has to give each thread what it uses later: as a rule by the same "
+        "team, range and schedule.",
         "Why is 0.95 asked for, and not 1? (A page at the border of two shares has two users.)",
         ("touch", "first", "page", "initiali", "static", "written"),
     ),
@@ -78,8 +78,9 @@ PRINCIPLES: dict[str, Principle] = {
         ("race", "atomic", "private", "reduction"),
     ),
     "balanced": Principle(
-        "The call ends with its last thread. Row i costs i terms, so equal numbers of rows are not "
-        "equal work; chunks that are dealt out while the loop runs even it out.",
+        "The call ends with its last thread. Where iterations cost unequal work (in the lab "
+        "row i has i terms), equal numbers of them are no equal shares; chunks that are dealt out "
+        "while the loop runs even it out.",
         "What does schedule(dynamic,1) cost more than guided? (A call to the runtime per row.)",
         ("balanc", "guided", "dynamic", "triang", "schedule", "wait"),
     ),
@@ -228,8 +229,8 @@ CONTESTED = Principle(
 )
 # Where the kit's loop has placed the pages already.
 KIT_WRITES = Principle(
-    "The kit has written the arrays already, in one loop with schedule(static) over all elements: "
-    "a thread finds its pages near only where this loop gives it the same share.",
+    "The arrays are written already (in the lab itself by the kit, with schedule(static) over all "
+    "elements): a thread finds its pages near only where this loop gives it what lies there.",
     "What would show it if times did not? (The touch map: who uses the pages that a thread wrote.)",
     (),
 )

@@ -51,7 +51,7 @@ class Sheet:
 def _stage_words(stage: Stage) -> str:
     day = datetime.fromisoformat(stage.graded_at).strftime("%Y-%m-%d")
     points = f"{stage.verdict.points} of {earnable_points(stage.result)}"
-    same_as = f" ({stage.same_as.partition(':')[0]})" if stage.same_as else ""
+    same_as = f" (as {stage.same_as.partition(':')[0]})" if stage.same_as else ""
     return f"{stage.number}: {points} points, {day}{same_as}"
 
 

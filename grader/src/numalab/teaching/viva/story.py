@@ -30,9 +30,9 @@ class Touched:
 @dataclass(frozen=True)
 class Stage:
     """A hand-in that was graded. number: counts the student's, from 1; files: as they were handed
-    in, by name, in text that can be shown; same_as: what of the kit's it is but for comments and
-    blanks, in words, empty: nothing; touched: by criterion and array; rates: by criterion of time;
-    numa_nodes: by place."""
+    in, by name, in text that can be shown; same_as: the text of the kit's that it says the same as,
+    in words, empty: none; touched: by criterion and array; rates: by criterion of time; numa_nodes:
+    by place."""
 
     number: int
     graded_at: str
@@ -81,7 +81,8 @@ class LabStory:
 
     @property
     def title(self) -> str:
-        return f"{self.lab.number} {self.lab.title}"
+        is_told = not self.lab.is_variant or "variant" in self.lab.title.casefold()
+        return f"{self.lab.number} {self.lab.title}{'' if is_told else ', variant'}"
 
     def criterion(self, name: str) -> Criterion | None:
         return next((one for one in self.lab.criteria if one.name == name), None)

@@ -123,19 +123,15 @@ def used_words(array: str, touched: Touched) -> str:
 # ---- what was handed in -----------------------------------------------------------------------
 
 
-def _bare(text: str, name: str) -> list[str]:
+def bare_lines(text: str, name: str) -> list[str]:
+    """Of a file, without comments and empty lines."""
     return without_comments(text, PurePath(name).suffix)
 
 
-def normalised(text: str, name: str) -> str:
-    """Without comments and blanks: what a compiler sees of it, near enough."""
-    return "\n".join("".join(line.split()) for line in _bare(text, name))
-
-
 def same_as_notes(*stages: Stage) -> list[str]:
-    """For the examiner: whose attempts are the kit's own text."""
+    """For the examiner: which attempts are the kit's own text."""
     return [
-        f"{words.first_upper(stage.name)} is {stage.same_as.rstrip('.')}."
+        f"{words.first_upper(stage.name)} says the same as {stage.same_as.rstrip('.')}."
         for stage in stages
         if stage.same_as
     ]
@@ -165,7 +161,7 @@ def change_listing(before: Stage, after: Stage) -> Listing:
     names = changed_files(before, after)
     lines = []
     for name in names:
-        old, new = (_bare(stage.files.get(name, ""), name) for stage in (before, after))
+        old, new = (bare_lines(stage.files.get(name, ""), name) for stage in (before, after))
         keys = [["".join(line.split()) for line in side] for side in (old, new)]
         changed = []
         matcher = difflib.SequenceMatcher(a=keys[0], b=keys[1], autojunk=False)
@@ -192,5 +188,5 @@ def deciding_lines(stage: Stage, name: str) -> Listing:
             if _DECIDES.search(line)
         ]
     else:
-        lines = [line.strip() for line in _bare(text, name)]
+        lines = [line.strip() for line in bare_lines(text, name)]
     return Listing(f"{name} of {stage.name}:", _cut(lines)) if lines else Listing("", ())
