@@ -24,6 +24,7 @@ from numalab.words import listed
 
 MOST_MISTAKES = 2  # that are told as causes of what fails
 MOST_HINT = 330  # characters
+SHORTEST_OF_TIMES = 16  # characters that say more of a time than that it is asked for
 # What a compiler or a crash tells is no question of understanding.
 _TELLING: tuple[Cause | None, ...] = (
     None, "missed", "too_slow", "data_race", "deadlock", "busy_waiting", "open_request", "unstable",
@@ -104,15 +105,19 @@ def _says(wrong: WrongSubmission, language: str) -> str:
     said = wrong.says_in(language).strip()
     if len(said) >= SHORTEST_SAYS:
         return f'The report says "... {said} ...".'
-    return f"The report says that {CAUSES[wrong.cause].means}." if wrong.cause else ""
+    if wrong.cause is None or wrong.cause == "missed":  # the sentence has the figure, then
+        return ""
+    return f"The report says that {CAUSES[wrong.cause].means}."
 
 
 def _is_telling(story: LabStory, wrong: WrongSubmission) -> bool:
     """Whether it is a question of the lab's subject, on a criterion that the student passes."""
-    is_told = bool(_says(wrong, story.language))
-    is_result = wrong.first == "correct"  # whatever the cause: no evidence of the lab shows it
-    passes = story.last.status(wrong.first) == "pass"
-    return wrong.cause in _TELLING and is_told and passes and not is_result
+    first = story.criterion(wrong.first)
+    if first is None or story.last.status(first.name) != "pass" or wrong.cause not in _TELLING:
+        return False
+    if first.kind == "timing":  # that it is slower goes without saying
+        return len(wrong.says_in(story.language)) >= SHORTEST_OF_TIMES
+    return first.name != "correct"  # whatever the cause: no evidence of the lab shows it
 
 
 def _sentence(mistake: str) -> str:
@@ -147,7 +152,7 @@ def _fails_too(story: LabStory, wrong: WrongSubmission) -> str:
     if wrong.first == "touched_where_used" and has_homes and "local_pages" not in others:
         told += " With several NUMA nodes local_pages does, too."
     if wrong.may_fail:
-        told += f" May fail, by the luck of timing: {listed(wrong.may_fail)}."
+        told += f" May fail, by luck: {listed(wrong.may_fail)}."
     return told
 
 
@@ -156,9 +161,8 @@ def _of_mistake(story: LabStory, wrong: WrongSubmission) -> VivaQuestion:
     principle, file = _principle(story, wrong), story.file_of(wrong.first)
     if wrong.files:
         file = listed(sorted(wrong.files))
-    answer = [
-        f"{wrong.first} fails first. {_says(wrong, story.language)}{_fails_too(story, wrong)}"
-    ]
+    said = f"{wrong.first} fails first. {_says(wrong, story.language)}".rstrip()
+    answer = [said + _fails_too(story, wrong)]
     if principle is not None:
         answer.append(f"Why: {principle.why}")
     return VivaQuestion(

@@ -59,8 +59,8 @@ PRINCIPLES: dict[str, Principle] = {
         ("fast", "speed", "efficien", "time"),
     ),
     "located": Principle(
-        "A thread can be moved between two calls, so where it is has to be asked each time; and "
-        "each thread needs a variable of its own for the answer.",
+        "A thread can be moved between two calls, and machines number their PUs in different ways: "
+        "so where it is has to be asked each time, in variables of the thread's own.",
         "When does an answer hold for good? (When the thread is bound to one PU.)",
         ("cpu", "where", "getcpu"),
     ),
