@@ -32,6 +32,7 @@ COMMANDS = {
     "setup": "setup:setup",
     "test": "test:test",
     "variant": "variant:variant",
+    "viva": "viva:viva",
     "watch": "watch:watch",
 }
 
