@@ -5,7 +5,8 @@ what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the
 be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
 replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
 `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
-`@places.GOAL@` by a list of places there (core_goals.py), `@node_answers@` by what is right of it.
+`@places.GOAL@` by a list of places there (core_goals.py), and `node_answers`, written so, by what is
+right of it.
 Pure functions but for reading the folders.
 """
 
