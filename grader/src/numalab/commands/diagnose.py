@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import progress_line, shown_path, virtual_places
+from numalab.commands.shared import progress_line, shown_path, taking_one, virtual_places
 from numalab.commands.which_lab import named_lab
 from numalab.commands.whose import seed_of_options, whose_options
 from numalab.diagnosing.case import Case, Question, make_case
@@ -33,10 +34,34 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
+from numalab.labs.seeds import Seed
 from numalab.terminal import make_console
 
 SHEET = "case.txt"
 _COLUMNS = 78
+
+
+@dataclass(frozen=True)
+class _Options:
+    """As they stand on the command line; see the help of each."""
+
+    name: str
+    owner: str | None
+    code: str | None
+    course: Path | None
+    seed: str | None
+    language: str | None
+    answers: str | None
+    sheet: Path | None
+
+    def whose(self) -> Seed:
+        """Raises UserError for what does not go together."""
+        whose = seed_of_options(self.owner, self.code, self.course, self.seed)
+        if self.language is not None and self.seed is None:
+            raise UserError("the case of a code has its language; --lang goes with --seed")
+        if self.answers is not None and self.sheet is not None:
+            raise UserError("--answers and --write exclude each other")
+        return whose
 
 
 @click.command(short_help="Tell a mistake from its report: a case of your own.")
@@ -63,47 +88,34 @@ _COLUMNS = 78
     "in, for who has no solutions in his copy.",
 )
 @click.pass_obj
-def diagnose(
-    kit: Kit,
-    name: str,
-    owner: str | None,
-    code: str | None,
-    course: Path | None,
-    seed: str | None,
-    language: str | None,
-    answers: str | None,
-    sheet: Path | None,
-) -> int:
+@taking_one(_Options)
+def diagnose(kit: Kit, options: _Options) -> int:
     """Run a kernel with a mistake, drawn from your code, and show what its report would: who
     touches which page, who works, what comes out. You say what is wrong, what it would fail
     on another machine, and what would cure it.
 
-    Nothing is timed, and you see no code until you have answered. Your first answers are kept
-    in the lab's folder as diagnose.toml, which is handed in; with --seed nothing is kept.
+    Nothing is timed. Your first answers are kept in the lab's folder as diagnose.toml, which
+    is handed in; with --seed nothing is kept.
 
     \b
     Examples:
       ./numalab diagnose 01 --for ada --code 7KX-0QM-2F9
       ./numalab diagnose 03 --seed today              to study alone
       ./numalab diagnose 01 --seed 17 --lang fortran --answers a,c,b
-      ./numalab diagnose 01 --for ada --course course --write hand-out/ada     staff
+      ./numalab diagnose 01 --for ada --course course --write ada   staff
     """
     kit.need_solutions("./numalab diagnose")
-    whose = seed_of_options(owner, code, course, seed)
-    if language is not None and seed is None:
-        raise UserError("the case of a code has its language; --lang goes with --seed")
-    if answers is not None and sheet is not None:
-        raise UserError("--answers and --write exclude each other")
-    lab = named_lab(kit, name, False)[1]
-    case = make_case(kit, lab, whose, language)
-    chosen = None if answers is None else chosen_by_letters(case, answers)
+    whose = options.whose()
+    lab = named_lab(kit, options.name, False)[1]
+    case = make_case(kit, lab, whose, options.language)
+    chosen = None if options.answers is None else chosen_by_letters(case, options.answers)
     try:
         looked = _looked(kit, case)
     except (Interrupted, KeyboardInterrupt):
         click.echo("numalab: interrupted; nothing was answered", err=True)
         return EXIT_INTERRUPTED
-    if sheet is not None:
-        return _write(sheet, case, looked)
+    if options.sheet is not None:
+        return _write(options.sheet, case, looked)
     console = make_console()
     for line in report_lines(case, looked, console.width - 2):
         console.print(line)
@@ -115,7 +127,7 @@ def diagnose(
             _show(question)
     if chosen is None:
         return EXIT_INTERRUPTED
-    return _graded(kit, case, answered(case, chosen), is_kept=seed is None)
+    return _graded(kit, case, answered(case, chosen), is_kept=options.seed is None)
 
 
 def _looked(kit: Kit, case: Case) -> Looked:

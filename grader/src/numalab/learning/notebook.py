@@ -166,7 +166,8 @@ class NotebookLab(OpenLab):
         them, and then your first answers are kept. Raises UserError and KitError."""
         if not seed and not (owner or code):
             print(
-                'No case yet: write seed="today" (or a number), or owner= and code= as you got them.'
+                'No case yet: write seed="today" (or a number), or owner= and code= as they '
+                "were sent to you."
             )
             return
         if seed and (owner or code):
