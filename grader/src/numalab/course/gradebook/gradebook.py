@@ -31,7 +31,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account, is_refused
 from numalab.course.gradebook.open_points import is_open
 from numalab.course.gradebook.rules import Rules
-from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
 from numalab.course.gradebook.tables import (
     CHUNK,
     OF_ONE_LAB,
@@ -251,6 +251,11 @@ class Gradebook:
             ),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            handed_in=tuple(
+                HandInTime(student, lab, one.digest, one.first_at or one.last_at)
+                for (student, lab), hand_ins in contents.hand_ins.items()
+                for one in hand_ins
+            ),
         )
 
     def accounts(self, rules: Rules, student_id: str) -> list[Account]:

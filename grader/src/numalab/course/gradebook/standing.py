@@ -7,6 +7,7 @@ here are final: late penalty taken off, override put in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
 from numalab.course.records import QUICK, Attempt, Json, Problem, Student
@@ -85,11 +86,23 @@ def _share(result: Json) -> float:
 
 
 @dataclass(frozen=True)
+class HandInTime:
+    """When a student has handed in just these files of a lab, for the first time that is known."""
+
+    student_id: str
+    lab: str
+    digest: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Standing:
     """rows: by student, then lab, one for each that the delivery or the course names. problems:
-    of the last delivery; title: of the course; made_at: ISO 8601 with zone."""
+    of the last delivery; title: of the course; made_at: ISO 8601 with zone; handed_in: all that
+    ever was."""
 
     rows: tuple[StandingRow, ...]
     problems: tuple[Problem, ...]
     title: str
     made_at: str
+    handed_in: tuple[HandInTime, ...] = ()
