@@ -1,12 +1,11 @@
-"""The class's pages: a summary with all that needs somebody, and one page per lab with every
-student and criterion. Pure: a standing in, text out."""
+"""The class's pages: a summary with all that needs somebody and every student and criterion, and
+one page per lab. Pure: a standing in, text out."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -15,6 +14,7 @@ from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.pages.beside import NOTHING_BESIDE, Alike, Beside
 from numalab.course.pages.class_facts import (
     LEAST_TIMED,
     NOISY_SHARE,
@@ -23,33 +23,23 @@ from numalab.course.pages.class_facts import (
     CriterionFacts,
     LabFacts,
 )
+from numalab.course.pages.days import picture, progress, progress_words
+from numalab.course.pages.heat_map import (
+    heat_map,
+    lab_cells,
+    lab_link,
+    points_words,
+    student_link,
+)
 from numalab.course.pages.histogram import histogram, values_words
+from numalab.course.pages.mistakes import Mistake, mistakes
+from numalab.course.pages.scripts import digest_of, script
 from numalab.course.pages.student_page import lab_title, moment
 from numalab.judging.verdict import Status
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.reports.html_page import STATUS_WORDS, environment
 
 STATUSES: tuple[Status, ...] = ("pass", "fail", "not_gradable", "inconclusive", "error")
-# What a status is in a grid: told apart without colour.
-LETTERS: dict[Status, str] = {
-    "pass": "P", "fail": "F", "not_gradable": "N", "inconclusive": "O", "error": "E",
-}  # fmt: skip
-MOST_FAILED = 10  # criteria that are listed
-
-_CELLS = {
-    status: Markup('<td class="{}">{}</td>').format(status, letter)
-    for status, letter in LETTERS.items()
-}
-_NO_CELL = Markup('<td class="none">-</td>')
-
-
-def student_link(row: StandingRow, up: str = "") -> str:
-    """up: from the page to the folder of the reports."""
-    return f"{up}students/{quote(row.student.id)}/index.html"
-
-
-def _lab_link(lab: str) -> str:
-    return f"labs/{quote(lab)}.html"
 
 
 # ---- the class ---------------------------------------------------------------------------
@@ -99,7 +89,7 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
     nobody = [criterion.name for criterion in lab.criteria if criterion.nobody_passes]
     return _LabLine(
         lab_title(lab.name, labs),
-        _lab_link(lab.name),
+        lab_link(lab.name),
         sum(row.is_handed_in for row in rows),
         len(shares),
         words.percent(statistics.median(shares)) if shares else "-",
@@ -158,9 +148,48 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
     ]
 
 
-def _most_failed(facts: ClassFacts) -> list[CriterionFacts]:
-    found = [criterion for criterion in facts.criteria if criterion.counts["fail"]]
-    return sorted(found, key=lambda one: (-one.failed_share, -one.counts["fail"]))[:MOST_FAILED]
+def _criteria(
+    found: Iterable[CriterionFacts], labs: Mapping[str, Lab]
+) -> list[tuple[CriterionFacts, str, str]]:
+    return [(one, lab_title(one.lab, labs), lab_link(one.lab)) for one in found]
+
+
+def _mistakes(
+    facts: ClassFacts, labs: Mapping[str, Lab]
+) -> Iterator[tuple[Mistake, str, str, str]]:
+    """With the lab's title, its link, and how many fail it of how many."""
+    for one in mistakes(facts.criteria):
+        lab = one.criterion.lab
+        told = f"{one.failed} of {one.criterion.decided}"
+        yield one, lab_title(lab, labs), lab_link(lab), told
+
+
+def _parts(
+    facts: ClassFacts, labs: Mapping[str, Lab], beside: Beside, names: Sequence[str]
+) -> Iterator[tuple[StandingRow, str, str, list[str]]]:
+    """A line for each grade whose parts are known; a cell for each name."""
+    rows = sorted(facts.rows, key=lambda row: (row.student.name.casefold(), row.student.id))
+    for row in rows:
+        found = beside.parts.get((row.student.id, row.lab))
+        if found is not None:
+            share_of = {part.name: part.share for part in found.parts}
+            shares = [share_of.get(name) for name in names]
+            cells = ["-" if share is None else words.percent(share) for share in shares]
+            yield row, student_link(row), lab_title(row.lab, labs), cells
+
+
+def _alike(
+    standing: Standing, labs: Mapping[str, Lab], alike: Iterable[Alike]
+) -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
+    """With names and links of students, as far as the standing knows them."""
+    by_id = {row.student.id: row for row in standing.rows}
+    for one in alike:
+        students = [
+            (by_id[id_].student.name, student_link(by_id[id_])) if id_ in by_id else (id_, "")
+            for id_ in one.students
+        ]
+        language = LANGUAGE_NAMES.get(one.language, one.language)
+        yield lab_title(one.lab, labs), language, students, one.what
 
 
 def _grid(facts: ClassFacts) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
@@ -173,13 +202,20 @@ def _grid(facts: ClassFacts) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
         key=lambda of: (lambda s: (s.name.casefold(), s.id))(next(iter(of.values())).student),
     )
     for of in lines:
-        points = [row.points for row in of.values() if row.points is not None]
-        cells = [_cell(of.get(lab.name)) for lab in facts.labs]
-        yield next(iter(of.values())), cells, f"{round(sum(points), 2):g}" if points else "-"
+        rows = list(of.values())
+        yield rows[0], [_cell(of.get(lab.name)) for lab in facts.labs], points_words(rows)
 
 
-def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -> str:
+def class_page(
+    standing: Standing,
+    facts: ClassFacts,
+    labs: Mapping[str, Lab],
+    beside: Beside = NOTHING_BESIDE,
+) -> str:
     """Whatever comes from a student is text in it, never markup."""
+    days = progress(standing)
+    every_part = (part.name for shares in beside.parts.values() for part in shares.parts)
+    part_names = list(dict.fromkeys(every_part))
     most = [max((seat.row.max_points for seat in lab.seats), default=0.0) for lab in facts.labs]
     return (
         environment()
@@ -190,20 +226,17 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             needs=list(_needs(facts, standing)),
             figures=_facts(standing, facts),
             labs=[_lab_line(lab, labs) for lab in facts.labs],
-            most_failed=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in _most_failed(facts)
-            ],
-            nobody=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in facts.criteria
-                if criterion.nobody_passes
-            ],
-            undecided=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in facts.criteria
-                if not criterion.decided
-            ],
+            map=heat_map(facts, labs),
+            words=STATUS_WORDS,
+            mistakes=list(_mistakes(facts, labs)),
+            nobody=_criteria((one for one in facts.criteria if one.nobody_passes), labs),
+            undecided=_criteria((one for one in facts.criteria if not one.decided), labs),
+            days=days,
+            progress_words=progress_words(days) if days else "",
+            days_picture=picture(days, "days") if days else "",
+            part_names=part_names,
+            parts=list(_parts(facts, labs, beside, part_names)),
+            alike=list(_alike(standing, labs, beside.alike)),
             nodes=facts.nodes,
             noisy=[node.name for node in facts.noisy],
             noise_rule=(
@@ -238,12 +271,14 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             ],
             problems=standing.problems,
             heads_of_grid=[
-                (_lab_link(lab.name), lab_title(lab.name, labs), f"{points:g}")
+                (lab_link(lab.name), lab_title(lab.name, labs), f"{points:g}")
                 for lab, points in zip(facts.labs, most, strict=True)
             ],
             grid=[(row, student_link(row), cells, total) for row, cells, total in _grid(facts)],
             percent=words.percent,
             state_words=STATE_WORDS,
+            script=script(),
+            script_digest=digest_of(script()),
         )
     )
 
@@ -284,10 +319,10 @@ def _cells(lab: LabFacts) -> Iterator[tuple[StandingRow, str, str, Markup]]:
     """A line for each student, its link, points and cells."""
     names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
-        found = seat.statuses
-        cells = [_CELLS[found[name]] if name in found else _NO_CELL for name in names]
+        link = student_link(seat.row, "../")
+        cells = lab_cells(lab.name, seat.statuses, names, link)
         points = "-" if seat.row.points is None else f"{seat.row.points:g}"
-        yield seat.row, student_link(seat.row, "../"), points, Markup("").join(cells)
+        yield seat.row, link, points, Markup("").join(cells)
 
 
 def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
@@ -309,7 +344,8 @@ def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
             else Markup(),
             criteria=[_criterion_part(one, number) for number, one in enumerate(lab.criteria)],
             words=STATUS_WORDS,
-            letters=LETTERS,
             lines=list(_cells(lab)),
+            script=script(),
+            script_digest=digest_of(script()),
         )
     )

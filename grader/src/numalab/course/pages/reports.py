@@ -11,6 +11,7 @@ from pathlib import Path
 import numalab
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.pages.beside import NOTHING_BESIDE, Beside
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
@@ -92,7 +93,7 @@ def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
     return attempt.item.key, attempt.number, attempt.state
 
 
-def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
+def _digest(rows: Sequence[StandingRow], of_kit: str, beside: Beside) -> str:
     """Changes with anything that a student's page shows."""
     facts = [
         (
@@ -100,6 +101,7 @@ def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, _attempt_key(row.attempt),
             [_attempt_key(other) for other in row.others],
+            beside.parts.get((row.student.id, row.lab)),
         )
         for row in rows
     ]  # fmt: skip
@@ -125,13 +127,15 @@ def _changed(
 # ---- writing -----------------------------------------------------------------------------
 
 
-def _write_class(course: CourseFolder, standing: Standing, labs: Mapping[str, Lab]) -> None:
+def _write_class(
+    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], beside: Beside
+) -> None:
     facts = class_facts(standing, labs)
     for lab in facts.labs:
         path = course.lab_report(lab.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, lab_page(standing, lab, labs))
-    write_whole(course.report / "index.html", class_page(standing, facts, labs))
+    write_whole(course.report / "index.html", class_page(standing, facts, labs, beside))
 
 
 def _write_student(
@@ -140,12 +144,13 @@ def _write_student(
     rows: Sequence[StandingRow],
     labs: Mapping[str, Lab],
     title: str,
+    beside: Beside,
 ) -> None:
     student = rows[0].student
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _put_pages(course, kit, labs, rows, folder)
-    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
+    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, beside))
 
 
 def _write_students(
@@ -154,11 +159,12 @@ def _write_students(
     rows: Mapping[str, Sequence[StandingRow]],
     labs: Mapping[str, Lab],
     title: str,
+    beside: Beside,
     progress: StepReport,
 ) -> None:
     """What was made is noted even where the rest was not."""
     of_kit = _kit_digest(labs, title)
-    wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
+    wanted = {student_id: _digest(of, of_kit, beside) for student_id, of in rows.items()}
     found = read_json(course.pages_made)
     made: dict[str, str] = found if isinstance(found, dict) else {}
     todo = list(_changed(course, wanted, made))
@@ -166,7 +172,7 @@ def _write_students(
         for number, student_id in enumerate(todo):
             if number % MADE_BETWEEN == 0:
                 progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
-            _write_student(course, kit, rows[student_id], labs, title)
+            _write_student(course, kit, rows[student_id], labs, title, beside)
             made[student_id] = wanted[student_id]
     finally:
         if todo:
@@ -196,13 +202,17 @@ def _told(course: CourseFolder) -> Iterator[None]:
 
 
 def write_class_reports(
-    course: CourseFolder, kit: Kit, standing: Standing, progress: StepReport
+    course: CourseFolder,
+    kit: Kit,
+    standing: Standing,
+    progress: StepReport,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Path:
     """Writes the class's pages and returns the first. Raises KitError."""
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, load_labs(kit.root))
+        _write_class(course, standing, load_labs(kit.root), beside)
     return course.report / "index.html"
 
 
@@ -212,6 +222,7 @@ def write_reports(
     standing: Standing,
     progress: StepReport,
     students: Collection[str] | None = None,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Path:
     """Writes the class's pages and those students' pages that changed, and returns the class's
     first. students: ids; only theirs are written, and none of the class; then the page of the
@@ -229,10 +240,10 @@ def write_reports(
         student_id: rows[student_id] for student_id in (rows if students is None else students)
     }
     if students is None:
-        write_class_reports(course, kit, standing, progress)
+        write_class_reports(course, kit, standing, progress, beside)
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_students(course, kit, chosen, labs, standing.title, progress)
+        _write_students(course, kit, chosen, labs, standing.title, beside, progress)
     if students is None:
         return course.report / "index.html"
     if len(students) == 1:

@@ -1,5 +1,5 @@
-"""A student's page: every lab with its grade, what passed, why not, and what to do next. Pure:
-records in, text out.
+"""A student's page: what was reached and the next step, then every lab with its grade, what passed
+and why not. Pure: records in, text out.
 
 The pictures are in the page that was drawn when it was graded, which this one links to: drawing
 them takes a second or two per grading, and a class has thousands.
@@ -21,6 +21,7 @@ from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.pages.beside import NOTHING_BESIDE, Beside, PartShares
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -28,6 +29,8 @@ from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.reports import verdict_words
 from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, ungraded_steps
+
+VARIANT_ENDING = "_variant"  # of a lab's name: somebody's variant of it is a lab of its own
 
 
 def attempt_name(attempt: Attempt) -> str:
@@ -42,8 +45,17 @@ def moment(at: str) -> str:
 
 
 def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
-    """As 01 First touch; the folder's name where the kit has no such lab."""
-    return f"{labs[lab].number} {labs[lab].title}" if lab in labs else lab
+    """As 01 First touch, or 01 First touch, variant; the folder's name where the kit has no such
+    lab."""
+    if lab in labs:
+        return f"{labs[lab].number} {labs[lab].title}"
+    of = labs.get(lab.removesuffix(VARIANT_ENDING))
+    return f"{of.number} {of.title}, variant" if of is not None else lab
+
+
+def criterion_anchor(lab: str, criterion: str) -> str:
+    """Where a student's page tells of a criterion, of the language that counts."""
+    return f"{lab}-{criterion}"
 
 
 @functools.cache
@@ -55,8 +67,28 @@ def _template() -> Template:
 
 
 @dataclass(frozen=True)
+class _Sign:
+    """A criterion in short, and where more of it is told."""
+
+    name: str
+    status: str
+    words: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class _NextStep:
+    """anchor: where more of it is told; steps: sentences."""
+
+    title: str
+    anchor: str
+    steps: Sequence[str]
+
+
+@dataclass(frozen=True)
 class _Result:
-    """Of one language. compiler: what it said, may be empty, as may be the explanation."""
+    """Of one language. compiler: what it said, may be empty, as may be the explanation; anchors: of
+    the rows, empty where others lead to no such row."""
 
     title: str
     caption: str
@@ -64,6 +96,7 @@ class _Result:
     words: str
     points: str
     rows: Sequence[Row]
+    anchors: Sequence[str]
     steps: Sequence[str]
     compiler_title: str
     compiler: str
@@ -85,7 +118,8 @@ class _Try:
 @dataclass(frozen=True)
 class _LabPart:
     """A row of the standing. notices: what the grade rests on beside the criteria; counting:
-    the attempt that counts."""
+    the attempt that counts; signs: of what counts; shares: what the grade is made of, if that is
+    known."""
 
     anchor: str
     title: str
@@ -95,8 +129,10 @@ class _LabPart:
     marks: list[str]
     notices: Sequence[str]
     counting: _Try | None
+    signs: Sequence[_Sign]
     results: Sequence[_Result]
     others: Sequence[_Try]
+    shares: PartShares | None
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
@@ -105,16 +141,31 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
     if build is not None and build.status != "ok":
         yield f"Fix {file} so that it can be built, then hand it in again."
         return
-    if verdict.failed() and lab is not None:
-        yield from verdict_words.to_fix(lab, verdict).splitlines()
+    if verdict.failed():
+        if lab is not None:
+            yield from verdict_words.to_fix(lab, verdict).splitlines()
+        else:
+            yield f"Next: fix {verdict_words.first_failed(verdict)}."
     elif verdict.status == "pass":
         yield "Nothing: all that the node can show is done."
     yield from ungraded_steps(verdict)
 
 
-def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _Result:
+def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
+    """Each criterion has one: the first of its rows that says what its status says."""
+    left = dict(verdict.statuses)
+    for row in rows:
+        if left.get(row.name) == row.status:
+            del left[row.name]
+            yield criterion_anchor(lab, row.name)
+        else:
+            yield ""
+
+
+def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> _Result:
     """counts: whether it is the one that does; None: there is no other."""
     verdict = read_verdict(result)
+    rows = list(rows_of(verdict))
     build = Build(**result["build"]) if "build" in result else None
     language = declaration.LANGUAGE_NAMES[verdict.language]
     which = {True: " (counts)", False: " (does not count)", None: ""}[counts]
@@ -124,7 +175,8 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
         points=share_words(result),
-        rows=list(rows_of(verdict)),
+        rows=rows,
+        anchors=list(_anchors(name, verdict, rows)) if counts is not False else [""] * len(rows),
         steps=list(steps(lab, verdict, build)),
         compiler_title=verdict_words.compiler_title(build) if build is not None else "",
         compiler=build.output if build is not None else "",
@@ -165,7 +217,17 @@ def _marks(row: StandingRow) -> Iterator[str]:
         yield "set by hand"
 
 
-def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str]) -> _LabPart:
+def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
+    for name, status in read_verdict(counting).statuses.items() if counting is not None else ():
+        yield _Sign(name, status, STATUS_WORDS[status], criterion_anchor(lab, name))
+
+
+def _lab_part(
+    row: StandingRow,
+    labs: Mapping[str, Lab],
+    pages: Collection[str],
+    shares: PartShares | None,
+) -> _LabPart:
     lab, title, counting = labs.get(row.lab), lab_title(row.lab, labs), row.result
     results = []
     if row.attempt is not None:
@@ -173,7 +235,7 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         ordered = sorted(graded, key=lambda one: one is not counting)  # the one that counts first
         for result in ordered:
             counts = result is counting if graded[1:] else None
-            results.append(_result(lab, title, result, counts))
+            results.append(_result(lab, row.lab, title, result, counts))
     status = counting["status"] if counting is not None else "inconclusive"
     if counting is not None:
         words = STATUS_WORDS[status]
@@ -188,9 +250,36 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         marks=list(_marks(row)),
         notices=list(notices(row)),
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
+        signs=list(_signs(row.lab, counting)),
         results=results,
         others=[_try(other, pages) for other in reversed(row.others)],
+        shares=shares,
     )
+
+
+def _next_step(
+    rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
+) -> _NextStep | None:
+    """In the first lab in which something fails; else what is not handed in yet. None where only
+    others can do something, or nothing is left."""
+    for row, part in zip(rows, parts, strict=True):
+        result = row.result
+        if result is None or result["status"] != "fail":
+            continue
+        verdict = read_verdict(result)
+        first = verdict_words.first_failed(verdict)
+        first = verdict.explained_by.get(first, first)
+        language = declaration.LANGUAGE_NAMES[verdict.language]
+        return _NextStep(
+            f"{part.title} in {language}",
+            criterion_anchor(row.lab, first),
+            part.results[0].steps,
+        )
+    for row, part in zip(rows, parts, strict=True):
+        if not row.is_handed_in:
+            text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
+            return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
+    return None
 
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
@@ -209,13 +298,17 @@ def student_page(
     labs: Mapping[str, Lab],
     course_title: str,
     pages: Collection[str],
+    beside: Beside = NOTHING_BESIDE,
 ) -> str:
     """rows: the student's, by lab; pages: names of attempts whose page lies beside it. Whatever
     comes from a student is text in it, never markup."""
-    parts = [_lab_part(row, labs, pages) for row in rows]
+    parts = [_lab_part(row, labs, pages, beside.parts.get((student.id, row.lab))) for row in rows]
     return _template().render(
         title=f"{course_title or 'numalab'}: {student.name}",
         student=student,
         parts=parts,
         total=sum_words(rows),
+        next_step=_next_step(rows, parts, labs),
+        is_waiting=any(row.open or row.points is None for row in rows),
+        percent=words.percent,
     )
