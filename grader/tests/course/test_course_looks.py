@@ -1,0 +1,378 @@
+"""What the pages of a course look like and lead to, of a course of made-up students: the heat map,
+what most got wrong, progress, the next step, and what stands beside grades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
+
+import pytest
+from support.courses import ADA, BOB, ZOE, attempt
+from support.demo_course import demo_beside, demo_course
+from support.invented_class import lab_result, row, standing
+from support.pages import all_of, assert_sound, rows_of, words
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.rules import read_rules
+from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
+from numalab.course.pages.beside import NOTHING_BESIDE, Alike, Beside, PartShare, PartShares
+from numalab.course.pages.class_facts import class_facts
+from numalab.course.pages.class_page import class_page
+from numalab.course.pages.days import MOST_BARS, progress, progress_words
+from numalab.course.pages.mistakes import mistakes, typical
+from numalab.course.pages.reports import write_reports
+from numalab.course.pages.student_page import lab_title, student_page
+from numalab.judging.verdict import CAUSES
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.reports.html_page import STATUS_WORDS, TEMPLATES
+
+FIRST, SECOND = "01_first_touch", "03_scheduling"
+SCRIPT = "<script>alert(1)</script>"
+STYLE = (TEMPLATES / "report.css").read_text()
+STUDENTS = 30
+HEAT = "Each student's criteria by lab"
+
+
+@pytest.fixture(scope="module")
+def demo(kit: Kit, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory) -> CourseFolder:
+    """With all its pages."""
+    every = list(labs.values())
+    root = tmp_path_factory.mktemp("demo") / "course"
+    course = demo_course(root, every, STUDENTS)
+    with open_gradebook(course) as book:
+        found = book.standing(read_rules(course.rules, labs))
+    write_reports(course, kit, found, lambda step: None, beside=demo_beside(every, STUDENTS))
+    return course
+
+
+@pytest.fixture(scope="module")
+def page(demo: CourseFolder) -> str:
+    return (demo.report / "index.html").read_text()
+
+
+class _Cells(HTMLParser):
+    """Rows of the heat map's body, a cell each as its class, link and words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[tuple[str, str, str]]] = []
+        self.heads: list[dict[str, str]] = []
+        self._cell: list[str] | None = None
+        self._is_body = False
+        heat = text[text.index('class="grid heat"') :]
+        self.feed(heat[: heat.index("</table>")])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {key: value or "" for key, value in attrs}
+        if tag == "tbody":
+            self._is_body = True
+        elif tag == "th" and not self._is_body:
+            self.heads.append(found | {"words": ""})
+        elif tag == "tr" and self._is_body:
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self._cell = [found.get("class", ""), "", ""]
+        elif tag == "a" and self._cell is not None:
+            self._cell[1] = found["href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th") and self._is_body and self._cell is not None:
+            self.rows[-1].append((self._cell[0], self._cell[1], self._cell[2]))
+            self._cell = None
+
+    def handle_data(self, data: str) -> None:
+        if self._cell is not None:
+            self._cell[2] += data
+        elif self.heads and not self._is_body:
+            self.heads[-1]["words"] += data.strip()
+
+
+# ---- the heat map ------------------------------------------------------------------------
+
+
+def test_all_links_of_all_pages_lead_to_files_and_places_that_are_there(
+    demo: CourseFolder,
+) -> None:
+    pages = [
+        *demo.report.glob("*.html"),
+        *demo.report.glob("labs/*.html"),
+        *demo.report.glob("students/*/index.html"),
+    ]
+    assert len(pages) > STUDENTS
+    for path in pages:
+        assert_sound(path.read_text(), path.parent)
+
+
+def test_a_column_of_the_heat_map_is_its_criterions(page: str, labs: dict[str, Lab]) -> None:
+    found = _Cells(page)
+    assert len(found.rows) == STUDENTS
+    columns = {int(head["data-column"]): head for head in found.heads if "data-column" in head}
+    assert sorted(columns) == list(range(len(found.rows[0])))
+    assert {len(cells) for cells in found.rows} == {len(columns)}
+    names = [f"{lab.name}-{one.name}" for lab in labs.values() for one in lab.criteria]
+    assert [columns[number]["words"] for number in range(2, len(columns))] == [
+        name.partition("-")[2] for name in names
+    ]
+    kinds = [columns[number]["data-sort"] for number in range(len(columns))]
+    assert kinds == ["text", "number", *["status"] * len(names)]
+    groups = [head for head in found.heads if head.get("scope") == "colgroup"]
+    assert [int(head["colspan"]) for head in groups] == [len(lab.criteria) for lab in labs.values()]
+    seen = set()
+    for cells in found.rows:
+        for name, (kind, link, text) in zip(names, cells[2:], strict=True):
+            status = kind.split()[0]
+            seen.add(status)
+            if status == "none":
+                assert (link, text) == ("", "-")
+            else:
+                assert text == STATUS_WORDS[status]
+                assert unquote(link.partition("#")[2]) == name
+                assert link.startswith(cells[0][1])  # the student's
+    assert seen == {"none", *STATUS_WORDS}
+
+
+def test_students_are_in_order_before_anything_sorts(page: str) -> None:
+    found = _Cells(page)
+    names = [cells[0][2] for cells in found.rows]
+    assert names == sorted(names, key=str.casefold)
+    assert [head["words"] for head in found.heads if "aria-sort" in head] == ["Student"]
+
+
+def test_every_status_has_a_sign_of_its_own() -> None:
+    """Told apart without colour, and on paper."""
+    signs = dict(re.findall(r'td\.(\w+) > a::before, \.key\.\1::before \{ content: "(.*?)"', STYLE))
+    assert signs.keys() == STATUS_WORDS.keys()
+    assert len(set(signs.values())) == len(signs)
+    # The words that the sign stands for are read out, not the sign.
+    assert (
+        len(re.findall(r'\.key\.\w+::before \{ content: "(.*?)"; content: "\1" / ""', STYLE)) == 5
+    )
+
+
+def test_the_heat_map_is_printed_across_a_page_of_its_own() -> None:
+    _, _, on_paper = STYLE.partition("@media print {")
+    assert re.search(r"\.heat \{ page: across; \}", on_paper)
+    assert re.search(r"@page across \{ size: landscape", on_paper)
+    assert "print-color-adjust: exact" in on_paper
+
+
+def test_pages_stay_small(demo: CourseFolder, page: str) -> None:
+    """The class's opens at once, and a student's can be mailed."""
+    assert len(page.encode()) < 400_000
+    sizes = [path.stat().st_size for path in demo.report.glob("students/*/index.html")]
+    assert max(sizes) < 120_000
+
+
+def test_without_scripts_nothing_is_missing(page: str) -> None:
+    """Buttons that would do nothing are made by the script."""
+    assert "<button" not in page and "onclick" not in page
+    assert page.count("<script>") == 1 and page.index("<script>") > page.index("</main>")
+
+
+# ---- what most got wrong -----------------------------------------------------------------
+
+
+def failing(lab: Lab, name: str, cause: str, why: str, **more: Any) -> dict[str, Any]:
+    result = lab_result(lab, {name: "fail"})
+    (criterion,) = (one for one in result["criteria"] if one["name"] == name)
+    criterion.update(cause=cause, why=why, **more)
+    return result
+
+
+def test_what_most_got_wrong_comes_with_its_cause_and_a_typical_sentence(
+    labs: dict[str, Lab],
+) -> None:
+    lab = labs[FIRST]
+    told = [
+        ("missed", "50 % of the pages live elsewhere."),
+        ("missed", "Nothing of a is shared out."),
+        ("missed", "48 % of the pages live elsewhere."),
+        ("bad_file", "It can't be read."),
+    ]
+    rows = [
+        row(replace(ADA, id=f"s{k}"), FIRST, attempt(ADA, failing(lab, "local_pages", *one)))
+        for k, one in enumerate(told)
+    ]
+    rows.append(row(BOB, FIRST, attempt(BOB, failing(lab, "efficiency", "too_slow", "Slow."))))
+    text = class_page(standing(rows), class_facts(standing(rows), labs), labs)
+    first, second = rows_of(
+        assert_sound(re.sub(r'href="[^#"][^"]*"', 'href="#main"', text)),
+        "Criteria that most students fail, and what the kit says of it",
+    )[1:]
+    means = CAUSES["missed"].means
+    assert first == [
+        "local_pages", "01 First touch", "4 of 5", f"{means[0].upper()}{means[1:]} (3)",
+        "50 % of the pages live elsewhere.",
+    ]  # fmt: skip
+    assert second[0] == "efficiency"
+
+
+def test_what_fails_only_since_another_does_is_no_mistake_of_its_own(
+    labs: dict[str, Lab],
+) -> None:
+    lab = labs[FIRST]
+    rows = [
+        row(ADA, FIRST, attempt(ADA, failing(lab, "speedup", "not_right_yet", "Not judged."))),
+        row(
+            BOB,
+            FIRST,
+            attempt(BOB, failing(lab, "speedup", "too_slow", "S", explained_by="local_pages")),
+        ),
+    ]
+    assert mistakes(class_facts(standing(rows), labs).criteria) == []
+    rows.append(row(ZOE, FIRST, attempt(ZOE, failing(lab, "speedup", "too_slow", "S"))))
+    (one,) = mistakes(class_facts(standing(rows), labs).criteria)
+    assert (one.failed, one.following, one.with_cause) == (1, 2, 1)
+
+
+def test_sentences_that_differ_in_figures_are_the_same() -> None:
+    assert typical(["a", "1.5 of 20 pages", "3 of 4 pages", "a, too"]) == "1.5 of 20 pages"
+
+
+# ---- progress ----------------------------------------------------------------------------
+
+
+def with_times(rows: list[StandingRow], *days: tuple[str, str, int]) -> Standing:
+    """days: student, digest, day."""
+    begin = datetime(2027, 5, 1, 10, tzinfo=UTC)
+    times = tuple(
+        HandInTime(student, FIRST, digest.ljust(64, "0"), begin + timedelta(days=day))
+        for student, digest, day in days
+    )
+    return replace(standing(rows), handed_in=times)
+
+
+def test_progress_is_what_was_handed_in_and_the_best_of_it(labs: dict[str, Lab]) -> None:
+    lab = labs[FIRST]
+    worse, better = lab_result(lab, {"local_pages": "fail"}), lab_result(lab, {})
+    points = worse["points"] / worse["max_points"]
+    counting = attempt(ADA, worse, digest="d3")
+    others = (attempt(ADA, worse, digest="d1"), attempt(ADA, better, digest="d2"))
+    rows = [row(ADA, FIRST, counting, others=others), row(BOB, FIRST, None)]
+    found = progress(with_times(rows, ("ada", "d1", 0), ("ada", "d2", 2), ("ada", "d3", 3)))
+    assert [one.handed_in for one in found] == [1, 0, 1, 1]
+    assert [one.reached for one in found] == pytest.approx([points / 2, points / 2, 0.5, 0.5])
+    assert "3 hand-ins from 2027-05-01 on" in progress_words(found)
+    assert "50 % of the class's points" in progress_words(found)
+
+
+def test_many_days_are_drawn_together(labs: dict[str, Lab]) -> None:
+    rows = [row(ADA, FIRST, attempt(ADA, lab_result(labs[FIRST], {}), digest="d1"))]
+    found = progress(with_times(rows, ("ada", "d1", 0), ("ada", "d2", 3 * MOST_BARS - 1)))
+    assert len(found) == MOST_BARS and {one.days for one in found} == {3}
+    assert sum(one.handed_in for one in found) == 2
+    assert found[0].label == "2027-05-01 to 2027-05-03"
+
+
+def test_without_times_of_deliveries_gradings_tell(labs: dict[str, Lab]) -> None:
+    rows = [row(ADA, FIRST, attempt(ADA, lab_result(labs[FIRST], {})))]
+    (day,) = progress(standing(rows))
+    assert (str(day.first), day.handed_in, day.reached) == ("2027-05-04", 1, 1.0)
+    assert progress(standing([row(ADA, FIRST, None)])) == []
+
+
+def test_the_gradebook_tells_when_things_were_handed_in(demo: CourseFolder) -> None:
+    with open_gradebook(demo) as book:
+        found = book.standing(read_rules(demo.rules))
+    assert min(one.at for one in found.handed_in) < datetime(2027, 4, 24, tzinfo=UTC)
+    assert len(found.handed_in) == len({(o.student_id, o.lab, o.digest) for o in found.handed_in})
+
+
+# ---- a student's next step ---------------------------------------------------------------
+
+
+def section(root: Element, name: str) -> str:
+    (found,) = (s for s in all_of(root, "section") if s.attrib["aria-labelledby"] == name)
+    return words(found)
+
+
+def next_step(rows: list[StandingRow], labs: Mapping[str, Lab]) -> str:
+    text = student_page(ADA, rows, labs, "HPC", ())
+    assert text.index('id="next"') < text.index('id="summary"')
+    return section(assert_sound(text), "next")
+
+
+def test_a_students_page_begins_with_the_next_step(labs: dict[str, Lab]) -> None:
+    passed = row(ADA, FIRST, attempt(ADA, lab_result(labs[FIRST], {})))
+    failed = row(ADA, SECOND, attempt(ADA, lab_result(labs[SECOND], {"balanced": "fail"})))
+    told = next_step([passed, failed], labs)
+    assert "03 Scheduling in C Next: fix balanced. A hint: ./numalab hint 03" in told
+    absent = row(ADA, SECOND, None, is_handed_in=False)
+    assert "03 Scheduling Nothing is handed in yet." in next_step([passed, absent], labs)
+    still = row(ADA, SECOND, attempt(ADA, lab_result(labs[SECOND], {"balanced": "inconclusive"})))
+    assert "None for you: what is open" in next_step([passed, still], labs)
+    assert "None: nothing that was graded fails." in next_step([passed], labs)
+
+
+def test_of_a_lab_that_the_kit_has_not_the_next_step_is_its_criterion(
+    labs: dict[str, Lab],
+) -> None:
+    result = lab_result(labs[FIRST], {"local_pages": "fail"})
+    gone = row(ADA, "99_gone", attempt(ADA, result, lab="99_gone"))
+    assert "99_gone in C Next: fix local_pages." in next_step([gone], labs)
+
+
+def test_a_variants_title_is_its_labs(labs: dict[str, Lab]) -> None:
+    assert lab_title("01_first_touch_variant", labs) == "01 First touch, variant"
+    assert lab_title("99_gone_variant", labs) == "99_gone_variant"
+    own = {"01_first_touch_variant": replace(labs[FIRST], title="First touch, variant")}
+    assert lab_title("01_first_touch_variant", labs | own) == "01 First touch, variant"
+
+
+# ---- beside grades -----------------------------------------------------------------------
+
+
+def of_class(rows: list[StandingRow], labs: Mapping[str, Lab], beside: Beside) -> Element:
+    found = standing(rows)
+    text = class_page(found, class_facts(found, labs), labs, beside)
+    return assert_sound(re.sub(r'href="[^#"][^"]*"', 'href="#main"', text))
+
+
+def test_parts_are_shown_where_there_are_any(labs: dict[str, Lab]) -> None:
+    rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
+    shares = PartShares((PartShare("kernel", 0.5, 3), PartShare("viva", None, 1)))
+    beside = Beside({("ada", FIRST): shares})
+    head, *lines = rows_of(of_class(rows, labs, beside), "What each grade is made of")
+    assert head == ["Student", "Lab", "kernel", "viva"]
+    assert lines == [["Ada Lovelace", "01 First touch", "50 %", "-"]]
+    root = assert_sound(student_page(ADA, rows[:1], labs, "", (), beside))
+    assert rows_of(root, "What the grade of 01 First touch is made of")[1:] == [
+        ["kernel", "50 %", "75 %"], ["viva", "-", "25 %"]
+    ]  # fmt: skip
+    assert "made of" not in words(of_class(rows, labs, NOTHING_BESIDE))
+    assert "made of" not in words(assert_sound(student_page(BOB, rows[1:], labs, "", (), beside)))
+
+
+def test_hand_ins_that_are_alike_are_information(labs: dict[str, Lab]) -> None:
+    rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
+    beside = Beside(alike=(Alike(("ada", "bob", SCRIPT), FIRST, "c", f"The loop. {SCRIPT}"),))
+    root = of_class(rows, labs, beside)
+    (line,) = rows_of(root, "Hand-ins that are alike")[1:]
+    assert line == [
+        "01 First touch", "C", f"Ada Lovelace, Bob <b>Bold</b>, {SCRIPT}", f"The loop. {SCRIPT}"
+    ]  # fmt: skip
+    assert "it changes no grade" in section(root, "alike")
+    assert "alike" not in words(of_class(rows, labs, NOTHING_BESIDE))
+
+
+def test_a_students_page_is_made_again_when_parts_change(
+    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    rows = [row(ADA, FIRST, attempt(ADA, lab_result(labs[FIRST], {})))]
+    course = CourseFolder(tmp_path / "course")
+    index = course.student_report("ada") / "index.html"
+    texts = []
+    for share in (0.25, 0.75):
+        beside = Beside({("ada", FIRST): PartShares((PartShare("kernel", share, 1),))})
+        write_reports(course, kit, standing(rows), lambda step: None, beside=beside)
+        texts.append(index.read_text())
+    assert "25 %" in texts[0] and "75 %" in texts[1]
