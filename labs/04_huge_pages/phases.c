@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "huge_pages.h"
+#include "place.h"
 #include "updates.h"
+
+enum { HUGE_PAGE_BYTES = 2 << 20, HEADER_BYTE = 0x5a };
 
 static void run_create(size_t n, void **arrays)
 {
@@ -29,6 +32,15 @@ static void own_slices(size_t *first, size_t *end)
     *end = UPDATES_SLICES * (thread + 1) / threads;
 }
 
+/* Of a table behind a header: writes that, and into the table's first element how far behind the
+ * begin of a huge page it lies. */
+static void note_place(uint64_t *table)
+{
+    if (HEADER_BYTES == 0) return;
+    memset((unsigned char *)table - HEADER_BYTES, HEADER_BYTE, HEADER_BYTES);
+    table[0] = (uintptr_t)table % HUGE_PAGE_BYTES;
+}
+
 /* Each thread is the first to write what it will update. */
 static void run_zero(size_t n, void **arrays)
 {
@@ -40,6 +52,7 @@ static void run_zero(size_t n, void **arrays)
         const size_t start = updates_first(n, first);
         memset(table + start, 0, (updates_first(n, end) - start) * sizeof *table);
     }
+    note_place(table);
 }
 
 /* Round robin over the thread's slices, so that its working set is its whole share and
@@ -69,12 +82,10 @@ static void run_update(size_t n, void **arrays)
         for (size_t round = 0; round < UPDATES_ROUNDS; round++)
             update_slices(arrays[0], n, first, end);
     }
+    note_place(arrays[0]);
 }
 
 const struct numalab_phase numalab_phases[] = {
-    {"table_create", run_create},
-    {"zero", run_zero},
-    {"update", run_update},
-    {"table_destroy", run_destroy},
-    {NULL, NULL},
+    {"table_create", run_create},   {"zero", run_zero}, {"update", run_update},
+    {"table_destroy", run_destroy}, {NULL, NULL},
 };

@@ -1,9 +1,9 @@
 /* Lab 06: the buffers of the two ranks, and what they should hold.
  *
  * Nothing is sent here: after r round trips rank 1 has what rank 0 had before, its first
- * word grown by 2 r - 1, and rank 0 the same grown by 2 r. The oracle keeps both buffers
- * whole, and every byte is compared. What is changed in rank 1 lasts until the next call
- * only, as it should: a kernel in which it lasts has not received. */
+ * word grown by 2 r - 1, and rank 0 the same grown by 2 r (pattern.h). The oracle keeps all
+ * buffers whole, and every byte is compared. What is changed in rank 1 lasts until the next
+ * call only, as it should: a kernel in which it lasts has not received. */
 #include "numalab/driver.h"
 
 #include <inttypes.h>
@@ -24,9 +24,6 @@ struct numalab_oracle {
 };
 
 static const struct numalab_array arrays[] = {{"buffer", 1}};
-
-/* A ping-pong has two partners. */
-static const size_t rank_counts[] = {2, 0};
 
 /* Empty, around the size of a word, odd, and beyond any limit below which a library sends
  * without asking. */
@@ -75,15 +72,17 @@ static void grow_first_word(struct numalab_oracle *view, size_t by)
     memcpy(view->buffer, &word, sizeof word);
 }
 
+#include "pattern.h"
+
+static const size_t rank_counts[] = {RANKS, 0};
+
 static void advance(struct numalab_oracle *oracle, const char *phase)
 {
     if (strcmp(phase, "initialize") == 0) {
         for (size_t rank = 0; rank < oracle->ranks; rank++)
             fill_buffer(oracle[rank].buffer, oracle->n, rank);
-    } else if (strcmp(phase, "ping_pong") == 0 && oracle->ranks > 1) {
-        memcpy(oracle[1].buffer, oracle[0].buffer, oracle->n);
-        grow_first_word(&oracle[0], 2 * oracle->round_trips);
-        grow_first_word(&oracle[1], 2 * oracle->round_trips - 1);
+    } else if (strcmp(phase, CALL_PHASE) == 0 && oracle->ranks > 1) {
+        pass_messages(oracle);
     }
 }
 
@@ -122,11 +121,12 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
     if (first > 0 || count < sizeof found || mismatch->element >= sizeof found) return;
     memcpy(&expected, view->buffer, sizeof expected);
     memcpy(&found, found_pointer, sizeof found);
-    const int64_t most = (int64_t)(2 * view->round_trips);
+    const int64_t most = (int64_t)(MOST_ADDED * view->round_trips);
     const int64_t lack = (int64_t)((uint64_t)expected - (uint64_t)found);
     if (lack == 0 || lack < -most || lack > most) return;
     snprintf(text, NUMALAB_REMARK_BYTES,
-             "The first word is %" PRId64 " too %s after %zu round trips: who adds 1, and when?",
+             "The first word is %" PRId64 " too %s after %zu round trips: who adds " ADDED_TO_WORD
+             ", and when?",
              lack > 0 ? lack : -lack, lack > 0 ? "small" : "large", view->round_trips);
 }
 
@@ -138,7 +138,7 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
         .arrays = arrays,                                                                          \
         .array_count = sizeof arrays / sizeof arrays[0],                                           \
         .initialize_phase = "initialize",                                                          \
-        .compute_phase = "ping_pong",                                                              \
+        .compute_phase = CALL_PHASE,                                                               \
         .start_phase = "start",                                                                    \
         .rank_counts = rank_counts,                                                                \
         .timed_n = {8, 8, 8},                                                                      \
@@ -157,7 +157,7 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
     }
 
 /* The student's kernel, and the kit's, which runs as the launch files say. */
-static const struct numalab_driver ping_pong = DRIVER_OF_PART("ping_pong");
+static const struct numalab_driver ping_pong = DRIVER_OF_PART(KERNEL_PART);
 static const struct numalab_driver placement = DRIVER_OF_PART("placement");
 
 const struct numalab_driver *const numalab_drivers[] = {&ping_pong, &placement, NULL};

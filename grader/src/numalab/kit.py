@@ -20,6 +20,7 @@ from numalab import __version__
 from numalab.errors import BusyError, KitError, UserError, reason_of
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
+EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
 
 
@@ -27,13 +28,22 @@ WORK_VARIABLE = "NUMALAB_WORK"
 class Kit:
     """A checkout of the kit or an installed one, and the CMake preset it is built with. builds: in
     place of build/ in its folder; where many share it, work: in place of its folder
-    for what is edited, and state: for what outlives a build."""
+    for what is edited, and state: for what outlives a build. origin: the folder of the kit that
+    this one was made from, for one variant of a lab; variants: in place of variants/ where the
+    user works, the folder of those that she has."""
 
     root: Path
     preset: str = "gnu"
     builds: Path | None = None
     work: Path | None = None
     state: Path | None = None
+    origin: Path | None = None
+    variants: Path | None = None
+
+    @property
+    def variants_root(self) -> Path:
+        """Holds a folder for each variant that the user has."""
+        return self.variants or self.work_root / "variants"
 
     @property
     def build_root(self) -> Path:
@@ -54,13 +64,27 @@ class Kit:
         """Holds labs/ and notebooks/ with what the user edits."""
         return self.work or self.root
 
+    @property
+    def is_edition(self) -> bool:
+        """Whether it is a copy for students: with the solutions' objects alone."""
+        return (self.root / EDITION).is_file()
+
+    def need_solutions(self, what: str) -> None:
+        """what: needs the solutions themselves. Raises UserError in a student's edition."""
+        if self.is_edition:
+            raise UserError(
+                f"this is a student's edition of numalab, without the solutions' text: {what} is "
+                "done with the whole kit, which your instructors have."
+            )
+
     def lab_folder(self, lab: str) -> Path:
         """With the lab's text, its declaration and the handout."""
         return self.root / "labs" / lab
 
     def own_folder(self, lab: str) -> Path:
         """With the files that the user edits."""
-        return self.work_root / "labs" / lab
+        above = self.variants_root if self.origin is not None else self.work_root / "labs"
+        return above / lab
 
     def solution_folder(self, lab: str) -> Path:
         return self.root / "solutions" / lab
@@ -80,7 +104,7 @@ class Kit:
         """Whether it is a lab's folder of this copy, with the learner's or the kit's files, and not
         one that somebody has handed in."""
         kits = (self.root / "labs", self.root / "solutions")
-        return folder.parent in (*kits, self.work_root / "labs")
+        return folder.parent in (*kits, self.work_root / "labs", self.variants_root)
 
     @property
     def hints_file(self) -> Path:
@@ -170,7 +194,8 @@ class Kit:
     def make_folders(self) -> None:
         """Those that hold a user's builds and results; private where many share the kit. Raises
         UserError."""
-        for folder in filter(None, (self.builds, self.state)) if self.work else ():
+        is_shared = self.work is not None and self.origin is None
+        for folder in filter(None, (self.builds, self.state)) if is_shared else ():
             make_private(folder)
         try:
             for folder in (self.build, self.state_root / self.preset):

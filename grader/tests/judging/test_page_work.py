@@ -10,9 +10,10 @@ import pytest
 from support import invented
 
 from numalab.evidence.kinds import AT_WORK
-from numalab.evidence.page_work import busy_waiter, chance_of
+from numalab.evidence.page_work import busy_waiter, chance_of, excused_uses, seams
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import AtWork
+from numalab.evidence.record import AtWork, TracedArray
+from numalab.evidence.sample import Sample
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
@@ -257,3 +258,32 @@ def test_who_wrote_unbound_is_drawn_and_named() -> None:
     plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert "first written by ????" in plain[1] and "nobody" not in " ".join(plain)
     assert "? thread 0, which is bound to no NUMA node" in " ".join(plain)
+
+
+def traced(*parts: tuple[frozenset[int], int]) -> TracedArray:
+    users = tuple(who for who, pages in parts for _ in range(pages))
+    return TracedArray("a", tuple(min(who) for who in users), users, Sample(len(users), ()))
+
+
+def test_where_parts_meet_both_threads_use_a_page():
+    zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
+    array = traced((zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20))
+    assert seams(array) == {(0, 1): 2}
+    # In the middle of a part, where a part is of a few pages, and where pages have three users.
+    assert not seams(traced((zero, 20), (both, 1), (zero, 20)))
+    assert not seams(traced((zero, 20), (both, 1), (one, 3), (both, 1), (zero, 20)))
+    assert not seams(traced((zero, 20), (both, 2), (one, 20)))
+    assert not seams(traced((zero, 20), (both | {2}, 1), (one, 20)))
+
+
+def test_only_uses_where_parts_meet_are_excused():
+    zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
+    parts = (zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20)
+    met = replace(traced(*parts), used_again={(0, 1): 4, (0, 0): 9})
+    assert excused_uses(met) == {(0, 1): 4}
+    # Three a page, and no more.
+    assert excused_uses(replace(met, used_again={(0, 1): 40})) == {(0, 1): 6}
+    # Six more pages of thread 0 in which thread 1 was seen to work: a quarter is where parts meet.
+    inside = [part for _ in range(6) for part in ((zero, 9), (both, 1))]
+    worked = replace(traced(*parts, *inside, (zero, 9)), used_again={(0, 1): 16})
+    assert excused_uses(worked) == {(0, 1): 4}

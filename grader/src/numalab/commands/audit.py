@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,14 +18,16 @@ from numalab.commands.shared import (
     progress_line,
     virtual_places,
 )
-from numalab.errors import Interrupted
+from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import prove
 from numalab.grading.request import Listener, Request
 from numalab.grading.turns import shared_node
+from numalab.grading.variant_audit import answers, complaints_of, prove_seeds
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
+from numalab.labs.variants import labs_with_variants
 
 
 @click.command(short_help="Prove the labs: handouts fail as declared, solutions pass.")
@@ -38,6 +41,12 @@ from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
 )
 @machines_option("Prove placement on this virtual node, and on no other; may be repeated.")
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Prove the variants of the seeds 1 to N instead, without times.",
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
 def audit(
@@ -46,22 +55,33 @@ def audit(
     language: str,
     on: Sequence[str],
     here_only: bool,
+    seeds: int | None,
     json_path: Path | None,
 ) -> int:
     """Check that each handout fails exactly the criteria that lab.toml names on this
     node, and that each solution passes all.
+
+    --seeds looks at variants: that besides the lab's own solution fails something in each, that
+    another seed's mostly does, and that there are many different answers.
 
     \b
     Examples:
       ./numalab audit
       ./numalab audit 01 --lang c
       ./numalab audit 01 02 --on spr        on a machine that no lab names
+      ./numalab audit 01 --seeds 20 --here-only
     """
+    kit.need_solutions("./numalab audit")
     check_places(on, here_only)
     check_json_target(json_path)
     machines = named_machines(kit, on)
     labs = choose_labs(load_labs(kit.root), names)
     listener = Listener(on_progress=progress_line, on_note=note)
+    if seeds is not None:
+        if json_path is not None:
+            raise UserError("--seeds and --json exclude each other")
+        asked = Request((), language, "solution", on=machines, here_only=here_only)
+        return _prove_variants(kit, labs, bool(names), range(1, seeds + 1), asked, listener)
     try:
         with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
             asked = Request(
@@ -87,3 +107,43 @@ def audit(
             click.echo(click.wrap_text(told, 78, "        ", "        "))
     click.echo(f"{len(proofs) - wrong} of {len(proofs)} as declared")
     return EXIT_FAILED if wrong else EXIT_PASSED
+
+
+def _prove_variants(
+    kit: Kit,
+    labs: Sequence[Lab],
+    is_chosen: bool,
+    seeds: Sequence[int],
+    asked: Request,
+    listener: Listener,
+) -> int:
+    having = labs_with_variants(kit.root)
+    without = [lab.name for lab in labs if lab.name not in having]
+    if without and is_chosen:
+        raise UserError(
+            f"{' and '.join(without)}: no variants. Labs that have: {', '.join(having)}"
+        )
+    languages = LANGUAGES if asked.language == "all" else (asked.language,)
+    is_wrong = False
+    try:
+        for lab in having if not is_chosen else [lab.name for lab in labs]:
+            proofs = []
+            with shared_node(waits) as turns, kit.lock():
+                request = replace(asked, turns=turns)
+                for proof in prove_seeds(
+                    kit, lab, seeds, languages, request, virtual_places, listener
+                ):
+                    proofs.append(proof)
+                    apart = {None: "", True: ", the last one's fails", False: ", as the last one's"}
+                    mark = "FAIL" if proof.complaints else "ok  "
+                    named = f"{lab}  {proof.language:<8} seed {proof.seed}"
+                    click.echo(f"{mark}  {named}{apart[proof.taken_over]}")
+            different = answers(kit, lab)
+            told = complaints_of(lab, proofs, different)
+            for line in told:
+                click.echo(click.wrap_text(line, 78, "        ", "        "))
+            click.echo(f"{lab}: {different} different answers, {len(told)} complaints")
+            is_wrong = is_wrong or bool(told)
+    except Interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if is_wrong else EXIT_PASSED

@@ -31,7 +31,8 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs, lab_names, load_labs
+from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
+from numalab.labs.variants import labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
@@ -180,7 +181,7 @@ def _taken_in(
 ) -> tuple[Wanted, ...]:
     """Reads the delivery into the course; what of it is to be graded. Raises UserError and
     KitError."""
-    all_labs = load_labs(kit.root)
+    all_labs = labs_and_variants(kit.root)
     names = [name for given in options.labs for name in given.split(",") if name]
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
     with progress_line("intake") as progress:
@@ -271,7 +272,7 @@ def _tell_end(head: Head, course: CourseFolder, book: Gradebook) -> int:
 def _tell_rejudging(kit: Kit, course: CourseFolder, book: Gradebook) -> None:
     """That results were judged by other rules than the present ones; they are not judged again
     at once, since that changes grades that nobody has looked at yet."""
-    left = pending(book.attempts(), digests_of(kit, load_labs(kit.root))).attempts
+    left = pending(book.attempts(), digests_of(kit, labs_and_variants(kit.root))).attempts
     if left:
         results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
         click.echo(
@@ -401,8 +402,9 @@ def grade_class(kit: Kit, options: _Options) -> int:
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
+    kit.need_solutions("./numalab batch grade")
     course = CourseFolder(options.out.resolve())
-    options.check(read_rules(course.rules, lab_names(kit.root)))
+    options.check(read_rules(course.rules, names_with_variants(kit.root)))
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
         wanted = _taken_in(kit, options, course, book)

@@ -22,7 +22,8 @@ from numalab.course.rejudging import digests_of, judge_all, pending, publish, un
 from numalab.errors import WIDTH, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGE_NAMES, load_labs
+from numalab.labs.declaration import LANGUAGE_NAMES
+from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
 from numalab.words import CountedStep
 
@@ -145,7 +146,7 @@ def _judged(
         found = pending(kept, digests)
         busy = under_way(course)
         free = [attempt for attempt in found.attempts if attempt.item not in busy]
-        outcome = judge_all(course, kit, load_labs(kit.root), free, digests, progress)
+        outcome = judge_all(course, kit, labs_and_variants(kit.root), free, digests, progress)
     return outcome, found, len(found.attempts) - len(free)
 
 
@@ -194,7 +195,7 @@ def rejudge_class(kit: Kit, options: _Options) -> int:
       ./numalab batch rejudge course --yes
     """
     course = course_at(options.course_path)
-    digests = digests_of(kit, load_labs(kit.root))
+    digests = digests_of(kit, labs_and_variants(kit.root))
     with course_lock(course), open_gradebook(course) as book:
         outcome, found, busy = _judged(kit, course, book, digests)
         for line in change_lines(outcome.rejudged):

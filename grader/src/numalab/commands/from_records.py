@@ -13,7 +13,7 @@ from numalab.errors import wrapped
 from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
 from numalab.grading.request import Graded
 from numalab.kit import Kit
-from numalab.labs.declaration import load_labs
+from numalab.labs.variants import labs_and_variants
 from numalab.reports import report
 from numalab.reports.occasion import Occasion
 from numalab.terminal import make_console
@@ -30,7 +30,7 @@ def show_records(
 ) -> Graded:
     """Judges and shows all, and writes what is asked for. Raises UserError for what is no record,
     before anything is shown."""
-    labs = load_labs(kit.root)
+    labs = labs_and_variants(kit.root)
     schema = kit.root / "common" / "schema" / "evidence.schema.json"
     gradings = [read_grading(path, labs, schema) for path in paths]
     node = same_node(gradings) if json_path or html_path else gradings[0].data["node"]

@@ -19,6 +19,7 @@ from numalab.commands.shared import (
     taking_one,
     virtual_places,
 )
+from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.grading.request import Graded, Request
@@ -26,6 +27,7 @@ from numalab.grading.turns import Turns, shared_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+from numalab.labs.variants import is_variant_name
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class _Options:
     records: Sequence[Path]
     afresh: bool
     earlier: Sequence[Path]
+    is_variant: bool
 
     def check(self) -> None:
         """Raises UserError for what does not go together, before anything is begun."""
@@ -74,7 +77,7 @@ class _Options:
         machines = named_machines(kit, self.on)
         variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
         all_labs = load_labs(kit.root)
-        labs = choose_labs(all_labs, self.names)
+        labs = list(all_labs.values()) if kit.origin else choose_labs(all_labs, self.names)
         submission = self.submission
         if submission is not None:
             submission = _submission_folder(submission, all_labs)
@@ -113,6 +116,16 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
             f"{path.parent}? Files are looked for in DIR/NN_name/."
         )
     return path
+
+
+def _kit_to_grade(kit: Kit, options: _Options) -> Kit:
+    """This one, or that of the variant which is to be graded. Raises UserError and KitError."""
+    if not options.is_variant and not any(is_variant_name(name) for name in options.names):
+        return kit
+    if len(options.names) != 1:
+        raise UserError("variants are graded one at a time: name one lab, such as 01 --variant")
+    above = None if options.submission is None else options.submission.resolve()
+    return named_lab(kit, options.names[0], True, above)[0]
 
 
 def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
@@ -170,6 +183,10 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
     type=click.Choice(["quick", "default", "published"]),
     default="default",
     help="Size of the arrays; published takes the memory of the published run.",
+)
+@variant_option(
+    "Grade your variant of the lab (./numalab variant), with --submission DIR that in "
+    "DIR/NN_name_variant/."
 )
 @click.option("--quick", is_flag=True, help="Small arrays and fewer runs: decided at 5 % risk.")
 @click.option(
@@ -237,6 +254,7 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade 01 --lang fortran      only kernel.f90
       ./numalab grade 03 --quick --explain   and why each time was decided so
       ./numalab grade 03 --quick --afresh    with new times of the same program
+      ./numalab grade 01 --variant --quick   your variant of lab 01
       ./numalab grade --submission ~/mine    ~/mine/01_first_touch/kernel.c ...
       ./numalab grade --submission hand-ins/ada --require-sandbox
       ./numalab grade 01 --on hydra          placement also on a virtual hydra
@@ -245,16 +263,19 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade --from build/gnu/results/01_first_touch/c/submission
     """
     options.check()
+    if options.solutions:
+        kit.need_solutions("./numalab grade --solutions")
     if options.records:
         return _exit_code(
             show_records(
                 kit, options.records, options.explain, options.json_path, options.html_path
             )
         )
+    graded_kit = _kit_to_grade(kit, options)
     with shared_node(waits) as turns:
-        request = options.request(kit, turns)
-        with kit.lock(), virtual_places(kit, options.guest_kernel) as places:
-            reporter = Reporter(kit, request, places, options.explain, options.again)
+        request = options.request(graded_kit, turns)
+        with kit.lock(), virtual_places(graded_kit, options.guest_kernel) as places:
+            reporter = Reporter(graded_kit, request, places, options.explain, options.again)
             graded = reporter.grade()
             if options.json_path is not None:
                 reporter.write_json(options.json_path, graded)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from numalab.commands.completing import complete_lab, complete_topic
+from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import UserError
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, load_labs
 from numalab.labs.hints import (
     find_ladder,
     ladder_for,
@@ -23,8 +23,9 @@ from numalab.learning.progress import load_progress
 @click.argument("name", metavar="LAB", shell_complete=complete_lab)
 @click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=complete_topic)
 @click.option("--level", type=click.IntRange(min=1), help="Show this hint; 1 is the weakest.")
+@variant_option("Of your variant of the lab.")
 @click.pass_obj
-def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
+def hint(kit: Kit, name: str, topic: str | None, level: int | None, is_variant: bool) -> None:
     """Show the next hint of a lab, a stronger one each time.
 
     In a lab of several tasks TOPIC says which: a function to write or a file beside the
@@ -36,7 +37,7 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
       ./numalab hint 06 near          the next hint on near.toml
       ./numalab hint 01 --level 1     the first one again
     """
-    (lab,) = choose_labs(load_labs(kit.root), [name])
+    kit, lab = named_lab(kit, name, is_variant)
     progress = load_progress(kit.progress_file)
     began_in = progress.began_in.get(lab.name, {})
     levels_seen = seen_hints(kit.hints_file).get(lab.name, {})
@@ -58,10 +59,12 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None) -> None:
     click.echo(f"Hint {shown} of {there_are} for {what}:\n")
     click.echo(click.wrap_text(ladder.levels[shown - 1], 78, preserve_paragraphs=True))
     if shown < there_are:
-        again = f"./numalab hint {name} {ladder.topic}".rstrip()
+        words = [lab.called if lab.is_variant else name, ladder.topic]
+        again = " ".join(["./numalab hint", *filter(None, words)])
         click.echo(f"\n{there_are - shown} stronger left: {again} again.")
     else:
-        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
+        where = f" The solution is in solutions/{lab.name}/." if lab.shows_solution else ""
+        click.echo(f"\nThat was the strongest.{where}")
     others = [topic for topic in topics_of(lab) if topic != ladder.topic]
     if others:
         click.echo(click.wrap_text(f"Hints on the rest: {', '.join(others)}.", 78))

@@ -16,11 +16,13 @@ import click
 
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import note
+from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.grading.own_files import provide
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs, load_labs
+from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.learning.api import open_lab
 from numalab.learning.notebook_files import (
     kits_notebook,
@@ -29,6 +31,7 @@ from numalab.learning.notebook_files import (
     with_notebooks,
     working_copy,
 )
+from numalab.learning.variant_notebook import variant_copy
 
 PORT = 8888
 PORTS_TRIED = 50
@@ -177,8 +180,16 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
     is_flag=True,
     help="For authors: put your copy into labs/, without outputs, and open nothing.",
 )
+@variant_option("Of your variant of the lab.")
 @click.pass_obj
-def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, publish: bool) -> None:
+def notebook(
+    kit: Kit,
+    name: str | None,
+    no_browser: bool,
+    port: int | None,
+    publish: bool,
+    is_variant: bool,
+) -> None:
     """Open a lab's notebook in JupyterLab, with the kit's own Python. Ctrl-C ends it.
 
     You work on a copy, notebooks/NN_name/explore.ipynb, which is made when you first open it
@@ -195,10 +206,15 @@ def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, pub
     \b
     Examples:
       ./numalab notebook 01
+      ./numalab notebook 01 --variant        your variant of it
       ./numalab notebook 04 --no-browser --port 9000
       ./numalab notebook                     all of them, in JupyterLab's list
     """
     labs = load_labs(kit.root)
+    if is_variant and (publish or not name):
+        raise UserError("--variant wants the lab, such as 01 --variant, and goes without --publish")
+    if name and is_variant_name(name):
+        name, is_variant = lab_of_variant(name), True
     chosen = [lab.name for lab in choose_labs(labs, [name])] if name else with_notebooks(kit, labs)
     if publish:
         if kit.work is not None:
@@ -211,8 +227,11 @@ def notebook(kit: Kit, name: str | None, no_browser: bool, port: int | None, pub
     if importlib.util.find_spec("jupyterlab") is None:
         raise KitError("JupyterLab is missing; run ./numalab notebook, which installs it")
     kit.make_folders()
-    provide(kit, [labs[lab] for lab in chosen], note)
-    copies = [working_copy(kit, lab) for lab in chosen]
+    if name and is_variant:
+        copies = [variant_copy(*named_lab(kit, name, True))]
+    else:
+        provide(kit, [labs[lab] for lab in chosen], note)
+        copies = [working_copy(kit, lab) for lab in chosen]
     for path, is_new in copies:
         shown = kit.shown(path)
         if name:

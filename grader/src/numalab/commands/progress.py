@@ -11,8 +11,8 @@ from numalab.commands import shared
 from numalab.errors import wrapped
 from numalab.files import write_json
 from numalab.kit import Kit
-from numalab.labs.declaration import load_labs
 from numalab.labs.hints import seen_hints
+from numalab.labs.variants import labs_and_variants
 from numalab.learning import progress_report
 from numalab.learning.progress import aside_path, is_damaged, load_progress
 from numalab.terminal import make_console, stripped
@@ -42,7 +42,11 @@ def progress(kit: Kit, json_path: Path | None) -> None:
       ./numalab progress --json progress.json
     """
     shared.check_json_target(json_path)
-    labs = list(load_labs(kit.root).values())
+    labs = [
+        lab
+        for lab in labs_and_variants(kit.root).values()
+        if not lab.is_variant or (kit.variants_root / lab.name).is_dir()
+    ]
     reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
     if is_damaged(kit.progress_file):
         told = (

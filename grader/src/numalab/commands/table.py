@@ -14,6 +14,7 @@ COMMANDS = {
     "completion": "completion:completion",
     "criterion": "ctest:criterion",
     "doctor": "doctor:doctor",
+    "edition": "edition:edition",
     "explore": "explore:explore_command",
     "grade": "grade:grade_command",
     "gradebook": "gradebook:gradebook",
@@ -30,6 +31,8 @@ COMMANDS = {
     "report": "report:report",
     "setup": "setup:setup",
     "test": "test:test",
+    "variant": "variant:variant",
+    "viva": "viva:viva",
     "watch": "watch:watch",
 }
 

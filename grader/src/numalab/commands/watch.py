@@ -17,6 +17,7 @@ import click
 from numalab.commands import shared
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import Reporter, note, waits
+from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import BusyError, KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.own_files import provide
@@ -28,8 +29,6 @@ from numalab.labs.declaration import (
     LANGUAGE_NAMES,
     LANGUAGES,
     Lab,
-    choose_labs,
-    load_labs,
 )
 from numalab.learning.watch import change_of, look, next_change, remembered
 from numalab.reports.verdict_words import grade_again
@@ -52,8 +51,16 @@ RETRY_S = 0.5  # while another command holds the kit
 )
 @click.option("--time", "with_times", is_flag=True, help="Take times too, after every save.")
 @shared.machines_option("Grade placement on this virtual node too; may be repeated.")
+@variant_option("Your variant of the lab, in variants/.")
 @click.pass_obj
-def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Sequence[str]) -> int:
+def watch(
+    kit: Kit,
+    name: str,
+    language: str | None,
+    with_times: bool,
+    on: Sequence[str],
+    is_variant: bool,
+) -> int:
     """Grade a lab now, and again whenever you save one of its files in labs/.
 
     You see what is right, who touches which page, and what the last change has changed.
@@ -70,12 +77,13 @@ def watch(kit: Kit, name: str, language: str | None, with_times: bool, on: Seque
       ./numalab watch 02 --on nebula       placements on a virtual nebula too
       ./numalab watch 03 --time            with times
     """
-    (lab,) = choose_labs(load_labs(kit.root), [name])
+    kit, lab = named_lab(kit, name, is_variant)
     request = Request(
         [lab], language or "edited", "submission", quick=True, on=shared.named_machines(kit, on),
         here_only=not on,
     )  # fmt: skip
-    provide(kit, [lab], note)  # before they are looked at
+    if kit.origin is None:
+        provide(kit, [lab], note)  # before they are looked at
     files = _files(kit, lab, language)
     screen = _Screen(lab, files, sys.stdout.isatty(), sys.stdin.isatty() and sys.stdout.isatty())
     run = _Run(kit, request, screen)
@@ -166,7 +174,7 @@ class _Screen:
         if self.is_live:
             names = ", ".join(path.name for path in self.files)
             enter = "Enter takes times, " if self.has_keys else ""
-            _tell(f"Watching {names} in labs/{self.lab.name}. {enter}Ctrl-C ends it.")
+            _tell(f"Watching {names} in {self.lab.own_place}. {enter}Ctrl-C ends it.")
 
 
 def _tell(text: str) -> None:
@@ -189,7 +197,7 @@ class _Run:
 
         lab = self.screen.lab
         languages = self.request.language
-        again = f"./numalab grade {lab.number} --quick"
+        again = f"./numalab grade {lab.called} --quick"
         if languages in LANGUAGES:
             again += f" --lang {languages}"
         no_times = None if is_timed else self.screen.no_times

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.record import AtWork, Placement, Trace
+from numalab.evidence.record import AtWork, Placement, Trace, TracedArray
 from numalab.evidence.touch import Users, place_of
 
 # A thread that works on its pages has at least such a part of what they make one expect, of uses in
@@ -28,13 +28,17 @@ LEAST_AT_WORK, LEAST_SEEN, MOST_BY_CHANCE = 0.85, 20, 4
 LEAST_EXPECTED = 30
 # That uses are as far off as they are comes by chance once in so many gradings.
 MOST_CHANCE = 1e-4
+# Where one thread's part of an array ends and the next one's begins, both use a page, and what was
+# closed then is used again for certain, and not by chance: of 24 such pages each was so twice.
+# Parts have at least so many pages that were traced.
+USES_OF_A_SEAM, PAGES_OF_A_PART = 3, 8
 
 
 @dataclass(frozen=True)
 class PagesInUse:
     """Uses of pages that were seen in mid-phase. by_thread: whose; at_home: those by a thread that
-    sits where the page was first written; taken_over: by first writer, those by other threads;
-    moments: at which pages were closed."""
+    sits where the page was first written, or by whose part ends in it; taken_over: by first
+    writer, those by other threads; moments: at which pages were closed."""
 
     by_thread: Mapping[int, int]
     at_home: int
@@ -66,6 +70,49 @@ def chance_of(found: int, drawn: int, share: float) -> float:
     )  # fmt: skip
 
 
+def _parts(array: TracedArray) -> list[tuple[frozenset[int], int, int]]:
+    """Pages one after another with the same users: who, the first and how many."""
+    parts: list[tuple[frozenset[int], int, int]] = []
+    for page, users in enumerate(array.users):
+        if parts and parts[-1][0] == users:
+            parts[-1] = (users, parts[-1][1], parts[-1][2] + 1)
+        else:
+            parts.append((users, page, 1))
+    return parts
+
+
+Pair = tuple[int, int]  # who wrote a page first, and who uses it
+
+
+def seams(array: TracedArray) -> Counter[Pair]:
+    """How many pages of each pair are where the parts of the two meet."""
+    found: Counter[Pair] = Counter()
+    parts = _parts(array)
+    for before, (users, page, pages), behind in zip(parts, parts[1:], parts[2:], strict=False):
+        is_between = users == before[0] | behind[0] and len(before[0]) == len(behind[0]) == 1
+        if pages > 1 or not is_between or min(before[2], behind[2]) < PAGES_OF_A_PART:
+            continue
+        writer = array.first_writer[page]
+        for user in users - {writer}:
+            found[writer, user] += 1
+    return found
+
+
+def excused_uses(array: TracedArray) -> Counter[Pair]:
+    """Of pages that were used again by another than who wrote them first, those that were where
+    parts meet. Which page a use was of is not kept: of a pair that was seen on other pages, too, so
+    many of its uses as it has pages of each kind. Else an array of many short parts would excuse
+    who works on all of another's."""
+    contested: Counter[Pair] = Counter()
+    for writer, users in zip(array.first_writer, array.users, strict=True):
+        contested.update((writer, user) for user in users - {writer} if len(users) > 1)
+    excused: Counter[Pair] = Counter()
+    for pair, pages in seams(array).items():
+        of_seams = array.used_again.get(pair, 0) * pages // contested[pair]
+        excused[pair] = min(of_seams, USES_OF_A_SEAM * pages)
+    return excused
+
+
 def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
     """Of all tracings together; nothing of those that did not look."""
     by_thread: Counter[int] = Counter()
@@ -74,11 +121,13 @@ def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
     for trace in traces:
         place = place_of(trace, numa_nodes)
         for array in trace.arrays:
+            of_seams = excused_uses(array)
             for (writer, user), times in array.used_again.items():
                 by_thread[user] += times
-                taken_over[writer] += times if user != writer else 0
-                if writer >= 0 and place(writer) >= 0 and place(writer) == place(user):
-                    at_home += times
+                is_home = writer >= 0 and place(writer) >= 0 and place(writer) == place(user)
+                excused = of_seams[writer, user]
+                at_home += times if is_home else excused
+                taken_over[writer] += times - excused if user != writer else 0
     moments = sum(trace.closings or 0 for trace in traces)
     return PagesInUse(by_thread, at_home, moments, taken_over)
 

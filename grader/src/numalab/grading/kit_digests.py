@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from numalab.kit import Kit
+from numalab.labs.variants import FOLDER, lab_of_variant
 
 Counts = Literal["evidence", "verdict", "neither"]
 
@@ -36,6 +37,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines/picture.py": ("neither", "drawings of machines"),
     "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
+    "labs/solution_files.py": ("evidence", "the files that placements are held against"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
     "labs/seeds.py": ("evidence", "which variant is whose"),
@@ -45,6 +47,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
     "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/variant_audit.py": ("neither", "the command that proves variants"),
     "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/from_records.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
@@ -64,7 +67,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "files.py": ("evidence", "files that are staged and kept"),
     "kit.py": ("evidence", "which programs are built and run"),
     "pu_lists.py": ("evidence", "which PUs a list names"),
-    "draws.py": ("evidence", "what machines and variants are made of"),
+    "draws": ("evidence", "what machines and variants are made of"),
     "__init__.py": ("neither", "the version, and the way into the package"),
     "__main__.py": ("neither", "the way into the package"),
     "exit_codes.py": ("neither", "what a command ends with"),
@@ -73,6 +76,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "commands": ("neither", "options and what is printed"),
     "container": ("neither", "makes images of the kit"),
     "course": ("neither", "who is graded when, and what grades follow"),
+    "editions": ("neither", "copies of the kit for students"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
     "near_and_far": ("neither", "measures nodes, and grades nobody"),
@@ -100,7 +104,7 @@ NOT_COUNTED = (
 _WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved", "modelled_on")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
-_RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
+_RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
@@ -150,11 +154,14 @@ def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
 def measured_by(kit: Kit, lab: str) -> str:
     """SHA-256 over what the evidence of a lab depends on, as it lies in the checkout. Raises
     OSError."""
-    names = (*_BUILD, _PACKAGE, "common", f"labs/{lab}", f"solutions/{lab}")
+    of = lab_of_variant(lab)
+    labs = dict.fromkeys((lab, of))  # a variant's own kit has no other
+    folders = [f"{above}/{name}" for above in ("labs", "solutions") for name in labs]
+    names = (*_BUILD, _PACKAGE, "common", *folders)
     return _digest(
         (name, _measured(name, path.read_bytes()))
         for name, path in _files(kit.root, names)
-        if counts_for(name) == "evidence"
+        if counts_for(name) == "evidence" and (of != lab or not _is_template(name))
     )
 
 
@@ -162,14 +169,24 @@ def judged_by(kit: Kit, lab: str) -> str:
     """SHA-256 over what beside its evidence the verdict on a lab depends on. Raises OSError."""
     return _digest(
         (name, path.read_bytes())
-        for name, path in _files(kit.root, (_PACKAGE, f"labs/{lab}/lab.toml"))
+        for name, path in _files(kit.root, (_PACKAGE, _declaration(lab)))
         if name.endswith("/lab.toml") or counts_for(name) == "verdict"
     )
 
 
+def _is_template(name: str) -> bool:
+    """Of variants, on which the lab itself does not depend."""
+    return fnmatch(name, f"*/{FOLDER}/*")
+
+
+def _declaration(lab: str) -> str:
+    of = lab_of_variant(lab)
+    return f"labs/{lab}/lab.toml" if of == lab else f"labs/{of}/{FOLDER}/lab.toml"
+
+
 def _measured(name: str, content: bytes) -> bytes:
     """What of a file decides what is run; of one that can't be read all."""
-    is_lab = fnmatch(name, "labs/*/lab.toml")
+    is_lab = fnmatch(name, "labs/*/lab.toml")  # of a variant, too
     if not is_lab and not fnmatch(name, "common/machines/*.toml"):
         return content
     try:

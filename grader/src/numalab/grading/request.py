@@ -252,7 +252,7 @@ def grade_all(
     """Grades labs x languages of one variant. The caller holds the kit's lock. Raises UserError
     and KitError."""
     listener = listener or Listener()
-    if request.is_own:
+    if request.is_own and kit.origin is None:
         provide(kit, request.labs, listener.on_note)
     labs = build_own_programs(kit, request.labs, request.is_chosen, listener)
     if request.sandbox is not None:

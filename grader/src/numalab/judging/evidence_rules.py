@@ -41,6 +41,7 @@ from numalab.judging.thread_goals import Reached
 from numalab.judging.topology_rules import topology
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.judging.work_rules import balanced
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import Criterion, Lab
 
 # ---- correctness -----------------------------------------------------------
@@ -207,6 +208,9 @@ def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     text = next((text for text in evidence.handed_in if text.file == file.name), None)
     if text is None:
         return not_looked_at(criterion, evidence)
+    if file.goal in CORE_GOALS and not evidence.is_virtual:
+        why = "The file is about the cores of one machine, and is judged there."
+        return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
     only = thread_goals.only_unit(file.goal, evidence.node)
     if only is not None:
         why = f"This machine has one {only} only, so that any placement reaches what is asked for."

@@ -35,6 +35,7 @@ from numalab.judging.timing_state import (
 )
 from numalab.judging.verdict import Status
 from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
 
 
@@ -73,7 +74,10 @@ def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
-    """Whether the node allows a look at where the kit's program goes under a file."""
+    """Whether the node allows a look at where the kit's program goes under a file, and is one
+    that the file is about."""
+    if file.goal in CORE_GOALS and not evidence.is_virtual:
+        return False
     return any(
         loss(lab, criterion, evidence.node) is None
         for criterion in lab.criteria
@@ -152,7 +156,8 @@ def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """The files that miss their goals and that the solution's have not been held against."""
+    """The files that miss their goals and that the solution's have not been held against. Not
+    those about cores of one machine: a picture of the solution's would be the answer."""
     if evidence.variant == SOLUTION:
         return ()
     return tuple(
@@ -160,6 +165,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
         if criterion.file is not None
         and criterion.file.kind in RUN_UNDER
+        and criterion.file.goal not in CORE_GOALS
         and criterion.kind == "evidence"
         and verdict.status == "fail"
         and verdict.value is not None

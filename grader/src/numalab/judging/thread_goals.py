@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.record import Json, Thread
+from numalab.labs.core_goals import CORE_GOALS, wanted_cores
+from numalab.machines.structure import structure_of_node
 from numalab.machines.topology import Pus, Topology, topology_of_node, units_of, without_own
 
 CLOSE_THREADS = 4
@@ -31,6 +33,8 @@ def team_of(goal: str, node: Json) -> int:
         return len(set(topology.package.values()))
     if goal == "full":
         return len(set(topology.core.values()))
+    if goal in CORE_GOALS:
+        return len(wanted_cores(goal, structure_of_node(node)))
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
@@ -55,6 +59,8 @@ def _units(goal: str, team: int, topology: Topology) -> _Units:
 
 def only_unit(goal: str, node: Json) -> str | None:
     """What a goal is told by, where the node has one of them: any placement reaches it then."""
+    if goal in CORE_GOALS:
+        return None
     units = _units(goal, team_of(goal, node), topology_of_node(node))
     return units.one if len(set(units.of.values())) == 1 else None
 
@@ -130,6 +136,37 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
+def _on_cores(threads: Sequence[Thread], wanted: Sequence[frozenset[int]]) -> Reached:
+    """One thread on each of these cores, and none elsewhere."""
+    holders: dict[frozenset[int], list[int]] = {}
+    loose, outside = [], []
+    for thread in threads:
+        allowed = set(thread.allowed_pus)
+        core = next((core for core in wanted if allowed <= core), None)
+        if core is not None:
+            holders.setdefault(core, []).append(thread.number)
+        elif any(allowed & core for core in wanted):
+            loose.append(thread.number)
+        else:
+            outside.append(thread.number)
+    crowded = [numbers for numbers in holders.values() if len(numbers) > 1]
+    misplaced = len(loose) + len(outside) + sum(len(numbers) - 1 for numbers in crowded)
+    empty = len(wanted) - len(holders)
+    if outside:
+        why = f"{words.threads(outside)} may run on none of the cores that are asked for"
+    elif loose:
+        why = f"{words.threads(loose)} may run on more than one core that is asked for"
+    elif crowded:
+        why = f"{words.threads(crowded[0])} sit on one core"
+    else:
+        why = f"{words.count(len(threads), 'thread')}, one on each core that is asked for"
+    if empty and not outside:
+        why += (
+            f", while {words.count(empty, 'core')} of those {'has' if empty == 1 else 'have'} none"
+        )
+    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+
+
 GOALS: dict[str, Callable[[Sequence[Thread], Topology, _Units], Reached]] = {
     "spread": _own_units,
     "spread_over_packages": _own_units,
@@ -144,6 +181,8 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
     if len(threads) < team:
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
+    if goal in CORE_GOALS:
+        return _on_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
     topology = topology_of_node(node)
     return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
 

@@ -10,10 +10,12 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
+from numalab.kit import EDITION
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
-from numalab.toml_files.tables import Table, read_table
+from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
@@ -33,6 +35,8 @@ PLAUSIBLE_UP_TO = 4.0
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 
+VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
+
 FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
@@ -44,6 +48,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "close": "placement",
     "close_in_package": "placement",
     "full": "placement",
+    **dict.fromkeys(CORE_GOALS, "placement"),
     "interleaved": "policy",
     "near": "launch",
     "far": "launch",
@@ -61,12 +66,13 @@ class HandedFile:
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
     numactl. A launch (.toml) says where ranks go, a prediction
     (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
-    what loops take."""
+    what loops take. seed: of the machine that answers have to be about; None: any."""
 
     name: str
     goal: str
     variables: tuple[str, ...]
     runtimes: tuple[str, ...]
+    seed: int | None = None
 
     @property
     def kind(self) -> FileKind:
@@ -157,11 +163,32 @@ class Lab:
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
+    has_solution_text: bool = True  # not so in a student's edition
 
     @property
     def number(self) -> str:
         """01 of 01_first_touch: enough to name it."""
         return self.name.split("_")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is somebody's variant of a lab."""
+        return self.name.endswith(VARIANT_ENDING)
+
+    @property
+    def shows_solution(self) -> bool:
+        """Whether solutions/NN_name/ is there to be read."""
+        return self.has_solution_text and not self.is_variant
+
+    @property
+    def called(self) -> str:
+        """What names it on a command line."""
+        return f"{self.number} --variant" if self.is_variant else self.number
+
+    @property
+    def own_place(self) -> str:
+        """Where a learner's files are, from the top of her folder."""
+        return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
     def parts(self) -> tuple[str | None, ...]:
@@ -219,7 +246,7 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
-    "at_least_of_lightspeed",
+    "at_least_of_lightspeed", "seed",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -231,7 +258,7 @@ LAB_KEYS = (
 
 def _handed_file(table: Table) -> HandedFile | None:
     if "file" not in table:
-        for key in ("goal", *PLACEMENT_KEYS):
+        for key in ("goal", "seed", *PLACEMENT_KEYS):
             if key in table:
                 table.fail(f"'{key}' is about a file that is handed in; add 'file'", key)
         return None
@@ -243,7 +270,10 @@ def _handed_file(table: Table) -> HandedFile | None:
     for key in PLACEMENT_KEYS:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
-    return HandedFile(table.text("file"), goal, allowed, ())
+    seed = table.maybe("seed", lambda key: table.whole(key, 1))
+    if seed is not None and FILE_KINDS[goal] != "answers":
+        table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
+    return HandedFile(table.text("file"), goal, allowed, (), seed)
 
 
 def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:
@@ -284,9 +314,14 @@ def _bytes_moved(table: Table) -> dict[str, float]:
     return {array: table.number(array, least=0) for array in table.values}
 
 
-def load_lab(folder: Path) -> Lab:
-    """Reads lab.toml and the hints of a lab. Raises KitError with the place of a mistake."""
-    top = read_table(folder / "lab.toml", KitError, LAB_KEYS)
+def load_lab(folder: Path, text: str | None = None) -> Lab:
+    """Reads lab.toml and the hints of a lab; text: in place of lab.toml's. Raises KitError with the
+    place of a mistake."""
+    path = folder / "lab.toml"
+    if text is None:
+        top = read_table(path, KitError, LAB_KEYS)
+    else:
+        top = parse_table(text, str(path), KitError, LAB_KEYS)
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)
@@ -314,6 +349,7 @@ def load_lab(folder: Path) -> Lab:
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
+        has_solution_text=not (folder.parents[1] / EDITION).is_file(),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]

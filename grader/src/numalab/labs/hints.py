@@ -112,7 +112,7 @@ def hint_command(
     ladder = ladder_for(lab, criterion, began_in, seen)
     if ladder is None:
         return None
-    return " ".join(word for word in ("./numalab hint", lab.number, ladder.topic) if word)
+    return " ".join(word for word in ("./numalab hint", lab.called, ladder.topic) if word)
 
 
 def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, began_in: str = "") -> bool:

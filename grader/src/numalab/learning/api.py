@@ -28,12 +28,14 @@ from numalab.grading.own_files import provide
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.grading.session import Session
 from numalab.grading.turns import shared_node
+from numalab.grading.variant_kits import open_variant
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
+from numalab.labs.variants import is_variant_name, lab_of_variant, lab_with_variants
 from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
@@ -54,11 +56,16 @@ Source = str | Path | None
 
 
 def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
-    """A lab by its name or number. Raises UserError."""
+    """A lab by its name or number, or the user's variant of it by the variant's name. Raises
+    UserError and KitError."""
     kit = kit or open_kit()
-    (declared,) = choose_labs(load_labs(kit.root), [name])
     keep_matplotlib_in(kit.build / "matplotlib")
-    provide(kit, [declared], _silent)
+    if is_variant_name(name):
+        kit.need_solutions("what has to do with variants")
+        kit, declared = open_variant(kit, lab_with_variants(kit.root, lab_of_variant(name)))
+    else:
+        (declared,) = choose_labs(load_labs(kit.root), [name])
+        provide(kit, [declared], _silent)
     return OpenLab(kit, declared, kit.own_folder(declared.name))
 
 
@@ -398,7 +405,7 @@ class OpenLab:
         missing = [n for n, s in verdict.statuses.items() if s == "not_gradable" and n in able]
         if self.machine is not None or not missing:
             return ""
-        command = f"./numalab grade {self.declared.number}"
+        command = f"./numalab grade {self.declared.called}"
         if self.folder != self.kit.own_folder(self.name):
             place, root = self.folder.parent, self.kit.work_root
             shown = place.relative_to(root) if place.is_relative_to(root) else place

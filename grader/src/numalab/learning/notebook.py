@@ -259,10 +259,10 @@ def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
     shown = lab.kit.shown(path)
     only = f" --lang {language}" if language in lab.declared.languages else ""
     return (
-        f"Kept in {shown}; labs/ is as it was.\n"
-        f"To grade it where it is:  ./numalab grade {lab.declared.number}{only} "
+        f"Kept in {shown}; {lab.declared.own_place.split('/')[0]}/ is as it was.\n"
+        f"To grade it where it is:  ./numalab grade {lab.declared.called}{only} "
         f"--submission {shown.parent.parent}\n"
-        f"To hand it in:  cp {shown} labs/{lab.name}/"
+        f"To hand it in:  cp {shown} {lab.declared.own_place}/"
     )
 
 

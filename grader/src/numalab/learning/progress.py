@@ -320,12 +320,12 @@ def _task(lab: Lab, results: Mapping[str, Result], hints: Levels) -> Task:
     if language is None:
         do = "go on with" if hints else "begin: read"
         return Task(
-            lab.name, None, None, f"{do} labs/{lab.name}/README.md",
-            ((f"./numalab grade {lab.number} --quick", "grades what you were given"),),
+            lab.name, None, None, f"{do} {lab.own_place}/README.md",
+            ((f"./numalab grade {lab.called} --quick", "grades what you were given"),),
         )  # fmt: skip
     result = results[language]
     failed = result.having("fail")
-    grade = f"./numalab grade {lab.number} --lang {language}"
+    grade = f"./numalab grade {lab.called} --lang {language}"
     if not failed:
         what = "grade it once more: " + (
             f"{listed(result.left_out)} {_were(result.left_out)} left out"
@@ -335,11 +335,11 @@ def _task(lab: Lab, results: Mapping[str, Result], hints: Levels) -> Task:
         return Task(lab.name, language, None, what, ((grade, "grades all of it"),))
     began_in = result.began_in.get(failed[0], "")
     hint = hint_command(lab, failed[0], began_in, hints)
-    watch = f"./numalab watch {lab.number} --lang {language}"
+    watch = f"./numalab watch {lab.called} --lang {language}"
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
     what = f"fix {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"fix {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if is_exhausted(lab, failed[0], hints, began_in):
+    if is_exhausted(lab, failed[0], hints, began_in) and lab.shows_solution:
         why = f"cat solutions/{lab.name}/README.md"
         commands.insert(0, (why, "all hints on it are read; this explains the solution"))
     elif hint is not None:

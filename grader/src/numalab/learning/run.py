@@ -24,7 +24,8 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
-from numalab.labs.declaration import HandedFile, Lab, load_labs
+from numalab.labs.declaration import HandedFile, Lab
+from numalab.labs.variants import labs_and_variants
 from numalab.machines.gallery import published_latencies
 from numalab.reports import report
 from numalab.reports.roofline import roofs
@@ -308,7 +309,7 @@ def load_run(path: Path, label: str, kit: Kit | None = None) -> Run:
     kit = kit or open_kit()
     evidence = read_record.load(path, kit.root / "common" / "schema" / "evidence.schema.json")
     record = json.loads(path.read_text(encoding="utf-8"))
-    lab = load_labs(kit.root)[evidence.lab]
+    lab = labs_and_variants(kit.root)[evidence.lab]
     where = record["machine"]["name"] if record["machine"] else "here"
     verdict = judge(lab, evidence)
     verdict = of_machine(verdict, where) if evidence.is_virtual else verdict

@@ -156,10 +156,11 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     began_in = verdict.began_in.get(first, "")
     hint = hint_command(lab, first, began_in, hints_seen)
     if is_exhausted(lab, first, hints_seen, began_in):
-        lines.append(f"All hints on it are read; the solution is in solutions/{lab.name}/.")
+        where = f"; the solution is in solutions/{lab.name}/" if lab.shows_solution else ""
+        lines.append(f"All hints on it are read{where}.")
     elif hint:
         lines.append(f"A hint: {hint}")
-    return "\n".join([*lines, f"The text: labs/{lab.name}/README.md"])
+    return "\n".join([*lines, f"The text: {lab.own_place}/README.md"])
 
 
 def compiler_title(build: Build) -> str:
@@ -182,7 +183,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
-    text = f"labs/{verdict.lab}/README.md"
+    text = f"{kernel.lab.own_place}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
         names = [text_file.file for text_file in evidence.handed_in]
@@ -222,9 +223,8 @@ def next_step(kernel: GradedKernel) -> str | None:
             "Right as far as was looked at, on this node. A virtual node shows "
             f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
         )
-    return (
-        f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
-    )
+    why = f" solutions/{verdict.lab}/README.md says why it works."
+    return f"Done: all that this node can show.{why if kernel.lab.shows_solution else ''}"
 
 
 def printed_words(evidence: Evidence) -> str | None:

@@ -39,7 +39,8 @@ class NodeEnded(PlaceLost):
 
 def hidden_folders(kit: Kit) -> list[Path]:
     """Folders of which no guest sees anything."""
-    return [kit.root.resolve(), kit.build_root.resolve()]
+    roots = [kit.root, kit.build_root, *([] if kit.origin is None else [kit.origin])]
+    return [root.resolve() for root in roots]
 
 
 class VirtualPlace:

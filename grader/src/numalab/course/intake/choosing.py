@@ -22,7 +22,9 @@ from numalab.course.intake.trees import (
     read_limited,
 )
 from numalab.grading import explanation
+from numalab.grading.variant_kits import TICKET
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.variants import variant_name
 from numalab.strangers.visible import shown
 
 # Of the handout, in a folder that was handed in whole: left out without a word.
@@ -30,6 +32,9 @@ _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
      "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml"}
 )  # fmt: skip
+# Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
+DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
+NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})  # by themselves
 SOLUTIONS = "solutions"
 _NUMBERED = re.compile(r"\d\d_\w+")
 _MOST_NAMED = 4
@@ -68,7 +73,9 @@ class Chosen:
 def wanted_names(lab: Lab) -> tuple[str, ...]:
     """The files that are taken for a lab, kernels first and what is said of them last."""
     kernels = [KERNEL_FILES[language] for language in lab.languages]
-    return (*kernels, *(file.name for file in lab.files), explanation.FILE)
+    own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
+    declared = (*kernels, *(file.name for file in lab.files))
+    return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
 
 
 def choose_files(
@@ -127,6 +134,8 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
         for lab in labs.values()
         if _letters(lab.name) in letters or _letters(lab.name.removeprefix(lab.number)) in letters
     ]
+    # Of a lab and its variant the one with the longer name.
+    found = [name for name in found if variant_name(name) not in found]
     return found[0] if len(found) == 1 else None
 
 
@@ -204,7 +213,9 @@ def _places(
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
     """The lab of files that lie in no lab's folder: the only one in question, the one that the
-    delivery is of, or the one whose contract the kernels name or fulfil."""
+    delivery is of, or the one whose contract the kernels name or fulfil. Variants lie in a folder
+    of theirs, which says whose they are."""
+    labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))
     if hint is not None:
@@ -341,7 +352,9 @@ def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:
         sentences.append(f"An archive inside was not opened: {_some([*map(shown, archives)])}.")
-    if not taken.keys() - {explanation.FILE}:  # which is graded by nobody
+    if not taken.keys() - NOT_GRADED:
+        alone = sorted({DIAGNOSIS, PREDICTIONS} & taken.keys())
+        sentences += [f"{name} counts beside what is graded, and not alone." for name in alone]
         return None, sentences
     beside = [file.name for file in lab.files if file.name not in taken]
     if beside:

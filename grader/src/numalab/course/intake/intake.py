@@ -40,6 +40,7 @@ from numalab.course.intake.clones import last_commit_at, make_empty_repository
 from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
 from numalab.course.intake.foreign_archives import commands_for, kind_of_suffix
 from numalab.course.intake.layouts import read_layout, unwrapped
+from numalab.course.intake.own_files import own_files
 from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
 from numalab.course.intake.students import identify, read_known, write_known
 from numalab.course.intake.trees import (
@@ -162,6 +163,8 @@ def _take_in(
             # A list's time is the instructor's word, a commit's the student's.
             if at is None and one.repository is not None and chosen:
                 at = last_commit_at(one.repository, empty)
+            chosen, not_hers = own_files(course, student, chosen)
+            sentences = (*sentences, *not_hers)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
             problems += [Problem(shown(one.source), text, student) for text in sentences]

@@ -126,7 +126,7 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
     if facts.unsandboxed:
         gradings = words.count(facts.unsandboxed, "grading")
         yield f"{gradings} ran without a sandbox.", "ended"
-    quick = sum(row.is_quick for row in facts.rows)
+    quick = sum(row.is_quick and not row.is_part for row in facts.rows)
     if quick:
         yield f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}.", "grid"
 

@@ -41,7 +41,7 @@ class Days:
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
     """By student, lab and digest; where only a grading is known, when that began."""
     found = {(one.student_id, one.lab, one.digest): one.at for one in standing.handed_in}
-    for row in standing.rows:
+    for row in standing.with_variants:
         for attempt in attempts_of(row):
             begun = datetime.fromisoformat(attempt.started_at)
             found.setdefault(_files(attempt), begun)
@@ -71,7 +71,7 @@ def _gains(
     for attempt in sorted(graded, key=lambda one: (times[_files(one)], one.number)):
         share = _share(attempt)
         if share > best:
-            yield times[_files(attempt)].date(), (share - best) * row.max_points
+            yield times[_files(attempt)].date(), (share - best) * row.kernel_points
             best = share
 
 
@@ -82,10 +82,10 @@ def progress(standing: Standing) -> list[Days]:
         return []
     on_day = Counter(at.date() for at in times.values())
     gained: dict[date, float] = defaultdict(float)
-    for row in standing.rows:
+    for row in standing.with_variants:
         for day, points in _gains(row, times):
             gained[day] += points
-    most = sum(row.max_points for row in standing.rows)
+    most = sum(row.kernel_points for row in standing.with_variants)
     first, last = min(on_day), max(on_day)
     step = -(-((last - first).days + 1) // MOST_BARS)
     found, reached = [], 0.0

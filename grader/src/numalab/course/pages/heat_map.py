@@ -56,8 +56,8 @@ def lab_link(lab: str) -> str:
 
 
 def points_words(rows: Sequence[StandingRow]) -> str:
-    """The sum of those that have a grade."""
-    points = [row.points for row in rows if row.points is not None]
+    """The sum of those that have a grade; a variant's is in its lab's."""
+    points = [row.points for row in rows if row.points is not None and not row.is_part]
     return f"{round(sum(points), 2):g}" if points else "-"
 
 

@@ -20,7 +20,8 @@ from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab, load_labs
+from numalab.labs.declaration import Lab
+from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
 from numalab.words import CountedStep, StepReport
 
@@ -100,7 +101,7 @@ def _digest(rows: Sequence[StandingRow], of_kit: str, beside: Beside) -> str:
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, _attempt_key(row.attempt),
-            [_attempt_key(other) for other in row.others],
+            [_attempt_key(other) for other in row.others], row.parts, row.is_part,
             beside.parts.get((row.student.id, row.lab)),
         )
         for row in rows
@@ -212,7 +213,7 @@ def write_class_reports(
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, load_labs(kit.root), beside)
+        _write_class(course, standing, labs_and_variants(kit.root), beside)
     return course.report / "index.html"
 
 
@@ -227,8 +228,8 @@ def write_reports(
     """Writes the class's pages and those students' pages that changed, and returns the class's
     first. students: ids; only theirs are written, and none of the class; then the page of the
     one, or the folder of all, is returned. Raises UserError and KitError."""
-    labs = load_labs(kit.root)
-    rows = _by_student(standing.rows)
+    labs = labs_and_variants(kit.root)
+    rows = _by_student(standing.with_variants)
     _check(rows)
     for student_id in students or ():
         if student_id not in rows:

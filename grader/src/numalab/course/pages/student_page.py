@@ -17,7 +17,7 @@ from jinja2 import Template
 
 from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import grade_words, notices, share_words
+from numalab.course.gradebook.feedback import grade_words, notices, parts_words, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.standing import StandingRow
@@ -26,11 +26,9 @@ from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import KERNEL_FILES, VARIANT_ENDING, Lab
 from numalab.reports import verdict_words
 from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, ungraded_steps
-
-VARIANT_ENDING = "_variant"  # of a lab's name: somebody's variant of it is a lab of its own
 
 
 def attempt_name(attempt: Attempt) -> str:
@@ -248,7 +246,7 @@ def _lab_part(
         words=words,
         grade=grade_words(row),
         marks=list(_marks(row)),
-        notices=list(notices(row)),
+        notices=[*([f"{parts_words(row)}."] if row.parts else []), *notices(row)],
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
         signs=list(_signs(row.lab, counting)),
         results=results,
@@ -276,7 +274,7 @@ def _next_step(
             part.results[0].steps,
         )
     for row, part in zip(rows, parts, strict=True):
-        if not row.is_handed_in:
+        if not row.is_handed_in and not row.is_part:
             text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
             return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
     return None
@@ -284,11 +282,12 @@ def _next_step(
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
     """Over the labs that have a grade."""
-    graded = [(row.points, row.max_points) for row in rows if row.points is not None]
+    own = [row for row in rows if not row.is_part]
+    graded = [(row.points, row.max_points) for row in own if row.points is not None]
     if not graded:
         return "No lab has a grade yet."
     points, most = (round(sum(column), 2) for column in zip(*graded, strict=True))
-    of_labs = f"{len(graded)} of {words.count(len(rows), 'lab')}"
+    of_labs = f"{len(graded)} of {words.count(len(own), 'lab')}"
     return f"{points:g} of {most:g} points, with {of_labs} graded."
 
 

@@ -1,0 +1,49 @@
+"""Which code each student of a course gets, by which her variants are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.csv_files import Table, defused
+from numalab.course.intake.student_list import read_student_list
+from numalab.course.intake.students import identify, read_known, write_known
+from numalab.course.locks import held
+from numalab.course.records import Student
+from numalab.course.secret import seed_of
+from numalab.errors import KitError, UserError, reason_of
+from numalab.labs.seeds import Seed
+
+HEADER = ("id", "name", "code")
+
+
+def codes_of(
+    course: CourseFolder, listed: Path | None = None
+) -> tuple[list[tuple[Student, Seed]], list[str]]:
+    """All students that the course knows, with those of a list of the class, who get the ids that
+    their hand-ins will have; and what could not be understood of the list. Raises UserError and
+    KitError."""
+    remarks: list[str] = []
+    try:
+        course.root.mkdir(parents=True, exist_ok=True)
+        with held(course.lock, lambda who: f"the course is held by {who}; wait for it"):
+            known = read_known(course.students)
+            if listed is not None:
+                lines, told = read_student_list(listed)
+                found, known = identify([line.person for line in lines], known)
+                remarks += [*told, *(one for one in found if isinstance(one, str))]
+                write_known(course.students, known)
+    except OSError as error:
+        raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
+    if not known:
+        raise UserError(
+            f"{course.root} knows no students yet: name a list of the class with --students FILE, "
+            "or take in a delivery first"
+        )
+    students = sorted((one.student for one in known), key=lambda student: student.id)
+    return [(student, seed_of(course, student.id)) for student in students], remarks
+
+
+def as_csv(codes: list[tuple[Student, Seed]]) -> str:
+    rows = [(s.id, defused(s.name), seed.code) for s, seed in codes]
+    return Table([HEADER, *rows]).text()

@@ -1,0 +1,155 @@
+"""A variant as a kit of its own: a small one, with the one lab and its solution made from the
+seed, and links to all else. So whatever knows a kit and its labs knows variants: builds, gradings,
+virtual nodes, hints, audits. What a person edits lies in a folder of hers, which is what she hands
+in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from numalab.errors import KitError, UserError, reason_of
+from numalab.files import NotPlain, read_plain_text, write_whole
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab, load_lab
+from numalab.labs.seeds import Seed, seed_of_code
+from numalab.labs.variants import (
+    Variant,
+    draw_variant,
+    lab_files,
+    lab_of_variant,
+    read_draws,
+    solution_files,
+    variant_name,
+)
+from numalab.toml_files.tables import parse_table
+
+TICKET = "variant.toml"  # in a person's folder: whose variant it is
+TICKET_BYTES = 4096
+_KEYS = ("lab", "for", "code")
+_LINKED = ("common", "grader", "CMakeLists.txt", "CMakePresets.json", "numalab", ".venv")
+_SHOWN = ("README.md", *KERNEL_FILES.values())
+
+
+def make_variant(kit: Kit, lab: str, seed: Seed) -> tuple[Variant, Mapping[str, str], Kit]:
+    """The variant, the files of its lab by name, and the kit that grades it. Raises KitError."""
+    kit.need_solutions("./numalab variant")
+    draws = read_draws(kit.root, lab)
+    variant = draw_variant(draws, seed)
+    files, solution = lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant)
+    digest = hashlib.sha256(repr((sorted(files.items()), sorted(solution.items()))).encode())
+    above = kit.build_root / "variants"
+    # By what is in it, too: a build keeps a handout and objects.
+    root = above / f"{variant.name}-{seed.number}-{digest.hexdigest()[:12]}"
+    try:
+        if not (root / "made").is_file():
+            for old in above.glob(f"{variant.name}-{seed.number}-*"):
+                shutil.rmtree(old, ignore_errors=True)
+            _write(root / "labs" / variant.name, files)
+            _write(root / "solutions" / variant.name, solution)
+            for name in _LINKED:
+                if (kit.root / name).exists():
+                    (root / name).symlink_to(kit.root / name)
+            write_whole(root / "made", "")
+    except OSError as error:
+        raise KitError(f"can't make the variant in {root}: {reason_of(error)}") from error
+    made = Kit(
+        root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
+        kit.variants_root,
+    )  # fmt: skip
+    return variant, files, made
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Raises OSError."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def the_lab(made: Kit, variant: Variant) -> Lab:
+    """Of this very variant. Raises KitError."""
+    return load_lab(made.lab_folder(variant.name))
+
+
+# ---- a person's folder -------------------------------------------------------------------------
+
+
+def ticket_text(lab: str, seed: Seed) -> str:
+    return (
+        "# Whose variant this is. Hand it in with the files beside it, as it is.\n"
+        f'lab = "{lab}"\nfor = "{seed.owner}"\ncode = "{seed.code}"\n'
+    )
+
+
+def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]:
+    """The lab, and whose variant a folder has. Raises UserError."""
+    path = folder / TICKET
+    try:
+        text = read_plain_text(path, TICKET_BYTES, follow_links=follow_links)
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{path} is missing: it says whose variant this is. ./numalab variant NN --for ID "
+            "--code CODE writes it anew, and leaves your files as they are."
+        ) from error
+    except (NotPlain, UnicodeDecodeError) as error:
+        raise UserError(f"{path} can't be read: {error}. Hand in the file itself.") from error
+    return parse_ticket(text, str(path))
+
+
+def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
+    """As read_ticket; where: what messages call it."""
+    table = parse_table(text, where, UserError, _KEYS)
+    return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
+
+
+def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) -> Path:
+    """Puts into the person's folder what is not there yet, and the text and contract as they are
+    now. Returns the folder. Raises UserError where it holds another one's variant, or can't be
+    written."""
+    folder = kit.variants_root / lab.name
+    if (folder / TICKET).is_file():
+        _, there = read_ticket(folder, follow_links=True)
+        if there != seed:
+            raise UserError(
+                f"{kit.shown(folder)} has the variant of '{there.owner}' ({there.code}), with "
+                "its files. Move or remove that folder first."
+            )
+    editable = {*KERNEL_FILES.values(), *(file.name for file in lab.files)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            is_shown = name in _SHOWN or name == lab.contract or name in editable
+            if is_shown and not (name in editable and (folder / name).exists()):
+                write_whole(folder / name, text)
+        write_whole(folder / TICKET, ticket_text(lab_of_variant(lab.name), seed))
+    except OSError as error:
+        raise UserError(
+            f"can't write your variant into {folder}: {reason_of(error)}. Set NUMALAB_WORK to a "
+            "folder that you may write to."
+        ) from error
+    return folder
+
+
+def open_variant(kit: Kit, lab: str, above: Path | None = None) -> tuple[Kit, Lab]:
+    """The kit and the lab of the variant that lies in above, else among the user's own. Raises
+    UserError where there is none, or it is nobody's, and KitError."""
+    folder = (above or kit.variants_root) / variant_name(lab)
+    if not folder.is_dir():
+        raise UserError(
+            f"there is no folder {kit.shown(folder)}. ./numalab variant {lab.split('_')[0]} --for "
+            "ID --code CODE, or to study alone --seed today, writes your variant."
+        )
+    follow = folder.parent == kit.variants_root
+    named, seed = read_ticket(folder, follow_links=follow)
+    if named != lab:
+        raise UserError(
+            f"{folder / TICKET} is of a variant of {named}, and {variant_name(lab)} is to be "
+            "graded. Put each variant's files into the folder of its own name."
+        )
+    variant, _, made = make_variant(kit, lab, seed)
+    return made, the_lab(made, variant)

@@ -1,0 +1,62 @@
+"""Goals that name cores of one machine: which cores get a thread each, and no others. Words such as
+`spread` don't reach them, a list of PUs does. Pure functions.
+
+The first core of a NUMA node is that with the lowest PU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from numalab.machines.machine import LOCAL_DISTANCE
+from numalab.machines.structure import Pus, Structure
+
+
+def _cores(structure: Structure, numa_node: int) -> list[Pus]:
+    """From the first on."""
+    return sorted({pu.core for pu in structure.pus if pu.numa_node == numa_node}, key=min)
+
+
+def _in_each(part: Callable[[list[Pus]], list[Pus]]) -> Callable[[Structure], list[Pus]]:
+    def chosen(structure: Structure) -> list[Pus]:
+        return [
+            core for node in sorted(structure.numa_nodes) for core in part(_cores(structure, node))
+        ]
+
+    return chosen
+
+
+def _farthest(structure: Structure) -> list[Pus]:
+    first = min(structure.numa_nodes)
+
+    def distance(node: int) -> tuple[int, int]:
+        return structure.distances.get((first, node), LOCAL_DISTANCE), -node
+
+    return _cores(structure, max(structure.numa_nodes, key=distance))
+
+
+def _odd(structure: Structure) -> list[Pus]:
+    nodes = [node for node in sorted(structure.numa_nodes) if node % 2 == 1]
+    return [core for node in nodes for core in _cores(structure, node)]
+
+
+CORE_GOALS: Mapping[str, Callable[[Structure], list[Pus]]] = {
+    "but_first_cores": _in_each(lambda cores: cores[1:]),
+    "second_halves": _in_each(lambda cores: cores[(len(cores) + 1) // 2 :]),
+    "first_cores": _in_each(lambda cores: cores[:1]),
+    "last_cores": _in_each(lambda cores: cores[-1:]),
+    "last_numa_node": lambda structure: _cores(structure, max(structure.numa_nodes)),
+    "farthest_numa_node": _farthest,
+    "odd_numa_nodes": _odd,
+}
+
+
+def wanted_cores(goal: str, structure: Structure) -> list[Pus]:
+    """The PUs of each core that gets a thread."""
+    return CORE_GOALS[goal](structure)
+
+
+def as_places(goal: str, structure: Structure) -> str:
+    """What OMP_PLACES may be, with OMP_PROC_BIND=close: a place on each."""
+    lists = (",".join(map(str, sorted(core))) for core in wanted_cores(goal, structure))
+    return ",".join(f"{{{pus}}}" for pus in lists)

@@ -1,0 +1,280 @@
+"""Variants of labs: what a seed draws, and the files that come of it.
+
+A lab that has them has two folders of templates: labs/NN_name/variant, a lab of its own but for
+what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first says what can
+be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
+replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
+`@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
+`@places.GOAL@` by a list of places there (core_goals.py), and `node_answers`, written so, by what
+is right of it. Pure functions but for reading the folders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from numalab.draws import pick
+from numalab.errors import KitError, UserError
+from numalab.labs.core_goals import CORE_GOALS, as_places
+from numalab.labs.declaration import (
+    VARIANT_ENDING,
+    Lab,
+    choose_labs,
+    lab_names,
+    load_lab,
+    load_labs,
+)
+from numalab.labs.node_questions import QUESTIONS, asked_about
+from numalab.labs.seeds import SEEDS, Seed
+from numalab.machines.seeded import PREFIX, seeded_machine
+from numalab.machines.structure import Structure, structure_of_machine
+from numalab.toml_files.tables import Table, read_table
+
+FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
+DRAWS = "draws.toml"
+NODE_ANSWERS = "node_answers"
+MOST_TRIES = 1000  # until a draw is one that may be made
+
+_PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Something that is drawn. choices: names of what it can be, with the texts of each."""
+
+    name: str
+    choices: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """All that is drawn for a lab's variants. never: choices by draw, that are not made together;
+    takes, takes_of_solution: files of the lab and of its solution that variants have, too, where
+    they name the lab with the variant's name."""
+
+    lab: str
+    draws: tuple[Draw, ...]
+    never: tuple[Mapping[str, str], ...]
+    takes: tuple[str, ...]
+    takes_of_solution: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One person's variant of a lab. chosen: by draw, the name of the choice; texts: what takes the
+    place of each placeholder that is drawn, or says whose it is."""
+
+    lab: str
+    seed: Seed
+    chosen: Mapping[str, str]
+    texts: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return variant_name(self.lab)
+
+    def text(self, placeholder: str) -> str | None:
+        """What takes its place; None: nothing is drawn for it."""
+        kind, _, goal = placeholder.partition(".")
+        if placeholder in self.texts:
+            return self.texts[placeholder]
+        if kind == "places" and goal in CORE_GOALS:
+            return as_places(goal, _machine(self.seed.number))
+        return _node_answers(self.seed.number) if placeholder == NODE_ANSWERS else None
+
+
+# ---- names -------------------------------------------------------------------------------------
+
+
+def variant_name(lab: str) -> str:
+    return f"{lab}{VARIANT_ENDING}"
+
+
+def is_variant_name(name: str) -> bool:
+    return name.rstrip("/").endswith(VARIANT_ENDING)
+
+
+def lab_of_variant(name: str) -> str:
+    """The lab that it is a variant of."""
+    return name.removesuffix(VARIANT_ENDING)
+
+
+def templates(root: Path, lab: str) -> Path:
+    """Of a kit, the folder of what students get."""
+    return root / "labs" / lab / FOLDER
+
+
+def solution_templates(root: Path, lab: str) -> Path:
+    return root / "solutions" / lab / FOLDER
+
+
+def labs_with_variants(root: Path) -> list[str]:
+    return [lab for lab in lab_names(root) if (templates(root, lab) / DRAWS).is_file()]
+
+
+def lab_with_variants(root: Path, name: str) -> str:
+    """The name of a lab, by its name or number, of which there are variants. Raises UserError."""
+    (lab,) = choose_labs(load_labs(root), [name])
+    having = labs_with_variants(root)
+    if lab.name not in having:
+        raise UserError(f"{lab.name} has no variants. Labs that have: {', '.join(having)}")
+    return lab.name
+
+
+def variant_lab(root: Path, lab: str) -> Lab:
+    """As all variants of a lab have it: its criteria and files. Goals and machine are those of some
+    seed. Raises KitError."""
+    folder = templates(root, lab)
+    some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
+    try:
+        text = rendered((folder / "lab.toml").read_text("utf-8"), some, str(folder / "lab.toml"))
+    except OSError as error:
+        raise KitError(f"can't read {error.filename}: {error.strerror}") from error
+    return replace(load_lab(folder, text), name=variant_name(lab))
+
+
+def names_with_variants(root: Path) -> list[str]:
+    """Of all that can be handed in, each variant behind its lab."""
+    having = labs_with_variants(root)
+    return [
+        name
+        for lab in lab_names(root)
+        for name in ((lab, variant_name(lab)) if lab in having else (lab,))
+    ]
+
+
+def labs_and_variants(root: Path) -> dict[str, Lab]:
+    """All that can be handed in, by name, each variant behind its lab. Raises KitError."""
+    labs = load_labs(root)
+    return {
+        name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
+        for name in names_with_variants(root)
+    }
+
+
+# ---- what can be drawn -------------------------------------------------------------------------
+
+
+def read_draws(root: Path, lab: str) -> Draws:
+    """Raises KitError with the place of a mistake."""
+    keys = ("draw", "never", "takes", "takes_of_solution")
+    top = read_table(templates(root, lab) / DRAWS, KitError, keys)
+    draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
+    by_name = {one.name: one for one in draws}
+    if len(by_name) != len(draws) or not draws:
+        top.fail("each [[draw]] needs a name of its own, and there must be one", "draw")
+    never = []
+    for table in top.tables("never", tuple(by_name)):
+        never.append(
+            {name: table.choice(name, tuple(by_name[name].choices)) for name in table.values}
+        )
+    return Draws(
+        lab, draws, tuple(never), top.texts("takes", ()), top.texts("takes_of_solution", ())
+    )
+
+
+def _draw(table: Table) -> Draw:
+    name = table.text("name")
+    if "values" in table:
+        values = table.texts("values")
+        return Draw(name, {value: {"": value} for value in values})
+    choices: dict[str, Mapping[str, str]] = {}
+    for choice in table.tables("choice", None):
+        texts = choice.text_values()
+        if "name" not in texts:
+            choice.fail("a choice needs a name", "name")
+        choices[texts.pop("name")] = texts
+    if len({frozenset(texts) for texts in choices.values()}) > 1:
+        table.fail(f"the choices of {name} don't all have the same keys", "choice")
+    return Draw(name, choices)
+
+
+def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> bool:
+    return any(all(chosen[name] == value for name, value in one.items()) for one in never)
+
+
+def draw_variant(draws: Draws, seed: Seed) -> Variant:
+    """Raises KitError where there is nothing that may be drawn."""
+    for attempt in range(MOST_TRIES):
+        chosen = {one.name: _chosen(draws.lab, seed, one, attempt) for one in draws.draws}
+        if not _is_never(chosen, draws.never):
+            return _variant(draws, seed, chosen)
+    raise KitError(f"{draws.lab}: {DRAWS} leaves no variant that may be drawn")
+
+
+def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
+    text = f"numalab variant {seed.number} {lab}: {one.name} {attempt}"
+    return pick(text, list(one.choices))
+
+
+@lru_cache(maxsize=16)
+def _machine(seed: int) -> Structure:
+    return structure_of_machine(seeded_machine(seed))
+
+
+def _node_answers(seed: int) -> str:
+    """To what is asked about the machine (node_questions.py), as a file has them."""
+    machine, asked = _machine(seed), asked_about(seed)
+    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+
+
+def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
+    texts = {
+        "for": seed.owner,
+        "code": seed.code,
+        "seed": str(seed.number),
+        "machine": f"{PREFIX}{seed.number}",
+    }
+    for one in draws.draws:
+        for key, text in one.choices[chosen[one.name]].items():
+            texts[f"{one.name}.{key}" if key else one.name] = text
+    return Variant(draws.lab, seed, chosen, texts)
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+def rendered(template: str, variant: Variant, where: str) -> str:
+    """Raises KitError for a placeholder that nothing is drawn for."""
+
+    def text_of(match: re.Match[str]) -> str:
+        text = variant.text(match[1])
+        if text is None:
+            raise KitError(f"{where}: nothing is drawn for @{match[1]}@")
+        return text
+
+    # Twice: a choice's text may have placeholders of other draws.
+    return _PLACEHOLDER.sub(text_of, _PLACEHOLDER.sub(text_of, template))
+
+
+def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
+    """By name, what is in the folder of a variant's lab. Raises KitError."""
+    lab = root / "labs" / draws.lab
+    return dict(_files(lab, templates(root, draws.lab), draws.takes, variant))
+
+
+def solution_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
+    """By name, what is in the folder of a variant's solution. Raises KitError."""
+    solution = root / "solutions" / draws.lab
+    folder = solution_templates(root, draws.lab)
+    return dict(_files(solution, folder, draws.takes_of_solution, variant))
+
+
+def _files(
+    lab: Path, folder: Path, takes: Sequence[str], variant: Variant
+) -> Iterator[tuple[str, str]]:
+    try:
+        for name in takes:
+            text = (lab / name).read_text(encoding="utf-8")
+            yield name, text.replace(f'"{variant.lab}"', f'"{variant.name}"')
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.name != DRAWS:
+                name = path.relative_to(folder).as_posix()
+                yield name, rendered(path.read_text(encoding="utf-8"), variant, str(path))
+    except OSError as error:
+        raise KitError(f"can't read {error.filename}: {error.strerror}") from error

@@ -1,0 +1,91 @@
+"""The notebook of a variant, made from its text and its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import KitError, reason_of
+from numalab.files import write_whole
+from numalab.grading.variant_kits import TICKET
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
+from numalab.learning.notebook_files import METADATA, NAME, tidied
+
+Cell = dict[str, Any]
+
+
+def variant_copy(kit: Kit, lab: Lab) -> tuple[Path, bool]:
+    """The learner's notebook of her variant, made if there is none and never overwritten; and
+    whether it was made. Beside it lies whose variant it is. Raises KitError."""
+    folder, of_lab = kit.notebooks / lab.name, kit.lab_folder(lab.name)
+    copy = folder / NAME
+    if copy.exists():
+        return copy, False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {path.name: path.read_text(encoding="utf-8") for path in of_lab.glob("*.*")}
+        write_whole(folder / TICKET, (kit.own_folder(lab.name) / TICKET).read_text("utf-8"))
+        write_whole(copy, variant_notebook(lab, files))
+    except OSError as error:
+        raise KitError(f"no notebook of the variant can be made: {reason_of(error)}") from error
+    return copy, True
+
+
+def variant_notebook(lab: Lab, files: Mapping[str, str]) -> str:
+    """files: of the variant's lab, by name."""
+    cells = [{"id": name, **cell} for name, cell in _cells(lab, files)]
+    notebook = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return tidied(notebook, lambda language: files[KERNEL_FILES[language]])
+
+
+def _words(text: str) -> Cell:
+    return {"cell_type": "markdown", "source": text}
+
+
+def _code(text: str) -> Cell:
+    return {"cell_type": "code", "source": text}
+
+
+def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
+    yield "text", _words(files["README.md"].rstrip("\n"))
+    yield (
+        "setup",
+        _code(
+            f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "c"  # or "fortran"'
+        ),
+    )
+    yield (
+        "kernel-text",
+        _words(
+            "## The kernel\n\nEdit the cell of your language and run it: it is built, run and "
+            "looked at, at once. The other cell leaves itself out."
+        ),
+    )
+    for language in LANGUAGES:
+        yield f"kernel-{language}", _code(f"%%kernel {lab.name} {language}")
+    for file in lab.files:
+        name = re.sub(r"[^a-z0-9]+", "-", file.name.lower())
+        yield f"file-{name}", _code(f"%%labfile {lab.name} {file.name}\n{files[file.name]}")
+    if not lab.mpi:
+        yield "look-text", _words("## Look\n\nWho writes which page first, and who uses it.")
+        yield "touch-map", _code("lab.show(run.touch_map)")
+    yield "grade-text", _words("## Grade")
+    yield "grade", _code("graded = lab.grade(language)\nprint(graded)")
+    yield (
+        "explain-text",
+        _words(
+            "## Explain\n\nIn three sentences: why is the lab's own answer wrong here, what did "
+            "you change, and what in the report shows that it helped?"
+        ),
+    )
+    yield "explain", _code('lab.explain("""\n\n""")')
+    yield (
+        "end",
+        _words(
+            f"## And now\n\nHand in what lies in `notebooks/{lab.name}/`, the files and "
+            f"`variant.toml`, or copy it to `{lab.own_place}/`."
+        ),
+    )

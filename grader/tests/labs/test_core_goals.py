@@ -1,0 +1,72 @@
+"""Goals that name cores, on machines of the gallery and of a seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalab.evidence.record import Thread
+from numalab.judging.thread_goals import _on_cores
+from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
+from numalab.machines.gallery import find_machine
+from numalab.machines.seeded import seeded_machine
+from numalab.machines.structure import structure_of_machine
+
+
+@pytest.fixture
+def hydra(kit):
+    """Four cores on each of two NUMA nodes, PUs in turn."""
+    return structure_of_machine(find_machine(kit, "hydra").scaled(4))
+
+
+@pytest.mark.parametrize(
+    ("goal", "pus"),
+    [
+        ("but_first_cores", [2, 4, 6, 3, 5, 7]),
+        ("second_halves", [4, 6, 5, 7]),
+        ("first_cores", [0, 1]),
+        ("last_cores", [6, 7]),
+        ("last_numa_node", [1, 3, 5, 7]),
+        ("farthest_numa_node", [1, 3, 5, 7]),
+        ("odd_numa_nodes", [1, 3, 5, 7]),
+    ],
+)
+def test_which_cores_are_wanted(hydra, goal, pus):
+    assert [min(core) for core in wanted_cores(goal, hydra)] == pus
+
+
+def test_the_farthest_of_several_equal_ones_has_the_lowest_number():
+    for seed in range(1, 60):
+        machine = structure_of_machine(seeded_machine(seed))
+        (node,) = {
+            machine.pu(min(core)).numa_node for core in wanted_cores("farthest_numa_node", machine)
+        }
+        from_0 = {n: machine.distances[0, n] for n in machine.numa_nodes}
+        assert from_0[node] == max(from_0.values())
+        assert node == min(n for n in from_0 if from_0[n] == from_0[node])
+
+
+def test_every_goal_leaves_something_to_miss():
+    for seed in range(1, 60):
+        machine = structure_of_machine(seeded_machine(seed))
+        for goal in CORE_GOALS:
+            assert 0 < len(wanted_cores(goal, machine)) < len(machine.cores)
+    assert as_places("last_cores", structure_of_machine(seeded_machine(17))).count("{") == 2
+
+
+def threads(*allowed: tuple[int, ...]) -> list[Thread]:
+    return [Thread(number, pus, -1, -1, -1) for number, pus in enumerate(allowed)]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "misplaced", "why"),
+    [
+        (((0,), (1, 5)), 0, "2 threads, one on each core that is asked for."),
+        (((0,), (2,)), 1, "Thread 1 may run on none of the cores that are asked for."),
+        (((0,), (4,)), 1, "Threads 0 and 1 sit on one core, while 1 core of those has none."),
+        (((0,), (0, 1)), 1, "Thread 1 may run on more than one core that is asked for, while 1 core"
+         " of those has none."),
+    ],
+)  # fmt: skip
+def test_what_is_told(allowed, misplaced, why):
+    reached = _on_cores(threads(*allowed), [frozenset({0, 4}), frozenset({1, 5})])
+    assert (reached.misplaced, reached.why) == (misplaced, why)

@@ -1,0 +1,119 @@
+"""Variants: what seeds draw, and what comes of the templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numalab.errors import KitError
+from numalab.labs.seeds import Seed
+from numalab.labs.variants import (
+    draw_variant,
+    lab_files,
+    labs_with_variants,
+    read_draws,
+    rendered,
+    solution_files,
+    variant_lab,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+HAVING = labs_with_variants(ROOT)
+DRAWS = """\
+takes = ["taken.h"]
+
+[[draw]]
+name = "way"
+[[draw.choice]]
+name = "up"
+c = "i"
+[[draw.choice]]
+name = "down"
+c = "@far@ - i"
+
+[[draw]]
+name = "far"
+values = ["7", "9"]
+
+[[never]]
+way = "up"
+far = "7"
+"""
+
+
+def made_up(folder: Path, draws: str = DRAWS) -> Path:
+    template = folder / "labs" / "01_lab" / "variant"
+    template.mkdir(parents=True)
+    (folder / "solutions" / "01_lab" / "variant").mkdir(parents=True)
+    (template / "draws.toml").write_text(draws)
+    (template / "kernel.c").write_text("for @for@: @way.c@ of @far@ on @machine@\n")
+    (template.parent / "taken.h").write_text("as it is: @nothing@\n")
+    (template.parent / "lab.toml").write_text("")
+    (folder / "solutions" / "01_lab" / "variant" / "kernel.c").write_text("@way.c@\n")
+    return folder
+
+
+def test_all_that_may_be_drawn_is_drawn_and_nothing_else(tmp_path):
+    draws = read_draws(made_up(tmp_path), "01_lab")
+    found = {tuple(draw_variant(draws, Seed(n, "x")).chosen.values()) for n in range(1, 200)}
+    assert found == {("up", "9"), ("down", "7"), ("down", "9")}
+    assert draw_variant(draws, Seed(5, "x")) == draw_variant(draws, Seed(5, "x"))
+
+
+def test_templates_get_what_was_drawn(tmp_path):
+    draws = read_draws(made_up(tmp_path), "01_lab")
+    variants = [draw_variant(draws, Seed(n, "ada")) for n in range(1, 40)]
+    variant = next(v for v in variants if v.chosen == {"way": "down", "far": "7"})
+    files = lab_files(tmp_path, draws, variant)
+    machine = f"seeded-{variant.seed.number}"
+    assert files["kernel.c"] == f"for ada: 7 - i of 7 on {machine}\n"
+    assert files["taken.h"] == "as it is: @nothing@\n"
+    assert "draws.toml" not in files
+    assert solution_files(tmp_path, draws, variant) == {"kernel.c": "7 - i\n"}
+
+
+def test_what_nothing_is_drawn_for_is_told(tmp_path):
+    draws = read_draws(made_up(tmp_path), "01_lab")
+    variant = draw_variant(draws, Seed(5, "ada"))
+    with pytest.raises(KitError, match=r"kernel.f90: nothing is drawn for @way.fortran@"):
+        rendered("@way.fortran@", variant, "kernel.f90")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('way = "up"\nfar', 'way = "left"\nfar'), "left"),
+        (('c = "i"', 'd = "i"'), "same keys"),
+        (('name = "far"', 'name = "way"'), "name of its own"),
+        (("values", "value"), "value"),
+    ],
+)
+def test_mistakes_in_what_is_drawn_are_told(tmp_path, change, told):
+    with pytest.raises(KitError, match=told):
+        read_draws(made_up(tmp_path, DRAWS.replace(*change, 1)), "01_lab")
+
+
+def test_a_lab_must_leave_something_to_draw(tmp_path):
+    all_never = DRAWS.replace('[[never]]\nway = "up"\nfar = "7"', "[[never]]\n[[never]]")
+    with pytest.raises(KitError, match="no variant"):
+        draw_variant(read_draws(made_up(tmp_path, all_never), "01_lab"), Seed(5, "ada"))
+
+
+@pytest.mark.parametrize("lab", HAVING)
+def test_the_kits_variants_are_whole(lab):
+    draws = read_draws(ROOT, lab)
+    declared = variant_lab(ROOT, lab)
+    assert 9 <= declared.max_points <= 10  # what each earns is on the scale of the course
+    answers = set()
+    for number in range(1, 41):
+        variant = draw_variant(draws, Seed(number, "ada"))
+        files, solution = lab_files(ROOT, draws, variant), solution_files(ROOT, draws, variant)
+        answers.add(tuple(sorted(solution.items())))
+        names = {"README.md", "kernel.c", "kernel.f90", "lab.toml", declared.contract}
+        assert names | {file.name for file in declared.files} <= set(files)
+        assert {"kernel.c", "kernel.f90"} | {file.name for file in declared.files} <= set(solution)
+        assert not [name for name, text in {**files, **solution}.items() if "@" in text]
+        lines = files["README.md"].splitlines()
+        assert not [line for line in lines if len(line) > 100 and not line.startswith("|")]
+    assert len(answers) >= 12
