@@ -1,10 +1,10 @@
 """What the pages of a course look like and lead to, of a course of made-up students: the heat map,
-what most got wrong, progress, the next step, and what stands beside grades."""
+what most got wrong, progress, the next step, parts of grades, and hand-ins that are alike."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -15,24 +15,27 @@ from xml.etree.ElementTree import Element
 
 import pytest
 from support.courses import ADA, BOB, ZOE, attempt
-from support.demo_course import demo_beside, demo_course
+from support.demo_course import demo_course
 from support.invented_class import lab_result, row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
+from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.parts import Shown, parts_of
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
-from numalab.course.pages.beside import NOTHING_BESIDE, Alike, Beside, PartShare, PartShares
 from numalab.course.pages.class_facts import class_facts
-from numalab.course.pages.class_page import class_page
+from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.days import MOST_BARS, progress, progress_words
 from numalab.course.pages.mistakes import mistakes, typical
 from numalab.course.pages.reports import write_reports
 from numalab.course.pages.student_page import lab_title, student_page
+from numalab.course.records import Student
 from numalab.judging.verdict import CAUSES
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import STATUS_WORDS, TEMPLATES
 
 FIRST, SECOND = "01_first_touch", "03_scheduling"
@@ -45,12 +48,12 @@ HEAT = "Each student's criteria by lab"
 @pytest.fixture(scope="module")
 def demo(kit: Kit, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory) -> CourseFolder:
     """With all its pages."""
-    every = list(labs.values())
+    every = labs_and_variants(kit.root)
     root = tmp_path_factory.mktemp("demo") / "course"
-    course = demo_course(root, every, STUDENTS)
+    course = demo_course(root, list(every.values()), STUDENTS)
     with open_gradebook(course) as book:
-        found = book.standing(read_rules(course.rules, labs))
-    write_reports(course, kit, found, lambda step: None, beside=demo_beside(every, STUDENTS))
+        found = book.standing(read_rules(course.rules, every))
+    write_reports(course, kit, found, lambda step: None)
     return course
 
 
@@ -112,7 +115,8 @@ def test_all_links_of_all_pages_lead_to_files_and_places_that_are_there(
         assert_sound(path.read_text(), path.parent)
 
 
-def test_a_column_of_the_heat_map_is_its_criterions(page: str, labs: dict[str, Lab]) -> None:
+def test_a_column_of_the_heat_map_is_its_criterions(page: str, kit: Kit) -> None:
+    labs = labs_and_variants(kit.root)
     found = _Cells(page)
     assert len(found.rows) == STUDENTS
     columns = {int(head["data-column"]): head for head in found.heads if "data-column" in head}
@@ -262,7 +266,7 @@ def test_progress_is_what_was_handed_in_and_the_best_of_it(labs: dict[str, Lab])
     assert [one.handed_in for one in found] == [1, 0, 1, 1]
     assert [one.reached for one in found] == pytest.approx([points / 2, points / 2, 0.5, 0.5])
     assert "3 hand-ins from 2027-05-01 on" in progress_words(found)
-    assert "50 % of the class's points" in progress_words(found)
+    assert "50 % of the points that the class's kernels can give" in progress_words(found)
 
 
 def test_many_days_are_drawn_together(labs: dict[str, Lab]) -> None:
@@ -328,51 +332,144 @@ def test_a_variants_title_is_its_labs(labs: dict[str, Lab]) -> None:
     assert lab_title("01_first_touch_variant", labs | own) == "01 First touch, variant"
 
 
-# ---- beside grades -----------------------------------------------------------------------
+# ---- parts -------------------------------------------------------------------------------
+
+WEIGHTS = {"kernel": 4.0, "variant": 3.0, "prediction": 1.0, "viva": 2.0}
 
 
-def of_class(rows: list[StandingRow], labs: Mapping[str, Lab], beside: Beside) -> Element:
-    found = standing(rows)
-    text = class_page(found, class_facts(found, labs), labs, beside)
+def with_parts(student: Student, labs: Mapping[str, Lab], *shown: Shown) -> list[StandingRow]:
+    """A row and its variant's."""
+    parts = parts_of(shown, WEIGHTS, 10)  # type: ignore[arg-type]
+    variant = next(part for part in parts if part.name == "variant")
+    own = lab_result(labs[FIRST], {"local_pages": "fail"})
+    of_variant = row(
+        student, f"{FIRST}_variant", attempt(student, own, lab=f"{FIRST}_variant"),
+        points=variant.points, max_points=variant.most, is_part=True,
+    )  # fmt: skip
+    first = attempt(student, lab_result(labs[FIRST], {}))
+    points = round(sum(part.points for part in parts), 2)
+    return [
+        row(student, FIRST, first, parts=parts, points=points, variant=of_variant), of_variant
+    ]  # fmt: skip
+
+
+COPIED = (
+    Shown("kernel", "graded", 1.0, "10 of 10 points in C"), Shown("variant", "graded", 0.5),
+    Shown("prediction", "missing"), Shown("viva", "open"),
+)  # fmt: skip
+UNDERSTOOD = (
+    Shown("kernel", "graded", 0.75), Shown("variant", "graded", 1.0),
+    Shown("prediction", "graded", 0.8), Shown("viva", "graded", 0.9),
+)  # fmt: skip
+
+
+def class_standing(labs: Mapping[str, Lab]) -> Standing:
+    rows = [with_parts(ADA, labs, *UNDERSTOOD)[0], with_parts(BOB, labs, *COPIED)[0]]
+    return replace(standing(rows), parts=tuple(WEIGHTS))  # type: ignore[arg-type]
+
+
+def of_class(found: Standing, labs: Mapping[str, Lab], alike: Sequence[Alike] = ()) -> Element:
+    text = class_page(found, class_facts(found, labs), labs, alike)
     return assert_sound(re.sub(r'href="[^#"][^"]*"', 'href="#main"', text))
 
 
-def test_parts_are_shown_where_there_are_any(labs: dict[str, Lab]) -> None:
-    rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
-    shares = PartShares((PartShare("kernel", 0.5, 3), PartShare("viva", None, 1)))
-    beside = Beside({("ada", FIRST): shares})
-    head, *lines = rows_of(of_class(rows, labs, beside), "What each grade is made of")
-    assert head == ["Student", "Lab", "kernel", "viva"]
-    assert lines == [["Ada Lovelace", "01 First touch", "50 %", "-"]]
-    root = assert_sound(student_page(ADA, rows[:1], labs, "", (), beside))
+def test_a_class_shows_what_each_part_gives(labs: dict[str, Lab]) -> None:
+    found = class_standing(labs)
+    head, *lines = rows_of(of_class(found, labs), "What the grades of each student are made of")
+    assert head == ["Student", "Sum", "kernel", "variant", "prediction", "viva"]
+    assert lines == [
+        ["Ada Lovelace", "8.6", "3 of 4", "3 of 3", "0.8 of 1", "1.8 of 2"],
+        ["Bob <b>Bold</b>", "5.5", "4 of 4", "1.5 of 3", "0 of 1", "0 of 2 ?"],
+    ]
+    lab = next(one for one in class_facts(found, labs).labs if one.name == FIRST)
+    text = re.sub(r'href="[^#"][^"]*"', 'href="#main"', lab_page(found, lab, labs))
+    head, ada, bob = rows_of(assert_sound(text), "Each student's criteria")
+    assert head[1:7] == ["Points of 10", "kernel", "variant", "prediction", "viva", "correct"]
+    assert ada[1:7] == ["8.6", "3 of 4", "3 of 3", "0.8 of 1", "1.8 of 2", "passed"]
+    assert bob[1:6] == ["5.5", "4 of 4", "1.5 of 3", "0 of 1", "0 of 2 ?"]
+
+
+def test_a_variant_that_is_a_part_counts_in_its_labs_points_alone(labs: dict[str, Lab]) -> None:
+    root = of_class(class_standing(labs), labs)
+    head, *lines = rows_of(root, "Points of each student by lab")
+    assert [one.split(" of ")[0] for one in head] == ["Student", "Sum", "01 First touch"]
+    assert [line[1:] for line in lines] == [["8.6", "8.6"], ["5.5", "5.5"]]
+    groups, _, *lines = rows_of(root, HEAT)
+    assert groups == ["Student", "Points", "01 First touch", "01 variant"]
+    assert [line[1] for line in lines] == ["8.6", "5.5"]
+
+
+def test_a_students_page_says_what_a_grade_is_made_of(labs: dict[str, Lab]) -> None:
+    root = assert_sound(student_page(BOB, with_parts(BOB, labs, *COPIED), labs, "", ()))
     assert rows_of(root, "What the grade of 01 First touch is made of")[1:] == [
-        ["kernel", "50 %", "75 %"], ["viva", "-", "25 %"]
+        ["kernel", "4 of 4", "10 of 10 points in C"], ["variant", "1.5 of 3", "-"],
+        ["prediction", "0 of 1", "not handed in"], ["viva", "0 of 2", "no mark yet"],
     ]  # fmt: skip
-    assert "made of" not in words(of_class(rows, labs, NOTHING_BESIDE))
-    assert "made of" not in words(assert_sound(student_page(BOB, rows[1:], labs, "", (), beside)))
+    assert rows_of(root, "What parts of the grades give over all labs")[1:] == [
+        ["kernel", "4 of 4"], ["variant", "1.5 of 3"], ["prediction", "0 of 1"], ["viva", "0 of 2"]
+    ]  # fmt: skip
+    assert words(next(all_of(root, "header"))).endswith("5.5 of 10 points, with 1 of 1 lab graded.")
 
 
-def test_hand_ins_that_are_alike_are_information(labs: dict[str, Lab]) -> None:
+def test_without_parts_nothing_is_said_of_them(labs: dict[str, Lab]) -> None:
     rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
-    beside = Beside(alike=(Alike(("ada", "bob", SCRIPT), FIRST, "c", f"The loop. {SCRIPT}"),))
-    root = of_class(rows, labs, beside)
-    (line,) = rows_of(root, "Hand-ins that are alike")[1:]
-    assert line == [
-        "01 First touch", "C", f"Ada Lovelace, Bob <b>Bold</b>, {SCRIPT}", f"The loop. {SCRIPT}"
-    ]  # fmt: skip
-    assert "it changes no grade" in section(root, "alike")
-    assert "alike" not in words(of_class(rows, labs, NOTHING_BESIDE))
+    assert "made of" not in words(of_class(standing(rows), labs))
+    page = student_page(ADA, rows[:1], labs, "", ())
+    assert "made of" not in words(assert_sound(page)) and "parts of the" not in page
+
+
+def test_the_next_step_is_in_the_variant_and_then_in_what_is_missing(
+    labs: dict[str, Lab],
+) -> None:
+    rows = with_parts(ADA, labs, *COPIED)
+    assert "fix local_pages" in next_step(rows, labs)
+    right = attempt(ADA, lab_result(labs[FIRST], {}), lab=f"{FIRST}_variant")
+    told = next_step([rows[0], replace(rows[1], attempt=right)], labs)
+    assert "01 First touch Not handed in yet: prediction. Worth 1 of 10 points." in told
+    every = with_parts(ADA, labs, *UNDERSTOOD)
+    told = next_step([every[0], replace(every[1], attempt=None, is_handed_in=False)], labs)
+    assert "Nothing is handed in yet" not in told  # what a part lacks its lab says
+
+
+def test_progress_is_of_kernels_and_variants(labs: dict[str, Lab]) -> None:
+    """The kernel's 4 points and 8 of 10 of the variant's 3; 7 can be had."""
+    rows = with_parts(ADA, labs, *UNDERSTOOD)
+    (day,) = progress(standing(rows[:1]))
+    share = rows[1].result["points"] / 10  # type: ignore[index]
+    assert day.handed_in == 2
+    assert day.reached == pytest.approx((4 + 3 * share) / 7)
 
 
 def test_a_students_page_is_made_again_when_parts_change(
     kit: Kit, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
-    rows = [row(ADA, FIRST, attempt(ADA, lab_result(labs[FIRST], {})))]
     course = CourseFolder(tmp_path / "course")
     index = course.student_report("ada") / "index.html"
     texts = []
     for share in (0.25, 0.75):
-        beside = Beside({("ada", FIRST): PartShares((PartShare("kernel", share, 1),))})
-        write_reports(course, kit, standing(rows), lambda step: None, beside=beside)
+        shown = [replace(UNDERSTOOD[0], share=share), *UNDERSTOOD[1:]]
+        found = standing(with_parts(ADA, labs, *shown)[:1])
+        write_reports(course, kit, found, lambda step: None)
         texts.append(index.read_text())
-    assert "25 %" in texts[0] and "75 %" in texts[1]
+    assert "1 of 4" in texts[0]
+    assert "3 of 4" in texts[1]
+
+
+# ---- what is alike -----------------------------------------------------------------------
+
+
+def test_hand_ins_that_are_alike_are_information(labs: dict[str, Lab]) -> None:
+    rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
+    alike = (
+        Alike(FIRST, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=12),
+        Alike(FIRST, "fortran", ("bob",), is_solution=True, changed=9),
+    )
+    root = of_class(standing(rows), labs, alike)
+    assert rows_of(root, "Hand-ins that are alike")[1:] == [
+        ["01 First touch", "C", f"Ada Lovelace, Bob <b>Bold</b>, {SCRIPT}",
+         "As each other (12 words and signs are not the handout's)."],
+        ["01 First touch", "Fortran", "Bob <b>Bold</b>",
+         "As the public solution (9 words and signs are not the handout's)."],
+    ]  # fmt: skip
+    assert "it changes no grade" in section(root, "alike")
+    assert "alike" not in words(of_class(standing(rows), labs))

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from numalab import words
+from numalab.course.alike import Alike
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
+from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.course.pages.beside import NOTHING_BESIDE, Alike, Beside
 from numalab.course.pages.class_facts import (
     LEAST_TIMED,
     NOISY_SHARE,
@@ -33,6 +34,7 @@ from numalab.course.pages.heat_map import (
 )
 from numalab.course.pages.histogram import histogram, values_words
 from numalab.course.pages.mistakes import Mistake, mistakes
+from numalab.course.pages.part_tables import PartSum, part_sums
 from numalab.course.pages.scripts import digest_of, script
 from numalab.course.pages.student_page import lab_title, moment
 from numalab.judging.verdict import Status
@@ -132,17 +134,16 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
 
 
 def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
-    rows = list(facts.rows)
-    students = len({row.student.id for row in rows})
+    rows = standing.rows
     return [
-        ("Students", f"{students:,}"),
-        ("Labs", f"{len(facts.labs):,}"),
+        ("Students", f"{len({row.student.id for row in rows}):,}"),
+        ("Labs", f"{len({row.lab for row in rows}):,}"),
         ("Handed in", f"{sum(row.is_handed_in for row in rows):,} of {len(rows):,}"),
         ("Graded", f"{sum(row.points is not None for row in rows):,}"),
         ("Without a grade", f"{len(facts.waiting):,}"),
         ("Provisional grades", f"{sum(row.is_provisional for row in rows):,}"),
         ("Grades with open points", f"{len(facts.left_open):,}"),
-        ("Late", f"{sum(row.late_s > 0 for row in rows):,}"),
+        ("Late hand-ins", f"{sum(row.late_s > 0 for row in facts.rows):,}"),
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
         ("Gradings, with repeated ones", f"{facts.ended['graded']:,}"),
     ]
@@ -164,18 +165,28 @@ def _mistakes(
         yield one, lab_title(lab, labs), lab_link(lab), told
 
 
-def _parts(
-    facts: ClassFacts, labs: Mapping[str, Lab], beside: Beside, names: Sequence[str]
-) -> Iterator[tuple[StandingRow, str, str, list[str]]]:
-    """A line for each grade whose parts are known; a cell for each name."""
-    rows = sorted(facts.rows, key=lambda row: (row.student.name.casefold(), row.student.id))
+def _by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
+    """Rows by lab, of each student; by name."""
+    found: dict[str, dict[str, StandingRow]] = {}
     for row in rows:
-        found = beside.parts.get((row.student.id, row.lab))
-        if found is not None:
-            share_of = {part.name: part.share for part in found.parts}
-            shares = [share_of.get(name) for name in names]
-            cells = ["-" if share is None else words.percent(share) for share in shares]
-            yield row, student_link(row), lab_title(row.lab, labs), cells
+        found.setdefault(row.student.id, {})[row.lab] = row
+    return sorted(found.values(), key=_name)
+
+
+def _name(of: Mapping[str, StandingRow]) -> tuple[str, str]:
+    student = next(iter(of.values())).student
+    return student.name.casefold(), student.id
+
+
+def _parts(
+    standing: Standing,
+) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
+    """A line for each student: one of the rows, its link, the sum, and what each part gives over
+    all labs."""
+    for of in _by_student(standing.rows) if standing.parts else ():
+        rows = list(of.values())
+        cells = part_sums(rows, standing.parts)
+        yield rows[0], student_link(rows[0]), points_words(rows), cells
 
 
 def _alike(
@@ -189,34 +200,30 @@ def _alike(
             for id_ in one.students
         ]
         language = LANGUAGE_NAMES.get(one.language, one.language)
-        yield lab_title(one.lab, labs), language, students, one.what
+        yield lab_title(one.lab, labs), language, students, f"{words.first_upper(one.words)}."
 
 
-def _grid(facts: ClassFacts) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
+def _grid(
+    standing: Standing, labs: Sequence[str]
+) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
     """A line for each student: one of the rows, cells by lab, and the sum."""
-    by_student: dict[str, dict[str, StandingRow]] = {}
-    for row in facts.rows:
-        by_student.setdefault(row.student.id, {})[row.lab] = row
-    lines = sorted(
-        by_student.values(),
-        key=lambda of: (lambda s: (s.name.casefold(), s.id))(next(iter(of.values())).student),
-    )
-    for of in lines:
+    for of in _by_student(standing.rows):
         rows = list(of.values())
-        yield rows[0], [_cell(of.get(lab.name)) for lab in facts.labs], points_words(rows)
+        yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
 
 
 def class_page(
     standing: Standing,
     facts: ClassFacts,
     labs: Mapping[str, Lab],
-    beside: Beside = NOTHING_BESIDE,
+    alike: Sequence[Alike] = (),
 ) -> str:
     """Whatever comes from a student is text in it, never markup."""
     days = progress(standing)
-    every_part = (part.name for shares in beside.parts.values() for part in shares.parts)
-    part_names = list(dict.fromkeys(every_part))
-    most = [max((seat.row.max_points for seat in lab.seats), default=0.0) for lab in facts.labs]
+    most: dict[str, float] = {}  # a variant that is a part is in its lab's points
+    for row in standing.rows:
+        most[row.lab] = max(row.max_points, most.get(row.lab, 0.0))
+    own = sorted(most)
     return (
         environment()
         .get_template("class.html")
@@ -234,9 +241,9 @@ def class_page(
             days=days,
             progress_words=progress_words(days) if days else "",
             days_picture=picture(days, "days") if days else "",
-            part_names=part_names,
-            parts=list(_parts(facts, labs, beside, part_names)),
-            alike=list(_alike(standing, labs, beside.alike)),
+            part_names=standing.parts,
+            parts=list(_parts(standing)),
+            alike=list(_alike(standing, labs, alike)),
             nodes=facts.nodes,
             noisy=[node.name for node in facts.noisy],
             noise_rule=(
@@ -270,11 +277,10 @@ def class_page(
                 for row in facts.left_open
             ],
             problems=standing.problems,
-            heads_of_grid=[
-                (lab_link(lab.name), lab_title(lab.name, labs), f"{points:g}")
-                for lab, points in zip(facts.labs, most, strict=True)
+            heads_of_grid=[(lab_link(lab), lab_title(lab, labs), f"{most[lab]:g}") for lab in own],
+            grid=[
+                (row, student_link(row), cells, total) for row, cells, total in _grid(standing, own)
             ],
-            grid=[(row, student_link(row), cells, total) for row, cells, total in _grid(facts)],
             percent=words.percent,
             state_words=STATE_WORDS,
             script=script(),
@@ -315,19 +321,24 @@ def _criterion_part(one: CriterionFacts, number: int) -> _CriterionPart:
     return _CriterionPart(one.name, one.max_points, counts, picture, words, asked)
 
 
-def _cells(lab: LabFacts) -> Iterator[tuple[StandingRow, str, str, Markup]]:
-    """A line for each student, its link, points and cells."""
+def _cells(
+    lab: LabFacts, part_names: Sequence[PartName]
+) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None], Markup]]:
+    """A line for each student, its link, points, parts and cells."""
     names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
         link = student_link(seat.row, "../")
         cells = lab_cells(lab.name, seat.statuses, names, link)
         points = "-" if seat.row.points is None else f"{seat.row.points:g}"
-        yield seat.row, link, points, Markup("").join(cells)
+        parts = part_sums([seat.row], part_names)
+        yield seat.row, link, points, parts, Markup("").join(cells)
 
 
 def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     """Every student and criterion of a lab."""
     title, shares = lab_title(lab.name, labs), lab.shares
+    has = {part.name for seat in lab.seats for part in seat.row.parts}
+    part_names = [name for name in standing.parts if name in has]
     return (
         environment()
         .get_template("class_lab.html")
@@ -344,7 +355,8 @@ def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
             else Markup(),
             criteria=[_criterion_part(one, number) for number, one in enumerate(lab.criteria)],
             words=STATUS_WORDS,
-            lines=list(_cells(lab)),
+            part_names=part_names,
+            lines=list(_cells(lab, part_names)),
             script=script(),
             script_digest=digest_of(script()),
         )

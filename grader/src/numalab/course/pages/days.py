@@ -106,7 +106,7 @@ def progress_words(found: Sequence[Days]) -> str:
     return (
         f"{handed_in} from {found[0].first} on, most of them on {busiest.label} "
         f"({busiest.handed_in}). The best gradings are worth {words.percent(found[-1].reached)} of "
-        "the class's points, before what is taken off or set by hand."
+        "the points that the class's kernels can give, before what is taken off or set by hand."
     )
 
 

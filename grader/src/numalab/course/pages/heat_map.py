@@ -15,6 +15,7 @@ from numalab.course.pages.class_facts import ClassFacts, LabFacts, Seat
 from numalab.course.pages.student_page import criterion_anchor, lab_title
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import Lab
+from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.reports.html_page import STATUS_WORDS
 
 _CELL = Markup('<td class="{}"><a href="{}#{}">{}</a></td>')
@@ -75,6 +76,12 @@ def lab_cells(
             yield _CELL.format(f"{status}{first}", link, anchor, STATUS_WORDS[status])
 
 
+def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
+    """Of a variant, whose columns are beside those of its lab and may be few, its number."""
+    of = labs.get(lab_of_variant(lab.name)) if is_variant_name(lab.name) else None
+    return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
+
+
 def _by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
     """Seats by lab, of each student; by name."""
     found: dict[str, dict[str, Seat]] = {}
@@ -104,5 +111,5 @@ def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
             )
         ]
         lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
-    groups = [Group(lab_title(lab.name, labs), lab_link(lab.name), names) for lab, names in shown]
+    groups = [Group(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
     return HeatMap(groups, lines)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numalab
+from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.course.pages.beside import NOTHING_BESIDE, Beside
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
@@ -94,7 +94,7 @@ def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
     return attempt.item.key, attempt.number, attempt.state
 
 
-def _digest(rows: Sequence[StandingRow], of_kit: str, beside: Beside) -> str:
+def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
     """Changes with anything that a student's page shows."""
     facts = [
         (
@@ -102,7 +102,6 @@ def _digest(rows: Sequence[StandingRow], of_kit: str, beside: Beside) -> str:
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, _attempt_key(row.attempt),
             [_attempt_key(other) for other in row.others], row.parts, row.is_part,
-            beside.parts.get((row.student.id, row.lab)),
         )
         for row in rows
     ]  # fmt: skip
@@ -129,14 +128,14 @@ def _changed(
 
 
 def _write_class(
-    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], beside: Beside
+    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], alike: Sequence[Alike]
 ) -> None:
     facts = class_facts(standing, labs)
     for lab in facts.labs:
         path = course.lab_report(lab.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, lab_page(standing, lab, labs))
-    write_whole(course.report / "index.html", class_page(standing, facts, labs, beside))
+    write_whole(course.report / "index.html", class_page(standing, facts, labs, alike))
 
 
 def _write_student(
@@ -145,13 +144,12 @@ def _write_student(
     rows: Sequence[StandingRow],
     labs: Mapping[str, Lab],
     title: str,
-    beside: Beside,
 ) -> None:
     student = rows[0].student
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _put_pages(course, kit, labs, rows, folder)
-    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, beside))
+    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
 
 
 def _write_students(
@@ -160,12 +158,11 @@ def _write_students(
     rows: Mapping[str, Sequence[StandingRow]],
     labs: Mapping[str, Lab],
     title: str,
-    beside: Beside,
     progress: StepReport,
 ) -> None:
     """What was made is noted even where the rest was not."""
     of_kit = _kit_digest(labs, title)
-    wanted = {student_id: _digest(of, of_kit, beside) for student_id, of in rows.items()}
+    wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
     found = read_json(course.pages_made)
     made: dict[str, str] = found if isinstance(found, dict) else {}
     todo = list(_changed(course, wanted, made))
@@ -173,7 +170,7 @@ def _write_students(
         for number, student_id in enumerate(todo):
             if number % MADE_BETWEEN == 0:
                 progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
-            _write_student(course, kit, rows[student_id], labs, title, beside)
+            _write_student(course, kit, rows[student_id], labs, title)
             made[student_id] = wanted[student_id]
     finally:
         if todo:
@@ -207,13 +204,14 @@ def write_class_reports(
     kit: Kit,
     standing: Standing,
     progress: StepReport,
-    beside: Beside = NOTHING_BESIDE,
+    alike: Sequence[Alike] = (),
 ) -> Path:
-    """Writes the class's pages and returns the first. Raises KitError."""
+    """Writes the class's pages and returns the first. alike: hand-ins that say the same. Raises
+    KitError."""
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, labs_and_variants(kit.root), beside)
+        _write_class(course, standing, labs_and_variants(kit.root), alike)
     return course.report / "index.html"
 
 
@@ -223,11 +221,11 @@ def write_reports(
     standing: Standing,
     progress: StepReport,
     students: Collection[str] | None = None,
-    beside: Beside = NOTHING_BESIDE,
+    alike: Sequence[Alike] = (),
 ) -> Path:
-    """Writes the class's pages and those students' pages that changed, and returns the class's
-    first. students: ids; only theirs are written, and none of the class; then the page of the
-    one, or the folder of all, is returned. Raises UserError and KitError."""
+    """Writes the class's pages as write_class_reports does, those students' pages that changed, and
+    returns the class's first. students: ids; only theirs are written, and none of the class;
+    then the page of the one, or the folder of all, is returned. Raises UserError and KitError."""
     labs = labs_and_variants(kit.root)
     rows = _by_student(standing.with_variants)
     _check(rows)
@@ -241,10 +239,10 @@ def write_reports(
         student_id: rows[student_id] for student_id in (rows if students is None else students)
     }
     if students is None:
-        write_class_reports(course, kit, standing, progress, beside)
+        write_class_reports(course, kit, standing, progress, alike)
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_students(course, kit, chosen, labs, standing.title, beside, progress)
+        _write_students(course, kit, chosen, labs, standing.title, progress)
     if students is None:
         return course.report / "index.html"
     if len(students) == 1:

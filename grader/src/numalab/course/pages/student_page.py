@@ -17,11 +17,12 @@ from jinja2 import Template
 
 from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import grade_words, notices, parts_words, share_words
+from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.parts import PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages.beside import NOTHING_BESIDE, Beside, PartShares
+from numalab.course.pages.part_tables import PartSum, part_sum, part_sums
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -116,8 +117,8 @@ class _Try:
 @dataclass(frozen=True)
 class _LabPart:
     """A row of the standing. notices: what the grade rests on beside the criteria; counting:
-    the attempt that counts; signs: of what counts; shares: what the grade is made of, if that is
-    known."""
+    the attempt that counts; signs: of what counts; parts: what the grade is made of; bar: what of
+    it is reached and what not, None without a grade; is_part: of its lab's grade."""
 
     anchor: str
     title: str
@@ -130,7 +131,9 @@ class _LabPart:
     signs: Sequence[_Sign]
     results: Sequence[_Result]
     others: Sequence[_Try]
-    shares: PartShares | None
+    parts: Sequence[PartSum]
+    bar: tuple[float, float] | None
+    is_part: bool
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
@@ -215,6 +218,12 @@ def _marks(row: StandingRow) -> Iterator[str]:
         yield "set by hand"
 
 
+def _bar(row: StandingRow) -> tuple[float, float] | None:
+    if row.points is None or not row.max_points:
+        return None
+    return row.points, max(0.0, round(row.max_points - row.points, 6))
+
+
 def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
     for name, status in read_verdict(counting).statuses.items() if counting is not None else ():
         yield _Sign(name, status, STATUS_WORDS[status], criterion_anchor(lab, name))
@@ -224,7 +233,6 @@ def _lab_part(
     row: StandingRow,
     labs: Mapping[str, Lab],
     pages: Collection[str],
-    shares: PartShares | None,
 ) -> _LabPart:
     lab, title, counting = labs.get(row.lab), lab_title(row.lab, labs), row.result
     results = []
@@ -246,20 +254,22 @@ def _lab_part(
         words=words,
         grade=grade_words(row),
         marks=list(_marks(row)),
-        notices=[*([f"{parts_words(row)}."] if row.parts else []), *notices(row)],
+        notices=list(notices(row)),
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
         signs=list(_signs(row.lab, counting)),
         results=results,
         others=[_try(other, pages) for other in reversed(row.others)],
-        shares=shares,
+        parts=[part_sum([part]) for part in row.parts] if row.is_handed_in else (),
+        bar=_bar(row),
+        is_part=row.is_part,
     )
 
 
 def _next_step(
     rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
-    """In the first lab in which something fails; else what is not handed in yet. None where only
-    others can do something, or nothing is left."""
+    """In the first lab in which something fails, be it in its variant; else what is not handed in
+    yet of a lab or of its parts. None where only others can do something, or nothing is left."""
     for row, part in zip(rows, parts, strict=True):
         result = row.result
         if result is None or result["status"] != "fail":
@@ -277,6 +287,12 @@ def _next_step(
         if not row.is_handed_in and not row.is_part:
             text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
             return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
+        left = [one for one in row.parts if one.state == "missing" and one.most]
+        if left and not row.override_reason:
+            worth = round(sum(one.most for one in left), 2)
+            named = words.listed([one.name for one in left])
+            step = f"Not handed in yet: {named}. Worth {worth:g} of {row.max_points:g} points."
+            return _NextStep(part.title, part.anchor, [step])
     return None
 
 
@@ -297,11 +313,12 @@ def student_page(
     labs: Mapping[str, Lab],
     course_title: str,
     pages: Collection[str],
-    beside: Beside = NOTHING_BESIDE,
 ) -> str:
     """rows: the student's, by lab; pages: names of attempts whose page lies beside it. Whatever
     comes from a student is text in it, never markup."""
-    parts = [_lab_part(row, labs, pages, beside.parts.get((student.id, row.lab))) for row in rows]
+    parts = [_lab_part(row, labs, pages) for row in rows]
+    has = {part.name for row in rows for part in row.parts}
+    sums = part_sums(rows, [name for name in PART_NAMES if name in has])
     return _template().render(
         title=f"{course_title or 'numalab'}: {student.name}",
         student=student,
@@ -309,5 +326,5 @@ def student_page(
         total=sum_words(rows),
         next_step=_next_step(rows, parts, labs),
         is_waiting=any(row.open or row.points is None for row in rows),
-        percent=words.percent,
+        part_sums=[one for one in sums if one is not None],
     )
