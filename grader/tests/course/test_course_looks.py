@@ -411,6 +411,26 @@ def test_a_students_page_says_what_a_grade_is_made_of(labs: dict[str, Lab]) -> N
     assert words(next(all_of(root, "header"))).endswith("5.5 of 10 points, with 1 of 1 lab graded.")
 
 
+def test_what_the_parts_give_adds_up_to_the_sum(page: str) -> None:
+    """Of every student of the made-up class, whatever of it has no grade yet."""
+    text = re.sub(r'href="[^#"][^"]*"', 'href="#main"', page)
+    head, *lines = rows_of(assert_sound(text), "What the grades of each student are made of")
+    assert len(lines) == STUDENTS
+    assert head[2:] == ["kernel", "variant", "prediction", "diagnose", "viva"]
+    for name, total, *cells in lines:
+        gives = sum(float(cell.split()[0]) for cell in cells if cell != "-")
+        assert f"{round(gives, 2):g}" == total, name
+
+
+def test_what_was_set_by_hand_is_in_no_sum_of_parts(labs: dict[str, Lab]) -> None:
+    by_hand = replace(
+        with_parts(ADA, labs, *UNDERSTOOD)[0], points=9.0, override_reason="shown at the board"
+    )
+    root = assert_sound(student_page(ADA, [by_hand], labs, "", ()))
+    assert "What parts of the grades give" not in words(root)
+    assert "9 of 10 points" in words(next(all_of(root, "header")))
+
+
 def test_without_parts_nothing_is_said_of_them(labs: dict[str, Lab]) -> None:
     rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
     assert "made of" not in words(of_class(standing(rows), labs))

@@ -34,7 +34,7 @@ from numalab.course.pages.heat_map import (
 )
 from numalab.course.pages.histogram import histogram, values_words
 from numalab.course.pages.mistakes import Mistake, mistakes
-from numalab.course.pages.part_tables import PartSum, part_sums
+from numalab.course.pages.part_tables import PartSum, added_up, part_sums
 from numalab.course.pages.scripts import digest_of, script
 from numalab.course.pages.student_page import lab_title, moment
 from numalab.judging.verdict import Status
@@ -185,7 +185,7 @@ def _parts(
     all labs."""
     for of in _by_student(standing.rows) if standing.parts else ():
         rows = list(of.values())
-        cells = part_sums(rows, standing.parts)
+        cells = part_sums(added_up(rows), standing.parts)
         yield rows[0], student_link(rows[0]), points_words(rows), cells
 
 
@@ -330,7 +330,7 @@ def _cells(
         link = student_link(seat.row, "../")
         cells = lab_cells(lab.name, seat.statuses, names, link)
         points = "-" if seat.row.points is None else f"{seat.row.points:g}"
-        parts = part_sums([seat.row], part_names)
+        parts = part_sums([seat.row] if seat.row.is_handed_in else [], part_names)
         yield seat.row, link, points, parts, Markup("").join(cells)
 
 

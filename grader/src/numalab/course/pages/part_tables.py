@@ -65,8 +65,12 @@ def part_sum(parts: Sequence[Part]) -> PartSum:
 
 
 def part_sums(rows: Iterable[StandingRow], names: Sequence[PartName]) -> list[PartSum | None]:
-    """One for each name, over the rows that have anything to grade; None where there is no such
-    part."""
-    own = [row for row in rows if row.is_handed_in]
+    """One for each name; None where there is no such part."""
+    own = list(rows)
     found = [[part for row in own if (part := row.part(name)) is not None] for name in names]
     return [part_sum(parts) if parts else None for parts in found]
+
+
+def added_up(rows: Iterable[StandingRow]) -> list[StandingRow]:
+    """Those whose parts give their points: all that have a grade, but for what was set by hand."""
+    return [row for row in rows if row.points is not None and not row.override_reason]

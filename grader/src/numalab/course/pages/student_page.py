@@ -22,7 +22,7 @@ from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.parts import PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages.part_tables import PartSum, part_sum, part_sums
+from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -318,7 +318,7 @@ def student_page(
     comes from a student is text in it, never markup."""
     parts = [_lab_part(row, labs, pages) for row in rows]
     has = {part.name for row in rows for part in row.parts}
-    sums = part_sums(rows, [name for name in PART_NAMES if name in has])
+    sums = part_sums(added_up(rows), [name for name in PART_NAMES if name in has])
     return _template().render(
         title=f"{course_title or 'numalab'}: {student.name}",
         student=student,
