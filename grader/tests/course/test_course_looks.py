@@ -451,6 +451,15 @@ def test_the_next_step_is_in_the_variant_and_then_in_what_is_missing(
     assert "Nothing is handed in yet" not in told  # what a part lacks its lab says
 
 
+def test_a_lab_with_a_variant_alone_says_that_its_kernel_is_missing(labs: dict[str, Lab]) -> None:
+    shown = (Shown("kernel", "missing"), *UNDERSTOOD[1:])
+    own, variant = with_parts(ADA, labs, *shown)
+    root = assert_sound(student_page(ADA, [replace(own, attempt=None), variant], labs, "", ()))
+    first, second = rows_of(root, "Grades by lab")[1:]
+    assert first[:3] == ["01 First touch", "kernel: not handed in", "5.6 of 10 points"]
+    assert second[:3] == ["01 First touch, variant", "failed", "3 of 3 points in the lab's grade"]
+
+
 def test_progress_is_of_kernels_and_variants(labs: dict[str, Lab]) -> None:
     """The kernel's 4 points and 8 of 10 of the variant's 3; 7 can be had."""
     rows = with_parts(ADA, labs, *UNDERSTOOD)
@@ -481,15 +490,15 @@ def test_a_students_page_is_made_again_when_parts_change(
 def test_hand_ins_that_are_alike_are_information(labs: dict[str, Lab]) -> None:
     rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
     alike = (
-        Alike(FIRST, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=12),
         Alike(FIRST, "fortran", ("bob",), is_solution=True, changed=9),
+        Alike(FIRST, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=12),
+        Alike(SECOND, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=4),
     )
     root = of_class(standing(rows), labs, alike)
     assert rows_of(root, "Hand-ins that are alike")[1:] == [
-        ["01 First touch", "C", f"Ada Lovelace, Bob <b>Bold</b>, {SCRIPT}",
-         "As each other (12 words and signs are not the handout's)."],
-        ["01 First touch", "Fortran", "Bob <b>Bold</b>",
-         "As the public solution (9 words and signs are not the handout's)."],
+        [f"Ada Lovelace, Bob <b>Bold</b>, {SCRIPT}", "As each other",
+         "01 First touch in C (12); 03 Scheduling in C (4)"],
+        ["Bob <b>Bold</b>", "As the public solution", "01 First touch in Fortran (9)"],
     ]  # fmt: skip
     assert "it changes no grade" in section(root, "alike")
     assert "alike" not in words(of_class(standing(rows), labs))

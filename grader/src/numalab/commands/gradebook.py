@@ -355,8 +355,11 @@ def alike(kit: Kit, root: Path) -> None:
 
     found = alike_in(_open(root), kit)
     for one in found:
+        changed = f"{one.changed} words and signs are not the handout's"
         whose = ", ".join(one.students)
-        click.echo(wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {one.words}: {whose}"))
+        click.echo(
+            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {one.how} ({changed}): {whose}")
+        )
     if not found:
         click.echo("No kernels say the same, but for handouts.")
 

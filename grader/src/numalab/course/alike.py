@@ -54,10 +54,8 @@ class Alike:
     changed: int
 
     @property
-    def words(self) -> str:
-        """In which way."""
-        what = "as the public solution" if self.is_solution else "as each other"
-        return f"{what} ({self.changed} words and signs are not the handout's)"
+    def how(self) -> str:
+        return "as the public solution" if self.is_solution else "as each other"
 
 
 @functools.cache  # of a class many hand in the same, and all began as the same

@@ -191,16 +191,20 @@ def _parts(
 
 def _alike(
     standing: Standing, labs: Mapping[str, Lab], alike: Iterable[Alike]
-) -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
-    """With names and links of students, as far as the standing knows them."""
+) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
+    """The same students together, those with most first: names and links, as far as the standing
+    knows them, in which way, and where."""
     by_id = {row.student.id: row for row in standing.rows}
+    found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in alike:
+        place = f"{lab_title(one.lab, labs)} in {LANGUAGE_NAMES[one.language]} ({one.changed})"
+        found.setdefault((one.students, one.how), []).append(place)
+    for (ids, how), places in sorted(found.items(), key=lambda of: (-len(of[1]), of[0])):
         students = [
             (by_id[id_].student.name, student_link(by_id[id_])) if id_ in by_id else (id_, "")
-            for id_ in one.students
+            for id_ in ids
         ]
-        language = LANGUAGE_NAMES.get(one.language, one.language)
-        yield lab_title(one.lab, labs), language, students, f"{words.first_upper(one.words)}."
+        yield students, words.first_upper(how), places
 
 
 def _grid(

@@ -224,6 +224,12 @@ def _bar(row: StandingRow) -> tuple[float, float] | None:
     return row.points, max(0.0, round(row.max_points - row.points, 6))
 
 
+def _has_kernel(row: StandingRow) -> bool:
+    """Handed in; a lab with parts may have others alone."""
+    kernel = row.part("kernel")
+    return row.is_handed_in and (kernel is None or kernel.state != "missing")
+
+
 def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
     for name, status in read_verdict(counting).statuses.items() if counting is not None else ():
         yield _Sign(name, status, STATUS_WORDS[status], criterion_anchor(lab, name))
@@ -246,7 +252,9 @@ def _lab_part(
     if counting is not None:
         words = STATUS_WORDS[status]
     else:
-        words = "not graded yet" if row.is_handed_in else "not handed in"
+        words = "not graded yet" if _has_kernel(row) else "not handed in"
+    if row.parts and row.is_handed_in:
+        words = f"kernel: {words}"
     return _LabPart(
         anchor=f"lab-{row.lab}",
         title=title,
