@@ -332,6 +332,18 @@ def test_a_variants_title_is_its_labs(labs: dict[str, Lab]) -> None:
     assert lab_title("01_first_touch_variant", labs | own) == "01 First touch, variant"
 
 
+def test_a_students_page_goes_on_with_pictures_of_the_next_step(demo: CourseFolder) -> None:
+    for number in range(STUDENTS):
+        text = (demo.report / "students" / f"s{number:03}" / "index.html").read_text()
+        assert text.index('id="next"') < text.index('id="seen"') < text.index('id="summary"')
+        (image,) = re.findall('<img src="data:image/svg[^>]*alt="([^"]*)"', text)
+        assert image.startswith("Touch map: a: first written by thread 0")
+        step = re.search(r'<p><a href="#[^"]*">(.*?)</a></p>\n<ul>\n  <li>Next', text)
+        if step is not None:  # something fails
+            title, _, _ = step[1].rpartition(" in ")
+            assert f'<h2 id="seen">What was seen of {title}</h2>' in text
+
+
 # ---- parts -------------------------------------------------------------------------------
 
 WEIGHTS = {"kernel": 4.0, "variant": 3.0, "prediction": 1.0, "viva": 2.0}

@@ -20,7 +20,7 @@ from numalab.course.records import Attempt, Intake, Item, Problem, Student, Subm
 from numalab.course.secret import seed_of
 from numalab.judging.verdict import Cause, Status, Verdict, verdict_on
 from numalab.kit import Kit, find_kit
-from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Criterion, Lab
 from numalab.labs.variants import (
     draw_variant,
     lab_files,
@@ -253,9 +253,36 @@ def rules_text(labs: Sequence[Lab], people: Sequence[Student], dice: _Dice) -> s
     return text
 
 
+# As a page of a grading has it, and as small.
+SECTION = """<section class="kernel" aria-labelledby="k">
+<h2 id="k">{lab}, {language}: your kernel</h2>
+<figure>
+  <figcaption>Touch map</figcaption>
+  <div class="wide paper" tabindex="0" role="group" aria-label="Touch map, picture">
+    <svg viewBox="0 0 340 60" role="img" class="figure"><rect width="340" height="60" fill="#fff"/>
+<rect width="{share}" height="40" y="10" fill="#56b4e9"/>
+<rect x="{share}" width="{rest}" height="40" y="10" fill="#e69f00"/></svg>
+  </div>
+  <p>a: first written by thread 0 ({percent} %) and thread 1. Made up: nothing was graded.</p>
+</figure>
+</section>
+"""
+
+
+def _page(attempt: Attempt) -> str:
+    sections = ""
+    for result in attempt.results:
+        share = round(340 * result["points"] / (result["max_points"] or 1))
+        sections += SECTION.format(
+            lab=attempt.item.lab, language=LANGUAGE_NAMES[result["language"]], share=share,
+            rest=340 - share, percent=round(share / 3.4),
+        )  # fmt: skip
+    return f"<!DOCTYPE html><html lang=en><title>Made up</title>{sections}"
+
+
 def demo_course(root: Path, labs: Sequence[Lab], many: int = 30, seed: int = 4) -> CourseFolder:
-    """Each hand-in has an attempt, and that a page, which says that there is nothing to see. labs:
-    with variants, or without."""
+    """Each hand-in has an attempt, and that a page with a made-up picture. labs: with variants,
+    or without."""
     course = CourseFolder(root)
     root.mkdir(parents=True)
     people = students(many)
@@ -270,9 +297,7 @@ def demo_course(root: Path, labs: Sequence[Lab], many: int = 30, seed: int = 4) 
         folder = attempts.partial_folder(course, attempt.item, attempt.number, "demo", "n1")
         folder.mkdir(parents=True)
         if attempt.state == "graded":
-            (folder / "report.html").write_text(
-                "<!DOCTYPE html><html lang=en><title>Made up</title><p>Nothing was graded.</p>"
-            )
+            (folder / "report.html").write_text(_page(attempt))
         assert attempts.publish(course, folder, attempt)
     return course
 

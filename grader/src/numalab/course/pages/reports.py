@@ -15,12 +15,13 @@ from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
-from numalab.course.pages.student_page import attempt_name, student_page
+from numalab.course.pages.seen import Picture, first_pictures
+from numalab.course.pages.student_page import attempt_name, pictured, student_page
 from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
 from numalab.words import CountedStep, StepReport
@@ -83,7 +84,8 @@ def _kit_digest(labs: Mapping[str, Lab], title: str) -> str:
     digest = hashlib.sha256(repr((numalab.__version__, title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
-    digest.update((Path(__file__).parent / "student_page.py").read_bytes())
+    for name in ("student_page.py", "part_tables.py", "seen.py"):
+        digest.update((Path(__file__).parent / name).read_bytes())
     return digest.hexdigest()
 
 
@@ -149,7 +151,20 @@ def _write_student(
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _put_pages(course, kit, labs, rows, folder)
-    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
+    seen = _seen(rows, pages, folder)
+    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, seen))
+
+
+def _seen(rows: Sequence[StandingRow], pages: Collection[str], folder: Path) -> list[Picture]:
+    """Pictures of what the page begins with, from the page of its grading. Raises OSError."""
+    row = pictured(rows)
+    if row is None or row.attempt is None or row.result is None:
+        return []
+    name = attempt_name(row.attempt)
+    if name not in pages:
+        return []
+    text = (folder / f"{name}.html").read_text("utf-8", errors="replace")
+    return first_pictures(text, LANGUAGE_NAMES[row.result["language"]])
 
 
 def _write_students(

@@ -1,14 +1,15 @@
 """A student's page: what was reached and the next step, then every lab with its grade, what passed
 and why not. Pure: records in, text out.
 
-The pictures are in the page that was drawn when it was graded, which this one links to: drawing
-them takes a second or two per grading, and a class has thousands.
+All pictures are in the pages that were drawn when it was graded, which this one links to, and from
+which it takes the first ones of what is to be done next: drawing them takes a second or two per
+grading, and a class has thousands.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.parts import PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
+from numalab.course.pages.seen import Picture
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -273,6 +275,17 @@ def _lab_part(
     )
 
 
+def _fails(row: StandingRow) -> bool:
+    return row.result is not None and row.result["status"] == "fail"
+
+
+def pictured(rows: Iterable[StandingRow]) -> StandingRow | None:
+    """Of what the page shows pictures: what is to be done next, or was graded last."""
+    graded = [row for row in rows if row.attempt is not None and row.result is not None]
+    last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
+    return next(filter(_fails, graded), last)
+
+
 def _next_step(
     rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
@@ -280,7 +293,7 @@ def _next_step(
     yet of a lab or of its parts. None where only others can do something, or nothing is left."""
     for row, part in zip(rows, parts, strict=True):
         result = row.result
-        if result is None or result["status"] != "fail":
+        if result is None or not _fails(row):
             continue
         verdict = read_verdict(result)
         first = verdict_words.first_failed(verdict)
@@ -321,9 +334,11 @@ def student_page(
     labs: Mapping[str, Lab],
     course_title: str,
     pages: Collection[str],
+    seen: Sequence[Picture] = (),
 ) -> str:
-    """rows: the student's, by lab; pages: names of attempts whose page lies beside it. Whatever
-    comes from a student is text in it, never markup."""
+    """rows: the student's, by lab; pages: names of attempts whose page lies beside it; seen:
+    pictures of what is pictured. Whatever comes from a student is text in it, never markup."""
+    row = pictured(rows) if seen else None
     parts = [_lab_part(row, labs, pages) for row in rows]
     has = {part.name for row in rows for part in row.parts}
     sums = part_sums(added_up(rows), [name for name in PART_NAMES if name in has])
@@ -333,6 +348,8 @@ def student_page(
         parts=parts,
         total=sum_words(rows),
         next_step=_next_step(rows, parts, labs),
+        seen=seen,
+        seen_of=lab_title(row.lab, labs) if row is not None else "",
         is_waiting=any(row.open or row.points is None for row in rows),
         part_sums=[one for one in sums if one is not None],
     )
