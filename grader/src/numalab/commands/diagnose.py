@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, shown_path, virtual_places
@@ -17,12 +16,18 @@ from numalab.diagnosing.handed_in import (
     FILE,
     Answer,
     answered,
-    diagnosis_json,
     file_text,
     keep_first,
 )
 from numalab.diagnosing.looking import Looked, look
-from numalab.diagnosing.report import LETTERS, question_lines, report_lines
+from numalab.diagnosing.report import (
+    LETTERS,
+    chosen_by_letters,
+    graded_lines,
+    question_lines,
+    report_lines,
+    some_letters,
+)
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_whole
@@ -91,7 +96,7 @@ def diagnose(
         raise UserError("--answers and --write exclude each other")
     lab = named_lab(kit, name, False)[1]
     case = make_case(kit, lab, whose, language)
-    chosen = None if answers is None else _chosen(case, answers)
+    chosen = None if answers is None else chosen_by_letters(case, answers)
     try:
         looked = _looked(kit, case)
     except (Interrupted, KeyboardInterrupt):
@@ -118,20 +123,6 @@ def _looked(kit: Kit, case: Case) -> Looked:
         return look(kit, case, places, progress)
 
 
-def _chosen(case: Case, answers: str) -> dict[str, str]:
-    """The choices of letters. Raises UserError."""
-    letters = [letter.strip().lower() for letter in answers.split(",")]
-    if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
-        raise UserError(
-            f"--answers {answers}: write one letter from a to d for each of the "
-            f"{len(case.questions)} questions, such as {','.join('bac'[: len(case.questions)])}"
-        )
-    return {
-        question.name: question.choices[LETTERS.index(letter)]
-        for question, letter in zip(case.questions, letters, strict=True)
-    }
-
-
 def _show(question: Question) -> None:
     for line in question_lines(question, _COLUMNS):
         click.echo(line)
@@ -149,7 +140,7 @@ def _asked(case: Case) -> dict[str, str] | None:
             except click.Abort:
                 click.echo(
                     f"\nnumalab: no answer, so that nothing is kept. With --answers "
-                    f"{','.join('bac'[: len(case.questions)])} nothing is asked.",
+                    f"{some_letters(case)} nothing is asked.",
                     err=True,
                 )
                 return None
@@ -163,19 +154,8 @@ def _asked(case: Case) -> dict[str, str] | None:
 
 def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> int:
     click.echo()
-    for question, answer in zip(case.questions, answers, strict=True):
-        if answer.right:
-            click.echo(wrapped(f"{question.name}: right."))
-        else:
-            click.echo(wrapped(f"{question.name}: no. Right is: {question.right}"))
-    lines = case.questions[0].lines.get(case.questions[0].right, ())
-    if lines:
-        console = make_console()
-        click.echo("In the kernel:")
-        for line in lines:
-            console.print(Text(f"  {line}", overflow="ellipsis", no_wrap=True))
-    score = diagnosis_json(case, list(answers))["score"]
-    click.echo(f"Score: {score:.2f} of 1")
+    for line in graded_lines(case, answers, _COLUMNS):
+        click.echo(line)
     if is_kept:
         chosen = {answer.question: answer.chosen for answer in answers}
         folder = kit.own_folder(case.lab.name)
@@ -185,7 +165,7 @@ def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> i
         if not is_first:
             told = f"{path} has the answers that you gave first: those count."
         click.echo(wrapped(told))
-    return EXIT_PASSED if score == 1 else EXIT_FAILED
+    return EXIT_PASSED if all(answer.right for answer in answers) else EXIT_FAILED
 
 
 def _write(folder: Path, case: Case, looked: Looked) -> int:
