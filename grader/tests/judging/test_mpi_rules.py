@@ -32,6 +32,7 @@ from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import FILE_KINDS, Lab
+from numalab.labs.placing_goals import POLICY_NODES
 from numalab.labs.prediction import BadPrediction, predict, read_prediction
 from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
@@ -1071,6 +1072,6 @@ def test_every_goal_of_a_file_can_be_judged() -> None:
     for goal, kind in FILE_KINDS.items():
         of_kind.setdefault(kind, set()).add(goal)
     assert of_kind["placement"] == {*thread_goals.GOALS, *CORE_GOALS}
-    assert of_kind["policy"] == {"interleaved"}
+    assert of_kind["policy"] == set(POLICY_NODES)
     assert of_kind["launch"] == set(rank_goals.GOALS)
     assert of_kind["prediction"] == {"prediction"}
