@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
+from numalab.judging.verdict import rounded_points
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
 from numalab.learning.progress import (
@@ -83,7 +84,7 @@ def show_progress(
     console.print(table)
     done = sum(map(is_done, results.values()))
     best = [of_lab[best_language(of_lab) or ""] for of_lab in results.values() if of_lab]
-    points = sum(result.points for result in best)
+    points = rounded_points(sum(result.points for result in best))
     gradable = sum(result.gradable_points for result in best)
     console.print()
     total = f"{done} of {words.count(len(labs), 'lab')} done"

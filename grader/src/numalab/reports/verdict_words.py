@@ -217,6 +217,13 @@ def next_step(kernel: GradedKernel) -> str | None:
             "Right as far as was looked at, on this node. A virtual node shows "
             f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
         )
+    partly = dict.fromkeys(
+        f"{c.name} has {c.points} of {words.count(c.max_points, 'point')}"
+        for c in verdict.criteria
+        if c.is_partial
+    )
+    if partly:
+        return f"Nothing fails, and there is more to earn: {words.listed(list(partly))}."
     return (
         f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
     )
