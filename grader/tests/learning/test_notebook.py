@@ -162,7 +162,7 @@ def test_a_file_that_cant_be_used_yet_is_kept_and_said_to_be_so(
     for file, text, says in (
         ("02_affinity/omp_full.env", "OMP_NUM_THREADS=4", "the kit sets the number of threads"),
         ("07_hybrid/launch.toml", "ranks =", "launch.toml"),
-        ("06_message_latency/predict.toml", "time_64_kib_us = 0", "a message takes a time above 0"),
+        ("06_message_latency/predict.toml", "time_4_kib_us = 0", "a message takes a time above 0"),
     ):
         lab, name = file.split("/")
         assert shell.run_cell(f"%%labfile {lab} {name}\n{text}").success

@@ -22,7 +22,7 @@ from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.numactl_words import memory_policy
-from numalab.labs.prediction import BadPrediction, read_prediction
+from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
@@ -52,7 +52,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     elif file.kind == "model":
         read_model(text)
     else:
-        read_prediction(text)
+        read_predictions(text)
     return {}
 
 

@@ -234,6 +234,9 @@ class Lab:
         return sum(criterion.points for criterion in self.criteria)
 
 
+# By which a criterion earns a share of its points.
+SCORED_RULES = ("predicted",)
+
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
@@ -349,6 +352,7 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
     )
     lab = replace(lab, lightspeed=of_parts)
     _check_efficiency(lab, tables)
+    _check_scored(lab, tables)
     return lab
 
 
@@ -394,6 +398,13 @@ def _check_efficiency(lab: Lab, tables: Sequence[Table]) -> None:
                 f"solutions/{lab.name}/probe.c",
                 key,
             )
+
+
+def _check_scored(lab: Lab, tables: Sequence[Table]) -> None:
+    for criterion, table in zip(lab.criteria, tables, strict=True):
+        for key in ("at_least", "at_most"):
+            if criterion.rule in SCORED_RULES and key in table:
+                table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)
 
 
 def lab_names(root: Path) -> list[str]:

@@ -264,6 +264,8 @@ def _minute(at: str) -> str:
 
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
-    """Whether what is to be predicted has been, and may be shown."""
+    """Whether what is to be predicted has been, with nothing more to earn, and may be shown."""
     names = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
-    return any(c.name in names and c.status == "pass" for c in verdict.criteria)
+    return any(
+        c.name in names and c.status == "pass" and not c.is_partial for c in verdict.criteria
+    )
