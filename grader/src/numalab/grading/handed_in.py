@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, FILE_PLACING
-from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION
+from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.explanation import read_explanation
@@ -16,7 +16,7 @@ from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
-from numalab.labs import placement
+from numalab.labs import placement, quantities
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
@@ -85,6 +85,8 @@ def read_files(session: Session) -> None:
     if session.variant == SUBMISSION:
         is_own = session.kit.is_own(session.folder)
         session.explanation = read_explanation(session.folder, follow_links=is_own)
+    if session.variant == SUBMISSION and session.lab.predicted:
+        session.data["handed_in"] += _predictions(session)
     for file in session.lab.files:
         path = session.folder / file.name
         complaint, variables, text = None, {}, ""
@@ -111,6 +113,37 @@ def read_files(session: Session) -> None:
                 "text": "" if file.kind in VARIABLES else text,
             }
         )
+
+
+def _predictions(session: Session) -> list[Json]:
+    """predictions.toml as it was handed in; nothing where it was not."""
+    complaint, text = "", ""
+    follow_links = session.kit.is_own(session.folder)
+    try:
+        text = read_plain_text(
+            session.folder / quantities.FILE, FILE_BYTES, follow_links=follow_links
+        )
+        complaint = toml.why_not_readable(text)
+        if complaint:
+            complaint, text = f"{complaint}; a line for each prediction is enough.", ""
+        else:
+            quantities.read_predictions(text, session.lab.predicted)
+    except FileNotFoundError:
+        return []
+    except NotPlain as error:
+        complaint = f"{error}; hand in a text file."
+    except UnicodeDecodeError as error:
+        complaint = not_utf8(error)
+    except quantities.BadPredictions as error:
+        complaint = f"can't be read: {shortened(visible(str(error)), _MOST_SAID)}."
+    return [
+        {
+            "file": quantities.FILE,
+            "complaint": f"{quantities.FILE} {complaint}" if complaint else None,
+            "variables": {},
+            "text": text,
+        }
+    ]
 
 
 def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:

@@ -129,7 +129,7 @@ def _disagreement(run: Latency, size: int) -> str:
             f"The times of {name} differ by a factor of {high / low:.1f} among themselves, and "
             f"{NOTHING_LEFT_AT:g} earns nothing."
         )
-    alone = Interval(min(run.one_way_us[size]), max(min(run.one_way_us[size]), high))
+    alone = message_times.samples_of(run.one_way_us[size])
     said = message_times.two_lines_us(message_times.best_us(run), PREDICTED.values(), size)
     if not any(alone.score(us) > 0 for us in said):
         return (

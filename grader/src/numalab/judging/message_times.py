@@ -81,11 +81,15 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
+def samples_of(times: Sequence[float]) -> Interval:
+    """From the best sample to the upper quartile."""
+    return Interval(min(times), max(min(times), quartiles(times)[1]))
+
+
 def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
     """Of a size, from its best sample to its upper quartile, and on to what the two lines say: a
     model knows no more, so nobody is asked for more. Not as far as where it earns nothing, since
     times are no curve then."""
-    times = run.one_way_us[size]
-    alone = Interval(min(times), max(min(times), quartiles(times)[1]))
+    alone = samples_of(run.one_way_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
     return Interval(min([alone.low, *said]), max([alone.high, *said]))

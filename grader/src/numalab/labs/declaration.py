@@ -14,6 +14,7 @@ from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
+from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
@@ -141,7 +142,8 @@ class Lab:
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
     which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
-    which the probe is timed beside."""
+    which the probe is timed beside. predicted: what is asked of the staff's run, in
+    predictions.toml."""
 
     name: str
     title: str
@@ -161,6 +163,7 @@ class Lab:
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
+    predicted: tuple[Quantity, ...] = ()
 
     @property
     def number(self) -> str:
@@ -247,7 +250,7 @@ PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
     "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "modelled_on", "lightspeed", "criterion",
+    "modelled_on", "lightspeed", "criterion", "predicted",
 )  # fmt: skip
 
 
@@ -350,7 +353,12 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         lab.mpi,
         launched,
     )
-    lab = replace(lab, lightspeed=of_parts)
+    quantities = read_quantities(
+        top.tables("predicted", PREDICTED_KEYS) if "predicted" in top else [],
+        [criterion.name for criterion in criteria],
+        lab.parts,
+    )
+    lab = replace(lab, lightspeed=of_parts, predicted=quantities)
     _check_efficiency(lab, tables)
     _check_scored(lab, tables)
     return lab
