@@ -10,7 +10,7 @@ from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
 from numalab.judging import message_times
 from numalab.judging.mpi_rules import ended_words, not_started
-from numalab.judging.prediction_score import NOTHING_LEFT_AT, Interval, mean_score
+from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
 from numalab.judging.soundness import not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -89,21 +89,19 @@ def _scored(text: str, values: dict[str, float], run: Latency, is_told: bool) ->
         except BadPrediction as error:
             found.append(_Scored(0.0, f"{error}.", is_bad=True))
             continue
-        found.append(_held_against(us, size, _measured(run, size)) if is_told else _Scored(0, ""))
+        found.append(_held_against(us, size, run) if is_told else _Scored(0, ""))
     return found
 
 
-def _measured(run: Latency, size: int) -> Interval:
-    return message_times.measured(run, PREDICTED.values(), size)
-
-
-def _held_against(us: float, size: int, measured: Interval) -> _Scored:
+def _held_against(us: float, size: int, run: Latency) -> _Scored:
+    measured = message_times.measured(run, PREDICTED.values(), size)
     score, name = measured.score(us), words.bytes_allowed(size)
     if score == 1:
         return _Scored(
             1.0,
-            f"{name} were predicted to take {_us(us)} one way, and took {_us(measured.low)} to "
-            f"{_us(measured.high)}.",
+            f"{name} were predicted to take {_us(us)} one way, and took "
+            f"{_us(min(run.one_way_us[size]))} at best; {_us(measured.low)} to "
+            f"{_us(measured.high)} earn all.",
         )
     # The measured time would be the answer.
     much = "long" if us > measured.high else "short"

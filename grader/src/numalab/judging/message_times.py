@@ -17,6 +17,8 @@ from numalab.evidence.record import Latency
 from numalab.judging.prediction_score import Interval
 
 SMALL_BYTES = 8
+# By which lines through other sizes of the same protocol miss: nobody is asked for less.
+TOLERANCE = 1.05
 _LEAST_POINTS = 3  # of a line: through two goes any
 
 
@@ -88,8 +90,8 @@ def samples_of(times: Sequence[float]) -> Interval:
 
 def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
     """Of a size, from its best sample to its upper quartile, and on to what the two lines say: a
-    model knows no more, so nobody is asked for more. Not as far as where it earns nothing, since
-    times are no curve then."""
+    model knows no more, so nobody is asked for more. And TOLERANCE beyond, since lines through
+    other sizes differ; not as far as lines that earn nothing: times are no curve then."""
     alone = samples_of(run.one_way_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
-    return Interval(min([alone.low, *said]), max([alone.high, *said]))
+    return Interval(min([alone.low, *said]) / TOLERANCE, max([alone.high, *said]) * TOLERANCE)
