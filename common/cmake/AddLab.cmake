@@ -5,7 +5,9 @@
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
 # of the default target, so a kernel that does not compile breaks nothing else.
 #
-# The solution's kernel is in solutions/<name>/. The submission's is where the grader
+# The solution's kernel is in solutions/<name>/; where it is not, as in a student's edition, what it was
+# compiled to is, in solutions/<name>/objects/<NUMALAB_KERNEL_ARCHITECTURE>/. The target
+# <name>-solution-objects makes what an edition takes of it. The submission's is where the grader
 # puts it, <build>/submissions/<name>/, whether it grades a student's, the kit's own or the
 # handout as it lies in labs/. The handout's is a copy taken at the first configuration,
 # <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
@@ -91,6 +93,11 @@ function(add_lab name)
     numalab_add_probe(${name})
   endif()
 
+  # All that a kernel finds by its name: what else lies in the lab's folder may tell what a variant
+  # asks for, and a kernel that includes it would be right for everybody.
+  set(lab_CONTRACT_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/contract)
+  configure_file(${lab_CONTRACT} ${lab_CONTRACT_FOLDER}/${lab_CONTRACT} COPYONLY)
+
   # A variant of a lab has none: audits run its oracle.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_driver.c)
     add_executable(${name}-test_driver test_driver.c driver.c)
@@ -99,6 +106,7 @@ function(add_lab name)
     set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
   endif()
 
+  set(lab_OBJECTS "")
   file(STRINGS lab.toml functions REGEX "^functions = ")
   string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" lab_FUNCTIONS "${functions}")
   list(REMOVE_AT lab_FUNCTIONS 0) # the key
@@ -124,23 +132,60 @@ function(add_lab name)
     numalab_keep_handout(${name} ${file} handout)
     numalab_add_worker(${name} ${short} handout ${handout})
     numalab_add_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
+    set(solution_kernel ${isolated})
+    list(APPEND lab_OBJECTS ${isolated})
     numalab_add_worker(${name} ${short} submission ${submission})
     if(lab_BOTH_RUNTIMES)
       add_executable(${name}-${short}-solution-libgomp EXCLUDE_FROM_ALL)
       numalab_link_worker(${name}-${short}-solution-libgomp ${name} ${short}
-        ${CMAKE_CURRENT_BINARY_DIR}/${name}-${short}-solution-kernel.o numalab::libgomp)
+        ${solution_kernel} numalab::libgomp)
     endif()
     if(lab_RACE_CHECK AND NUMALAB_RACE_COMPILER)
       numalab_add_race_worker(${name} ${short} solution ${PROJECT_SOURCE_DIR}/solutions/${name}/${file})
+      list(APPEND lab_OBJECTS ${name}-${short}-solution-race-built)
       numalab_add_race_worker(${name} ${short} submission ${submission})
     endif()
     numalab_add_lab_tests(${name} ${short})
   endforeach()
+  if(lab_PROBE)
+    list(APPEND lab_OBJECTS ${CMAKE_CURRENT_BINARY_DIR}/${name}-probe.o)
+  endif()
+  add_custom_target(${name}-solution-objects DEPENDS ${lab_OBJECTS})
 endfunction()
 
-# One worker program: the harness, the lab's phases and one kernel.
+# What a kernel of the solution was compiled to, where its source is left out; else nothing.
+# kind: c, fortran, c-race, fortran-race or probe.
+function(numalab_find_object lab kind source result)
+  set(${result} "" PARENT_SCOPE)
+  if(EXISTS ${source})
+    return()
+  endif()
+  set(folder ${PROJECT_SOURCE_DIR}/solutions/${lab}/objects)
+  set(object ${folder}/${NUMALAB_KERNEL_ARCHITECTURE}/${kind}.o)
+  if(NOT EXISTS ${object})
+    file(GLOB levels RELATIVE ${folder} ${folder}/*)
+    list(JOIN levels " and " levels)
+    message(FATAL_ERROR
+      "This copy of the kit has solutions as objects only, for ${levels}: there is none of ${lab} "
+      "(${kind}) for ${NUMALAB_KERNEL_ARCHITECTURE}, which kernels are compiled for here. On an x86-64 "
+      "processor leave NUMALAB_KERNEL_ARCHITECTURE out; for another one the whole kit is needed.")
+  endif()
+  set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE)
+  set(${result} ${object} PARENT_SCOPE)
+endfunction()
+
+# One worker program: the harness, the lab's phases and one kernel. isolated: its object.
 function(numalab_add_worker lab language variant kernel)
   set(worker ${lab}-${language}-${variant})
+  if(variant STREQUAL "solution")
+    numalab_find_object(${lab} ${language} ${kernel} object)
+    if(object)
+      add_executable(${worker} EXCLUDE_FROM_ALL)
+      numalab_link_worker(${worker} ${lab} ${language} ${object} numalab::openmp_runtime)
+      set(isolated ${object} PARENT_SCOPE)
+      return()
+    endif()
+  endif()
   add_library(${worker}-kernel OBJECT EXCLUDE_FROM_ALL ${kernel})
   target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
   target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel ${lab_LIBRARIES})
@@ -152,7 +197,7 @@ function(numalab_add_worker lab language variant kernel)
     # Forced in, so that a kernel with another interface does not compile.
     target_compile_options(${worker}-kernel PRIVATE
       -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
-    target_include_directories(${worker}-kernel PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_include_directories(${worker}-kernel PRIVATE ${lab_CONTRACT_FOLDER})
   else()
     set_target_properties(${worker}-kernel PROPERTIES
       Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${worker}-modules)
@@ -170,6 +215,7 @@ function(numalab_add_worker lab language variant kernel)
     COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Isolating the kernel of ${worker}")
   set_source_files_properties(${isolated} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set(isolated ${isolated} PARENT_SCOPE)
 
   add_executable(${worker} EXCLUDE_FROM_ALL)
   numalab_link_worker(${worker} ${lab} ${language} ${isolated} numalab::openmp_runtime)
@@ -186,10 +232,22 @@ endfunction()
 
 # A worker of the kit's own loops, compiled as kernels are.
 function(numalab_add_probe lab)
-  add_executable(${lab}-probe EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/solutions/${lab}/probe.c
-    $<TARGET_OBJECTS:numalab_worker>)
-  target_compile_options(${lab}-probe PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
-  target_include_directories(${lab}-probe PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  set(source ${PROJECT_SOURCE_DIR}/solutions/${lab}/probe.c)
+  numalab_find_object(${lab} probe ${source} object)
+  if(NOT object)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${lab}-probe.o)
+    add_library(${lab}-probe-phases OBJECT EXCLUDE_FROM_ALL ${source})
+    target_compile_options(${lab}-probe-phases PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
+    target_include_directories(${lab}-probe-phases PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${lab}-probe-phases PRIVATE numalab::harness_flags numalab::openmp_kernel)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_OBJECTS:${lab}-probe-phases> ${object}
+      DEPENDS ${lab}-probe-phases $<TARGET_OBJECTS:${lab}-probe-phases>
+      COMMAND_EXPAND_LISTS VERBATIM)
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  endif()
+  add_executable(${lab}-probe EXCLUDE_FROM_ALL ${object} $<TARGET_OBJECTS:numalab_worker>)
+  set_target_properties(${lab}-probe PROPERTIES LINKER_LANGUAGE C)
   target_link_libraries(${lab}-probe PRIVATE numalab::harness_flags numalab::openmp_kernel
     numalab::openmp_runtime m)
 endfunction()
@@ -236,7 +294,7 @@ function(numalab_add_race_worker lab language variant kernel)
     list(REMOVE_ITEM flags ${CMAKE_C11_STANDARD_COMPILE_OPTION})
     list(APPEND flags -J${file}-modules)
   endif()
-  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${CMAKE_CURRENT_SOURCE_DIR})
+  list(APPEND flags ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS} -fopenmp -I${lab_CONTRACT_FOLDER})
   if(CMAKE_${compiler}_COMPILER_ID STREQUAL "GNU")
     list(APPEND flags -fdump-tree-tsan=${file}-accesses)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # calls, which can be seen, for what is copied
@@ -255,13 +313,24 @@ function(numalab_add_race_worker lab language variant kernel)
   list(TRANSFORM watched REPLACE ".+" "\\0=numalab_watched_\\0")
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
   file(GLOB headers CONFIGURE_DEPENDS *.h)
+  set(object "")
+  if(variant STREQUAL "solution")
+    numalab_find_object(${lab} ${language}-race ${kernel} object)
+  endif()
+  if(object)
+    set(make_kernel COMMAND ${CMAKE_COMMAND} -E copy ${object} ${file}-kernel.o)
+    set(kernel ${object})
+  else()
+    set(make_kernel
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
+      COMMAND ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
+        ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${NUMALAB_PLAIN_MEMORY}
+        -o ${text} -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags}
+      COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+        ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched})
+  endif()
   add_custom_command(OUTPUT ${file}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
-    COMMAND ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
-      ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${NUMALAB_PLAIN_MEMORY}
-      -o ${text} -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags}
-    COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
-      ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched}
+    ${make_kernel}
     COMMAND ${compile_own} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
     COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/race.c -o ${file}-race.o
     COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c -o ${file}-memory.o

@@ -20,6 +20,7 @@ from numalab import __version__
 from numalab.errors import BusyError, KitError, UserError, reason_of
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
+EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
 
 
@@ -62,6 +63,19 @@ class Kit:
     def work_root(self) -> Path:
         """Holds labs/ and notebooks/ with what the user edits."""
         return self.work or self.root
+
+    @property
+    def is_edition(self) -> bool:
+        """Whether it is a copy for students: with the solutions' objects alone."""
+        return (self.root / EDITION).is_file()
+
+    def need_solutions(self, what: str) -> None:
+        """what: needs the solutions themselves. Raises UserError in a student's edition."""
+        if self.is_edition:
+            raise UserError(
+                f"this is a student's edition of numalab, without the solutions' text: {what} is "
+                "done with the whole kit, which your instructors have."
+            )
 
     def lab_folder(self, lab: str) -> Path:
         """With the lab's text, its declaration and the handout."""

@@ -499,3 +499,19 @@ def test_no_course_is_told_in_a_sentence(own: Kit, tmp_path: Path) -> None:
     assert done.returncode == 2 and "is no course's folder" in " ".join(done.stderr.split())
     with pytest.raises(UserError):
         rejudging.read_grading(tmp_path, load_labs(own.root), None)
+
+
+def test_scores_of_what_was_handed_in_beside_stay(own: Kit, tmp_path: Path) -> None:
+    """Rules judge evidence, and no answers."""
+    course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
+    (before,) = kept(course)
+    path = course.attempt(before.item, before.number) / attempts.FILE
+    data = json.loads(path.read_text())
+    data["results"][0] |= {"diagnosis": {"score": 0.5}, "prediction": {"score": 0.25}}
+    path.write_text(json.dumps(data))
+    ask_more_of_pages(own)
+    (one,) = rejudge(own, course).rejudged
+    assert one.new.replaces == before.number
+    for results in (one.new.results, kept(course)[-1].results):
+        assert results[0]["diagnosis"] == {"score": 0.5}
+        assert results[0]["prediction"] == {"score": 0.25}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +97,71 @@ def test_another_ones_variant_is_told_and_all_else_is_taken(
     assert "\x1b" not in found.told
 
 
+def answers(seed: Seed, lab: str = LAB) -> str:
+    return f'lab = "{lab}"\nfor = "{seed.owner}"\ncode = "{seed.code}"\nanswers = ["b", "a"]\n'
+
+
+def test_what_was_predicted_and_answered_is_taken_with_the_kernels(tmp_path, course, all_labs):
+    own = seed_of(course, "ada")
+    put(
+        tmp_path / "delivery",
+        {
+            f"ada/{LAB}/kernel.c": KERNEL,
+            f"ada/{LAB}/diagnose.toml": answers(own).encode(),
+            f"ada/{LAB}/predictions.toml": b"",
+            f"ada/{VARIANT}/kernel.c": KERNEL,
+            f"ada/{VARIANT}/variant.toml": ticket_text(LAB, own).encode(),
+            f"ada/{VARIANT}/predictions.toml": b"pages = 0.5\n",
+        },
+    )
+    intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    assert not intake.problems
+    assert {one.lab: one.files for one in intake.submissions} == {
+        LAB: ("diagnose.toml", "kernel.c"),
+        VARIANT: ("kernel.c", "predictions.toml", "variant.toml"),
+    }
+    (lab, _) = intake.submissions
+    assert "Not taken, as it is not graded: predictions.toml." in lab.notes
+    digest = lab.digest
+    put(tmp_path / "delivery", {f"ada/{LAB}/diagnose.toml": answers(own).encode() + b"\n"})
+    again = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    assert again.submissions[0].digest != digest  # what is graded is what was answered last
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (lambda course: answers(seed_of(course, "bob")), "answers to the case of 'bob'"),
+        (lambda course: answers(of_another_course(course)), "answers to the case of 'ada'"),
+        (lambda course: answers(Seed(17, "seed 17")), "answers to the case of 'seed 17'"),
+        (lambda course: answers(seed_of(course, "ada"), "02_affinity"), "a case of 02_affinity"),
+        (lambda course: answers(seed_of(course, "bob")).replace("bob", "ada"), "not belong to"),
+        (lambda course: "for = \x1b[31m", "not TOML"),
+        (lambda course: f"{answers(seed_of(course, 'ada'))}# {'x' * 5000}", "larger than 4 KiB"),
+        (lambda course: f"{answers(seed_of(course, 'ada'))}points = 10", "unknown key 'points'"),
+    ],
+)
+def test_answers_to_another_ones_case_are_told_and_the_kernel_is_taken(
+    tmp_path, course, all_labs, text, says
+):
+    files = {
+        f"ada/{LAB}/kernel.c": KERNEL,
+        f"ada/{LAB}/diagnose.toml": text(course).encode(),
+        "bob/02_affinity/diagnose.toml": answers(seed_of(course, "ada"), "02_affinity").encode(),
+    }
+    put(tmp_path / "delivery", files)
+    intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    (taken_in,) = intake.submissions
+    assert (taken_in.student.id, taken_in.files) == ("ada", ("kernel.c",))
+    told = {one.student.id: one.why for one in intake.problems if one.student}
+    assert says in told["ada"]
+    assert "your own id, ada, and the code that your instructor sent you" in told["ada"]
+    assert "diagnose.toml counts beside what is graded, and not alone" in told["bob"]
+    assert "\x1b" not in told["ada"]
+    written = course.submission("ada", LAB, taken_in.digest) / LAB
+    assert [path.name for path in written.iterdir()] == ["kernel.c"]
+
+
 def test_a_kernel_outside_of_a_labs_folder_is_no_variants(tmp_path, course, all_labs):
     put(tmp_path / "delivery", {"ada/kernel.c": KERNEL, "bob/kernel.c": KERNEL})
     intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
@@ -128,6 +194,17 @@ def test_codes_at_the_command_line(kit: Kit, tmp_path, course):
     listed.write_text("Name,Email\nAda L,ada@x.org\n")
     done = numalab_command(kit, "gradebook", "codes", str(course.root), "--students", str(listed))
     assert done.out == f"ada-l  {seed_of(course, 'ada-l').code}  Ada L\n"
+    path = tmp_path / "codes.csv"
+    told = numalab_command(
+        kit, "gradebook", "codes", str(course.root), "--csv", str(path), "--for", "ada-l"
+    )
+    assert (told.code, told.out) == (0, "")
+    assert "Keep it to yourself" in told.err
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text().splitlines()[1:] == [f"ada-l,Ada L,{seed_of(course, 'ada-l').code}"]
+    wrong = numalab_command(kit, "gradebook", "codes", str(course.root), "--for", "bob")
+    assert wrong.code == 2
+    assert "no such student" in wrong.err
     written = numalab_command(
         kit, "variant", "01", "--for", "ada-l", "--course", str(course.root),
         "--out", str(tmp_path / "out"),

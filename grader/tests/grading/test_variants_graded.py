@@ -103,3 +103,16 @@ def test_variants_are_proved(kit):
 def test_variants_of_each_lab_are_proved(kit, lab):
     done = numalab_command(kit, "audit", lab, "--seeds", "3")
     assert (done.code, "0 complaints" in done.out) == (0, True), done.out
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("sandbox", [[], ["--sandbox"]])
+def test_a_kernel_does_not_find_what_was_drawn(kit, tmp_path, sandbox):
+    """It would be right for everybody."""
+    write(kit, tmp_path, "--seed", "1234")
+    kernel = tmp_path / NAME / "kernel.c"
+    kernel.write_text(f'#include "variant.h"\n{kernel.read_text()}')
+    done = grade(kit, tmp_path, *sandbox)
+    assert done.code == 1
+    assert "kernel.c does not compile" in " ".join(done.out.split())
+    assert "variant.h: No such file" in " ".join(done.out.split())

@@ -33,6 +33,7 @@ from numalab.judging.rank_goals import is_out_of_reach, reach_of_ranks
 from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
+from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.prediction import NAMES, PREDICTED, BadPrediction, predict, read_predictions
 from numalab.machines.gallery import find_machine
@@ -1154,7 +1155,7 @@ def test_every_goal_of_a_file_can_be_judged() -> None:
     of_kind: dict[str, set[str]] = {}
     for goal, kind in FILE_KINDS.items():
         of_kind.setdefault(kind, set()).add(goal)
-    assert of_kind["placement"] == set(thread_goals.GOALS)
+    assert of_kind["placement"] == {*thread_goals.GOALS, *CORE_GOALS}
     assert of_kind["policy"] == {"interleaved"}
     assert of_kind["launch"] == set(rank_goals.GOALS)
     assert of_kind["prediction"] == {"prediction"}

@@ -10,7 +10,7 @@ import pytest
 from support import invented
 
 from numalab.evidence.kinds import AT_WORK
-from numalab.evidence.page_work import busy_waiter, chance_of, uses_of_seams
+from numalab.evidence.page_work import busy_waiter, chance_of, excused_uses, seams
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import AtWork, TracedArray
 from numalab.evidence.sample import Sample
@@ -268,9 +268,22 @@ def traced(*parts: tuple[frozenset[int], int]) -> TracedArray:
 def test_where_parts_meet_both_threads_use_a_page():
     zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
     array = traced((zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20))
-    assert uses_of_seams(array) == {(0, 1): 6}
+    assert seams(array) == {(0, 1): 2}
     # In the middle of a part, where a part is of a few pages, and where pages have three users.
-    assert not uses_of_seams(traced((zero, 20), (both, 1), (zero, 20)))
-    assert not uses_of_seams(traced((zero, 20), (both, 1), (one, 3), (both, 1), (zero, 20)))
-    assert not uses_of_seams(traced((zero, 20), (both, 2), (one, 20)))
-    assert not uses_of_seams(traced((zero, 20), (both | {2}, 1), (one, 20)))
+    assert not seams(traced((zero, 20), (both, 1), (zero, 20)))
+    assert not seams(traced((zero, 20), (both, 1), (one, 3), (both, 1), (zero, 20)))
+    assert not seams(traced((zero, 20), (both, 2), (one, 20)))
+    assert not seams(traced((zero, 20), (both | {2}, 1), (one, 20)))
+
+
+def test_only_uses_where_parts_meet_are_excused():
+    zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
+    parts = (zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20)
+    met = replace(traced(*parts), used_again={(0, 1): 4, (0, 0): 9})
+    assert excused_uses(met) == {(0, 1): 4}
+    # Three a page, and no more.
+    assert excused_uses(replace(met, used_again={(0, 1): 40})) == {(0, 1): 6}
+    # Six more pages of thread 0 in which thread 1 was seen to work: a quarter is where parts meet.
+    inside = [part for _ in range(6) for part in ((zero, 9), (both, 1))]
+    worked = replace(traced(*parts, *inside, (zero, 9)), used_again={(0, 1): 16})
+    assert excused_uses(worked) == {(0, 1): 4}

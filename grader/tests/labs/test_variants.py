@@ -104,7 +104,7 @@ def test_a_lab_must_leave_something_to_draw(tmp_path):
 def test_the_kits_variants_are_whole(lab):
     draws = read_draws(ROOT, lab)
     declared = variant_lab(ROOT, lab)
-    assert declared.max_points == 10
+    assert 9 <= declared.max_points <= 10  # what each earns is on the scale of the course
     answers = set()
     for number in range(1, 41):
         variant = draw_variant(draws, Seed(number, "ada"))

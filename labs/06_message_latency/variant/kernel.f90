@@ -12,7 +12,8 @@ module message_pattern
 contains
 
   subroutine relay(rank, ranks, buffer, bytes, repetitions) bind(c)
-    integer(c_int), value :: rank, ranks
+    integer(c_int), value :: rank
+    integer(c_int), value :: ranks
     integer(c_size_t), value :: bytes
     integer(c_int8_t), intent(inout) :: buffer(bytes)
     integer(c_int), value :: repetitions

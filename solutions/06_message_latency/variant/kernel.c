@@ -18,7 +18,7 @@ static void add(void *buffer, size_t bytes)
 }
 
 /* Gives the buffer to one rank and takes that of another. */
-static inline void exchange(int rank, int to, int from, void *buffer, size_t bytes)
+static inline void swap(int rank, int to, int from, void *buffer, size_t bytes)
 {
     if (to == rank) return;
     MPI_Sendrecv_replace(buffer, (int)bytes, MPI_BYTE, to, 0, from, 0, MPI_COMM_WORLD,

@@ -12,7 +12,8 @@ module message_pattern
 contains
 
   subroutine relay(rank, ranks, buffer, bytes, repetitions) bind(c)
-    integer(c_int), value :: rank, ranks
+    integer(c_int), value :: rank
+    integer(c_int), value :: ranks
     integer(c_size_t), value :: bytes
     integer(c_int8_t), intent(inout) :: buffer(bytes)
     integer(c_int), value :: repetitions
@@ -24,7 +25,7 @@ contains
   end subroutine relay
 
   ! Gives the buffer to one rank and takes that of another.
-  subroutine exchange(to, from, bytes, buffer)
+  subroutine swap(to, from, bytes, buffer)
     integer, intent(in) :: to, from
     integer(c_size_t), intent(in) :: bytes
     integer(c_int8_t), intent(inout) :: buffer(bytes)
@@ -35,7 +36,7 @@ contains
     call MPI_Sendrecv_replace(buffer, int(bytes), MPI_BYTE, to, 0, from, 0, &
          MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call add(bytes, buffer)
-  end subroutine exchange
+  end subroutine swap
 
   ! place: in the chain, which begins with 0.
   subroutine pass_along(rank, ranks, place, bytes, buffer)
@@ -71,14 +72,14 @@ contains
   end subroutine take
 
   ! By transfer, since the buffer may start anywhere.
-  subroutine add(bytes, buffer)
+  subroutine add(bytes, text)
     integer(c_size_t), intent(in) :: bytes
-    integer(c_int8_t), intent(inout) :: buffer(bytes)
+    integer(c_int8_t), intent(inout) :: text(bytes)
     integer(c_int64_t) :: word
 
     if (bytes < 8) return
-    word = transfer(buffer(1:8), word) + added
-    buffer(1:8) = transfer(word, buffer(1:8))
+    word = transfer(text(1:8), word) + added
+    text(1:8) = transfer(word, text(1:8))
   end subroutine add
 
 end module message_pattern

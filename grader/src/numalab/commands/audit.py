@@ -71,6 +71,7 @@ def audit(
       ./numalab audit 01 02 --on spr        on a machine that no lab names
       ./numalab audit 01 --seeds 20 --here-only
     """
+    kit.need_solutions("./numalab audit")
     check_places(on, here_only)
     check_json_target(json_path)
     machines = named_machines(kit, on)

@@ -402,6 +402,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
+    kit.need_solutions("./numalab batch grade")
     course = CourseFolder(options.out.resolve())
     options.check(read_rules(course.rules, names_with_variants(kit.root)))
     engine = _engine(options, course, kit)

@@ -263,6 +263,8 @@ def grade_command(kit: Kit, options: _Options) -> int:
       ./numalab grade --from build/gnu/results/01_first_touch/c/submission
     """
     options.check()
+    if options.solutions:
+        kit.need_solutions("./numalab grade --solutions")
     if options.records:
         return _exit_code(
             show_records(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab import words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import check_json_target, progress_line, taking_one, write_named
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import read_table
+from numalab.course.csv_files import read_table, write_private
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
@@ -28,8 +29,8 @@ from numalab.errors import UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs
-from numalab.labs.variants import labs_and_variants, names_with_variants
+from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
+from numalab.labs.variants import lab_of_variant, labs_and_variants, names_with_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
@@ -100,6 +101,8 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
     chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
     if not chosen:
         return standing
+    if standing.parts:  # a variant is in its lab's row
+        chosen = [lab_of_variant(name) for name in chosen]
     return replace(standing, rows=tuple(row for row in standing.rows if row.lab in chosen))
 
 
@@ -174,6 +177,8 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = _lab_choice(kit, [lab] if lab else [], {account.row.lab for account in accounts})
+    if rules.parts:
+        chosen = [lab_of_variant(name) for name in chosen]
     for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
         if number:
             click.echo()
@@ -291,31 +296,99 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     help="The list of the class, as for `batch grade`; before the first hand-in.",
 )  # fmt: skip
 @click.option(
-    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE", help="Write a table."
-)
-def codes(root: Path, students: Path | None, csv_path: Path | None) -> None:
+    "--csv", "csv_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write a table, which nobody else may read.",
+)  # fmt: skip
+@click.option("--for", "student", metavar="ID", help="Only this student's.")
+def codes(root: Path, students: Path | None, csv_path: Path | None, student: str | None) -> None:
     """The code of each student, to be sent to that student alone: with it ./numalab variant writes
     the student's own variant of a lab. A variant that was made by another code is not taken.
 
     They follow from COURSE/secret, which is made here and has to be kept: with another one all
-    variants are others.
+    variants are others. Whoever has the codes can read everybody's variants.
 
     \b
     Examples:
       ./numalab gradebook codes course --students class.csv --csv codes.csv
-      ./numalab gradebook codes course
+      ./numalab gradebook codes course --for ada
     """
     from numalab.course.codes import as_csv, codes_of
 
     course = CourseFolder(root.resolve())
     found, remarks = codes_of(course, students)
+    if student is not None:
+        found = [one for one in found if one[0].id == student]
+        if not found:
+            raise UserError(
+                f"--for {student}: the course knows no such student; ./numalab gradebook codes "
+                f"{root} lists all"
+            )
     if csv_path is not None:
-        write_named(csv_path, as_csv(found), "--csv")
+        write_named(csv_path, as_csv(found), "--csv", write_private)
+        click.echo(
+            wrapped(
+                f"{csv_path} has {words.count(len(found), 'code')}. Keep it to yourself, and send "
+                "each student the one line."
+            ),
+            err=True,
+        )
     else:
-        width = max(len(student.id) for student, _ in found)
-        for student, seed in found:
-            click.echo(f"{student.id:<{width}}  {seed.code}  {visible(student.name)}".rstrip())
+        width = max(len(one.id) for one, _ in found)
+        for one, seed in found:
+            click.echo(f"{one.id:<{width}}  {seed.code}  {visible(one.name)}".rstrip())
     _tell(remarks)
+
+
+@gradebook.command(short_help="Hand-ins that say the same.")
+@_course_argument
+@click.pass_obj
+def alike(kit: Kit, root: Path) -> None:
+    """Whose kernels say the same as the public solution, or as each other, whatever names and
+    blanks they have; of what was handed in last. For you to look at: in a lab whose solution is one
+    line, those who have understood it write that line. Nothing is taken off for it.
+
+    \b
+    Example:
+      ./numalab gradebook alike course
+    """
+    from numalab.course.alike import alike_of
+
+    course = _open(root)
+    with open_gradebook(course, read_only=True) as book:
+        hand_ins = book.handed_in()
+    found = alike_of(course, kit, labs_and_variants(kit.root), hand_ins)
+    for one in found:
+        what = "as the public solution" if one.is_solution else "as each other"
+        changed = f"{one.changed} words and signs are not the handout's"
+        whose = ", ".join(one.students)
+        click.echo(
+            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {what} ({changed}): {whose}")
+        )
+    if not found:
+        click.echo("No kernels say the same, but for handouts.")
+
+
+@gradebook.command(short_help="What is kept of students, for how long: to hand out.")
+@_course_argument
+@click.option(
+    "--until", metavar="DATE",
+    help="When you will remove the course's folder. Left out: kept_until of course.toml.",
+)  # fmt: skip
+@click.option("--contact", metavar="WHO", help="Whom students ask. Left out: contact there.")
+@click.pass_obj
+def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> None:
+    """One paragraph for students: what a course keeps of them, where, who sees it, and until when.
+
+    \b
+    Example:
+      ./numalab gradebook privacy course --until 2027-10-01 \\
+          --contact office@example.org
+    """
+    from numalab.course.privacy import paragraph
+
+    rules = _rules(kit, CourseFolder(root))
+    told = paragraph(rules.title, until or rules.kept_until, contact or rules.contact)
+    click.echo(wrapped(told))
 
 
 @gradebook.command(short_help="Grades for a course's system.")

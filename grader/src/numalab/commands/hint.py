@@ -62,10 +62,9 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None, is_variant: 
         words = [lab.called if lab.is_variant else name, ladder.topic]
         again = " ".join(["./numalab hint", *filter(None, words)])
         click.echo(f"\n{there_are - shown} stronger left: {again} again.")
-    elif kit.origin is None:
-        click.echo(f"\nThat was the strongest. The solution is in solutions/{lab.name}/.")
     else:
-        click.echo("\nThat was the strongest.")
+        where = f" The solution is in solutions/{lab.name}/." if lab.shows_solution else ""
+        click.echo(f"\nThat was the strongest.{where}")
     others = [topic for topic in topics_of(lab) if topic != ladder.topic]
     if others:
         click.echo(click.wrap_text(f"Hints on the rest: {', '.join(others)}.", 78))

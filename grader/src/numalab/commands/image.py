@@ -58,6 +58,7 @@ def image(
       ./numalab image ubuntu.tar --suite noble --components main,universe \\
                                  --mirror http://archive.ubuntu.com/ubuntu
     """
+    kit.need_solutions("./numalab image")
     if not _SUITE.fullmatch(suite):
         raise UserError(f"--suite {suite}: that is no suite's name, such as {SUITE} or trixie")
     if mirror is not None and not _MIRROR.fullmatch(mirror):

@@ -54,6 +54,7 @@ def notes(kit: Kit, names: Sequence[str], language: Language, seed: str, out: Pa
     from numalab.teaching.instructor_notes import gather
     from numalab.teaching.instructor_notes import notes as written
 
+    kit.need_solutions("./numalab notes")
     if not seed.isprintable() or not seed.strip() or "`" in seed:
         raise UserError("--seed wants a word, such as --seed autumn-2027")
     labs = choose_labs(load_labs(kit.root), names)

@@ -128,14 +128,16 @@ def check_json_target(path: Path | None, option: str = "--json") -> None:
         ) from error
 
 
-def write_named(path: Path, text: str, option: str) -> None:
+def write_named(
+    path: Path, text: str, option: str, write: Callable[[Path, str], None] = write_whole
+) -> None:
     """Writes a file that an option names. Raises UserError."""
     if path.is_dir():
         raise UserError(f"{option} {path}: that is a folder; name a file in it")
     if not path.parent.is_dir():
         raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
     try:
-        write_whole(path, text)
+        write(path, text)
     except OSError as error:
         raise UserError(
             f"{option} {path}: can't write it: {error.strerror}; choose another place"

@@ -14,6 +14,7 @@ COMMANDS = {
     "completion": "completion:completion",
     "criterion": "ctest:criterion",
     "doctor": "doctor:doctor",
+    "edition": "edition:edition",
     "explore": "explore:explore_command",
     "grade": "grade:grade_command",
     "gradebook": "gradebook:gradebook",
@@ -31,6 +32,7 @@ COMMANDS = {
     "setup": "setup:setup",
     "test": "test:test",
     "variant": "variant:variant",
+    "viva": "viva:viva",
     "watch": "watch:watch",
 }
 

@@ -77,6 +77,7 @@ def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str
     """
     if quick and everything:
         raise UserError("--quick and --all: take one of them")
+    kit.need_solutions("./numalab test")
     if kit.work is not None:
         raise UserError(
             f"the suite changes files of the kit, and {kit.root} is shared by many. Test a "

@@ -49,6 +49,7 @@ def variant(
       ./numalab grade 01 --variant --quick
       ./numalab variant 01 --for ada --course course --out hand-out/ada     staff
     """
+    kit.need_solutions("./numalab variant")
     lab = lab_with_variants(kit.root, name)
     whose = seed_of_options(owner, code, course, seed)
     target = kit if out is None else replace(kit, variants=out.absolute())

@@ -26,4 +26,5 @@ def named_lab(kit: Kit, name: str, is_variant: bool, above: Path | None = None) 
     if not is_variant and not is_variant_name(name):
         (lab,) = choose_labs(load_labs(kit.root), [name])
         return kit, lab
+    kit.need_solutions("what has to do with variants")
     return open_variant(kit, lab_with_variants(kit.root, lab_of_variant(name)), above)

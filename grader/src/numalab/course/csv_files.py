@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.files import NotPlain, read_plain
+from numalab.files import NotPlain, partial_path, read_plain
 from numalab.strangers.visible import visible_lines
 
 BOM = "\ufeff"
+PRIVATE = 0o600  # of a file that says who somebody is
 MOST_BYTES = 64 * 2**20  # of a template; a worksheet of 10,000 students has a tenth of it
 # The wide ones are for spreadsheets in East Asian languages.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -74,3 +77,14 @@ def read_table(path: Path) -> Table:
     if not rows:
         raise UserError(f"{path} is empty")
     return Table(rows, delimiter, line_end, has_bom)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Whole or not at all, and never readable by others, not even for a moment. Raises OSError."""
+    partial = partial_path(path)
+    with contextlib.suppress(FileNotFoundError):
+        partial.unlink()
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    partial.replace(path)

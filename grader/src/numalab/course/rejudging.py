@@ -27,6 +27,8 @@ from numalab.labs.declaration import Lab
 from numalab.words import CountedStep
 
 _RUN = "rejudged"  # in the place of a run's id, in the name of what is being written
+# Of a result: what no rule judges, and files that were handed in say.
+_SCORED = ("diagnosis", "prediction")
 _RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
 
 
@@ -163,7 +165,8 @@ def judge_attempt(
         grading = read_grading(folder / "evidence" / old["language"], labs, None)
         if (grading.lab.name, grading.here.language) != (attempt.item.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
-        new = judge_again(kit, grading).to_json() | {"spent_s": old.get("spent_s", {})}
+        kept = {key: old[key] for key in _SCORED if key in old}
+        new = kept | judge_again(kit, grading).to_json() | {"spent_s": old.get("spent_s", {})}
         results.append(new)
         gradings.append(grading)
         changed += changes(old, new)

@@ -81,10 +81,12 @@ def _parts(array: TracedArray) -> list[tuple[frozenset[int], int, int]]:
     return parts
 
 
-def uses_of_seams(array: TracedArray) -> Counter[tuple[int, int]]:
-    """By first writer and user: how often one thread may use a page that was first written by
-    another, since the parts of both meet in it."""
-    found: Counter[tuple[int, int]] = Counter()
+Pair = tuple[int, int]  # who wrote a page first, and who uses it
+
+
+def seams(array: TracedArray) -> Counter[Pair]:
+    """How many pages of each pair are where the parts of the two meet."""
+    found: Counter[Pair] = Counter()
     parts = _parts(array)
     for before, (users, page, pages), behind in zip(parts, parts[1:], parts[2:], strict=False):
         is_between = users == before[0] | behind[0] and len(before[0]) == len(behind[0]) == 1
@@ -92,8 +94,23 @@ def uses_of_seams(array: TracedArray) -> Counter[tuple[int, int]]:
             continue
         writer = array.first_writer[page]
         for user in users - {writer}:
-            found[writer, user] += USES_OF_A_SEAM
+            found[writer, user] += 1
     return found
+
+
+def excused_uses(array: TracedArray) -> Counter[Pair]:
+    """Of pages that were used again by another than who wrote them first, those that were where
+    parts meet. Which page a use was of is not kept: of a pair that was seen on other pages, too, so
+    many of its uses as it has pages of each kind. Else an array of many short parts would excuse
+    who works on all of another's."""
+    contested: Counter[Pair] = Counter()
+    for writer, users in zip(array.first_writer, array.users, strict=True):
+        contested.update((writer, user) for user in users - {writer} if len(users) > 1)
+    excused: Counter[Pair] = Counter()
+    for pair, pages in seams(array).items():
+        of_seams = array.used_again.get(pair, 0) * pages // contested[pair]
+        excused[pair] = min(of_seams, USES_OF_A_SEAM * pages)
+    return excused
 
 
 def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
@@ -104,11 +121,11 @@ def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
     for trace in traces:
         place = place_of(trace, numa_nodes)
         for array in trace.arrays:
-            of_seams = uses_of_seams(array)
+            of_seams = excused_uses(array)
             for (writer, user), times in array.used_again.items():
                 by_thread[user] += times
                 is_home = writer >= 0 and place(writer) >= 0 and place(writer) == place(user)
-                excused = min(times, of_seams[writer, user])
+                excused = of_seams[writer, user]
                 at_home += times if is_home else excused
                 taken_over[writer] += times - excused if user != writer else 0
     moments = sum(trace.closings or 0 for trace in traces)

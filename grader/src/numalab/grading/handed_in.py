@@ -23,6 +23,7 @@ from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.numactl_words import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
+from numalab.labs.solution_files import kits_text
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
@@ -48,7 +49,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     if file.kind == "launch":
         parse_policy(text, file.name)
     elif file.kind == "answers":
-        read_answers(text)
+        read_answers(text, file.seed)
     elif file.kind == "model":
         read_model(text)
     else:
@@ -148,11 +149,11 @@ def _predictions(session: Session) -> list[Json]:
 
 def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
     """Of the kit's own file. Raises KitError."""
-    path = session.kit.solution_folder(session.lab.name) / file.name
+    folder = session.kit.solution_folder(session.lab.name)
     try:
-        return placement.read_placement(path.read_text("utf-8"), file.variables)
-    except (OSError, placement.BadPlacement) as error:
-        raise KitError(f"the kit's own {path} can't be used: {error}") from error
+        return placement.read_placement(kits_text(folder, file.name), file.variables)
+    except placement.BadPlacement as error:
+        raise KitError(f"the kit's own {folder / file.name} can't be used: {error}") from error
 
 
 def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:

@@ -37,6 +37,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines/picture.py": ("neither", "drawings of machines"),
     "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
+    "labs/solution_files.py": ("evidence", "the files that placements are held against"),
     "labs/hint_ladders.py": ("neither", "hints change no run and no verdict"),
     "labs/hints.py": ("neither", "which hints were seen is shown beside a verdict"),
     "labs/seeds.py": ("evidence", "which variant is whose"),
@@ -75,6 +76,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "commands": ("neither", "options and what is printed"),
     "container": ("neither", "makes images of the kit"),
     "course": ("neither", "who is graded when, and what grades follow"),
+    "editions": ("neither", "copies of the kit for students"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
     "near_and_far": ("neither", "measures nodes, and grades nobody"),
@@ -102,7 +104,7 @@ NOT_COUNTED = (
 _WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved", "modelled_on")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
-_RUN_BY_CRITERION = ("part", "file", "goal", "variables", "runtimes", "slow")
+_RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")
 # Of a machine's file: what is printed of the real one. No virtual node is made by it.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",

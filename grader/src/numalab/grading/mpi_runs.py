@@ -15,6 +15,7 @@ from numalab.judging import needs
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, RankPlan
+from numalab.labs.solution_files import kits_text
 from numalab.machines.topology import topology_of_node, without_own
 
 # Of one job; the monitor has room for no more ranks.
@@ -44,11 +45,7 @@ def _read(session: Session, role: str, file: HandedFile) -> str:
     if role == SUBMISSION:
         texts = (handed for handed in session.data["handed_in"] if handed["file"] == file.name)
         return str(next(texts)["text"])
-    path = session.kit.solution_folder(session.lab.name) / file.name
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+    return kits_text(session.kit.solution_folder(session.lab.name), file.name)
 
 
 def _refuse(session: Session, role: str, part: str | None, name: str, why: str) -> None:

@@ -36,6 +36,7 @@ _SHOWN = ("README.md", *KERNEL_FILES.values())
 
 def make_variant(kit: Kit, lab: str, seed: Seed) -> tuple[Variant, Mapping[str, str], Kit]:
     """The variant, the files of its lab by name, and the kit that grades it. Raises KitError."""
+    kit.need_solutions("./numalab variant")
     draws = read_draws(kit.root, lab)
     variant = draw_variant(draws, seed)
     files, solution = lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant)

@@ -69,12 +69,16 @@ def _run(
     return subprocess.CompletedProcess(command, code, output)
 
 
-def configure(kit: Kit) -> None:
-    """Configures the build folder unless that is done. Raises KitError."""
+def configure(kit: Kit, *definitions: str) -> None:
+    """Configures the build folder unless that is done. definitions: NAME=VALUE, for CMake's
+    cache. Raises KitError."""
     if (kit.build / "build.ninja").is_file():
         return
     compilers = chosen_compilers(kit.preset, os.environ)
-    done = _run(["cmake", "--preset", kit.preset, "-B", str(kit.build), *compilers], kit.root)
+    more = [f"-D{definition}" for definition in definitions]
+    done = _run(
+        ["cmake", "--preset", kit.preset, "-B", str(kit.build), *compilers, *more], kit.root
+    )
     if done.returncode != 0:
         raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
 

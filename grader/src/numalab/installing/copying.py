@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from numalab.labs.declaration import KERNEL_FILES, Lab
 
 # What is made by who works there; and the suite, which changes files of the kit.
 _LEFT_OUT = (
-    ".git", ".venv", ".venv.lock", "build", "notebooks", "kernels", ".installing", RECORD,
-    ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
+    ".git", ".venv", ".venv.lock", "build", "notebooks", "variants", "kernels", ".installing",
+    RECORD, ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
 )  # fmt: skip
-_NAMES_LEFT_OUT = ("__pycache__", "*.pyc", "*.mod", ".*_cache", ".ipynb_checkpoints")
+_NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", ".ipynb_checkpoints")
 
 
 def kit_files(root: Path) -> Iterator[Path]:
@@ -60,8 +60,13 @@ def check_handouts(kit: Kit, labs: Sequence[Lab]) -> None:
 def copy_kit(source: Path, target: Path) -> int:
     """Files as of now, so that builds of an earlier installation at the same place know that they
     are new. Returns how many. Raises OSError."""
+    return copy_files(source, target, kit_files(source))
+
+
+def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
+    """Of a kit, by their paths from its root. Returns how many. Raises OSError."""
     number = 0
-    for path in kit_files(source):
+    for path in files:
         number += 1
         copy = target / path
         copy.parent.mkdir(parents=True, exist_ok=True)

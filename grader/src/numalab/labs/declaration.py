@@ -10,6 +10,7 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
+from numalab.kit import EDITION
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
@@ -66,12 +67,13 @@ class HandedFile:
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
     numactl. A launch (.toml) says where ranks go, a prediction
     (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
-    what loops take."""
+    what loops take. seed: of the machine that answers have to be about; None: any."""
 
     name: str
     goal: str
     variables: tuple[str, ...]
     runtimes: tuple[str, ...]
+    seed: int | None = None
 
     @property
     def kind(self) -> FileKind:
@@ -164,6 +166,7 @@ class Lab:
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
     predicted: tuple[Quantity, ...] = ()
+    has_solution_text: bool = True  # not so in a student's edition
 
     @property
     def number(self) -> str:
@@ -174,6 +177,11 @@ class Lab:
     def is_variant(self) -> bool:
         """Whether it is somebody's variant of a lab."""
         return self.name.endswith(VARIANT_ENDING)
+
+    @property
+    def shows_solution(self) -> bool:
+        """Whether solutions/NN_name/ is there to be read."""
+        return self.has_solution_text and not self.is_variant
 
     @property
     def called(self) -> str:
@@ -244,7 +252,7 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
-    "at_least_of_lightspeed",
+    "at_least_of_lightspeed", "seed",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -256,7 +264,7 @@ LAB_KEYS = (
 
 def _handed_file(table: Table) -> HandedFile | None:
     if "file" not in table:
-        for key in ("goal", *PLACEMENT_KEYS):
+        for key in ("goal", "seed", *PLACEMENT_KEYS):
             if key in table:
                 table.fail(f"'{key}' is about a file that is handed in; add 'file'", key)
         return None
@@ -268,7 +276,10 @@ def _handed_file(table: Table) -> HandedFile | None:
     for key in PLACEMENT_KEYS:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
-    return HandedFile(table.text("file"), goal, allowed, ())
+    seed = table.maybe("seed", lambda key: table.whole(key, 1))
+    if seed is not None and FILE_KINDS[goal] != "answers":
+        table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
+    return HandedFile(table.text("file"), goal, allowed, (), seed)
 
 
 def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:
@@ -344,6 +355,7 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
+        has_solution_text=not (folder.parents[1] / EDITION).is_file(),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]

@@ -5,8 +5,8 @@ what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the
 be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
 replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
 `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
-`@places.GOAL@` by a list of places there (core_goals.py).
-Pure functions but for reading the folders.
+`@places.GOAL@` by a list of places there (core_goals.py), and `node_answers`, written so, by what
+is right of it. Pure functions but for reading the folders.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from numalab.draws import draw
+from numalab.draws import pick
 from numalab.errors import KitError, UserError
 from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
@@ -27,13 +28,15 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
+from numalab.labs.node_questions import QUESTIONS, asked_about
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import PREFIX, seeded_machine
-from numalab.machines.structure import structure_of_machine
+from numalab.machines.structure import Structure, structure_of_machine
 from numalab.toml_files.tables import Table, read_table
 
 FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
 DRAWS = "draws.toml"
+NODE_ANSWERS = "node_answers"
 MOST_TRIES = 1000  # until a draw is one that may be made
 
 _PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
@@ -63,7 +66,7 @@ class Draws:
 @dataclass(frozen=True)
 class Variant:
     """One person's variant of a lab. chosen: by draw, the name of the choice; texts: what takes the
-    place of each placeholder."""
+    place of each placeholder that is drawn, or says whose it is."""
 
     lab: str
     seed: Seed
@@ -73,6 +76,15 @@ class Variant:
     @property
     def name(self) -> str:
         return variant_name(self.lab)
+
+    def text(self, placeholder: str) -> str | None:
+        """What takes its place; None: nothing is drawn for it."""
+        kind, _, goal = placeholder.partition(".")
+        if placeholder in self.texts:
+            return self.texts[placeholder]
+        if kind == "places" and goal in CORE_GOALS:
+            return as_places(goal, _machine(self.seed.number))
+        return _node_answers(self.seed.number) if placeholder == NODE_ANSWERS else None
 
 
 # ---- names -------------------------------------------------------------------------------------
@@ -195,15 +207,24 @@ def draw_variant(draws: Draws, seed: Seed) -> Variant:
 
 
 def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
-    names = list(one.choices)
-    number = draw(f"numalab variant {seed.number} {lab}: {one.name} {attempt}", len(names))
-    return names[number]
+    text = f"numalab variant {seed.number} {lab}: {one.name} {attempt}"
+    return pick(text, list(one.choices))
+
+
+@lru_cache(maxsize=16)
+def _machine(seed: int) -> Structure:
+    return structure_of_machine(seeded_machine(seed))
+
+
+def _node_answers(seed: int) -> str:
+    """To what is asked about the machine (node_questions.py), as a file has them."""
+    machine, asked = _machine(seed), asked_about(seed)
+    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
 
 
 def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
-    machine = structure_of_machine(seeded_machine(seed.number))
     texts = {
-        **{f"places.{goal}": as_places(goal, machine) for goal in CORE_GOALS},
         "for": seed.owner,
         "code": seed.code,
         "seed": str(seed.number),
@@ -222,10 +243,10 @@ def rendered(template: str, variant: Variant, where: str) -> str:
     """Raises KitError for a placeholder that nothing is drawn for."""
 
     def text_of(match: re.Match[str]) -> str:
-        name = match[1]
-        if name not in variant.texts:
-            raise KitError(f"{where}: nothing is drawn for @{name}@")
-        return variant.texts[name]
+        text = variant.text(match[1])
+        if text is None:
+            raise KitError(f"{where}: nothing is drawn for @{match[1]}@")
+        return text
 
     # Twice: a choice's text may have placeholders of other draws.
     return _PLACEHOLDER.sub(text_of, _PLACEHOLDER.sub(text_of, template))

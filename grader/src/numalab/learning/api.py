@@ -61,6 +61,7 @@ def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
     kit = kit or open_kit()
     keep_matplotlib_in(kit.build / "matplotlib")
     if is_variant_name(name):
+        kit.need_solutions("what has to do with variants")
         kit, declared = open_variant(kit, lab_with_variants(kit.root, lab_of_variant(name)))
     else:
         (declared,) = choose_labs(load_labs(kit.root), [name])

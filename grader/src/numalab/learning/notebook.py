@@ -270,7 +270,7 @@ def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
     shown = lab.kit.shown(path)
     only = f" --lang {language}" if language in lab.declared.languages else ""
     return (
-        f"Kept in {shown}; {lab.declared.own_place} is as it was.\n"
+        f"Kept in {shown}; {lab.declared.own_place.split('/')[0]}/ is as it was.\n"
         f"To grade it where it is:  ./numalab grade {lab.declared.called}{only} "
         f"--submission {shown.parent.parent}\n"
         f"To hand it in:  cp {shown} {lab.declared.own_place}/"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
-from numalab.toml_files.tables import read_table
+from numalab.labs.solution_files import solution_text
+from numalab.toml_files.tables import parse_table
 
 Value = float | int | str
 FILE = "predictions.json"
@@ -40,10 +41,10 @@ class Published:
 
 def read_published(folder: Path) -> dict[str, Published]:
     """By the name of the prediction; none where the lab has no such file. Raises KitError."""
-    path = folder / PUBLISHED_FILE
-    if not path.is_file():
+    text = solution_text(folder, PUBLISHED_FILE)
+    if text is None:
         return {}
-    top = read_table(path, KitError, None)
+    top = parse_table(text, str(folder / PUBLISHED_FILE), KitError, None)
     tables = {name: top.table(name, ("value", "says")) for name in top.values}
     return {
         name: Published(table.number("value"), table.text("says")) for name, table in tables.items()

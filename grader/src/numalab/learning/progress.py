@@ -339,7 +339,7 @@ def _task(lab: Lab, results: Mapping[str, Result], hints: Levels) -> Task:
     of_kernel = any(c.name == failed[0] and c.kind == "correctness" for c in lab.criteria)
     what = f"fix {KERNEL_FILES[language]}, {failed[0]} fails" if of_kernel else f"fix {failed[0]}"
     commands = [(watch, "grades whenever you save")]
-    if is_exhausted(lab, failed[0], hints, began_in) and not lab.is_variant:
+    if is_exhausted(lab, failed[0], hints, began_in) and lab.shows_solution:
         why = f"cat solutions/{lab.name}/README.md"
         commands.insert(0, (why, "all hints on it are read; this explains the solution"))
     elif hint is not None:

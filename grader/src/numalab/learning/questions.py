@@ -1,11 +1,13 @@
 """Questions by which a learner checks herself. What is asked lies beside the handout, in
 labs/NN_name/questions.toml; the answers, with a sentence for each choice, beside the solution,
-in solutions/NN_name/answers.toml. What a learner answers first is kept beside her files."""
+in solutions/NN_name/answers.toml; in a student's edition they are sealed. What a learner answers
+first is kept beside her files."""
 
 from __future__ import annotations
 
 import difflib
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from pathlib import Path
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.kit import Kit
+from numalab.labs.solution_files import read_coded
+from numalab.learning.sealed_answers import opened
 from numalab.toml_files.tables import read_table
 
 WIDTH = 78
@@ -20,15 +24,16 @@ ANSWERS_FILE = "answers.json"
 
 
 @dataclass(frozen=True)
-class Question:
-    """choices: texts by letter; right: the letter of the right one; says: a sentence for each
-    choice, on why it is right or what speaks against it."""
+class Asked(ABC):
+    """A question, and a way to check an answer. choices: texts by letter."""
 
     name: str
     text: str
     choices: Mapping[str, str]
-    right: str
-    says: Mapping[str, str]
+
+    @abstractmethod
+    def _told(self, letter: str) -> tuple[bool, str]:
+        """Whether a choice is right, and what is said to it."""
 
     def asked(self) -> str:
         """The question with its choices."""
@@ -52,9 +57,30 @@ class Question:
 
     def checked(self, answer: str) -> str:
         """Whether an answer is right, and why. Raises UserError where it is no choice."""
-        letter = self.letter(answer)
-        verdict = "Right." if letter == self.right else "Not yet."
-        return textwrap.fill(f"{verdict} {self.says[letter]}", WIDTH)
+        is_right, said = self._told(self.letter(answer))
+        return textwrap.fill(f"{'Right.' if is_right else 'Not yet.'} {said}", WIDTH)
+
+
+@dataclass(frozen=True)
+class Question(Asked):
+    """right: the letter of the right choice; says: a sentence for each choice, on why it is right
+    or what speaks against it."""
+
+    right: str
+    says: Mapping[str, str]
+
+    def _told(self, letter: str) -> tuple[bool, str]:
+        return letter == self.right, self.says[letter]
+
+
+@dataclass(frozen=True)
+class SealedQuestion(Asked):
+    """Of a student's edition."""
+
+    sealed: Mapping[str, str]
+
+    def _told(self, letter: str) -> tuple[bool, str]:
+        return opened(self.name, self.sealed, letter)
 
 
 def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
@@ -77,9 +103,23 @@ def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
     return questions
 
 
-def find_question(kit: Kit, lab: str, name: str) -> Question:
-    """Raises UserError."""
-    questions = load_questions(kit, lab)
+def _sealed_questions(kit: Kit, lab: str) -> dict[str, SealedQuestion]:
+    """Raises KitError."""
+    asked = read_table(kit.lab_folder(lab) / "questions.toml", KitError, None)
+    answers = read_coded(kit.solution_folder(lab)).answers
+    questions = {}
+    for name in asked.values:
+        question = asked.table(name, ("text", "choices"))
+        choices = question.table("choices", None).text_values()
+        text = question.text("text")
+        questions[name] = SealedQuestion(name, text, choices, answers.get(name, {}))
+    return questions
+
+
+def find_question(kit: Kit, lab: str, name: str) -> Asked:
+    """Raises UserError and KitError."""
+    questions: Mapping[str, Asked]
+    questions = _sealed_questions(kit, lab) if kit.is_edition else load_questions(kit, lab)
     if name not in questions:
         near = difflib.get_close_matches(name, questions, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""

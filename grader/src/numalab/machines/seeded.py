@@ -82,11 +82,6 @@ def pick(seed: int, what: str, choices: Sequence[_T]) -> _T:
     return choices[draw(seed, what, len(choices))]
 
 
-def _shuffled(seed: int, what: str, count: int) -> list[int]:
-    """The numbers from 0 to count - 1."""
-    return sorted(range(count), key=lambda number: draw(seed, f"{what} {number}", 2**64))
-
-
 # ---- shape -------------------------------------------------------------------------------------
 
 
@@ -132,8 +127,8 @@ def _node_numbers(seed: int, shape: Shape) -> dict[_Slot, int]:
     if way == "in turn":
         slots.sort(key=lambda slot: (slot.place, slot.package))
     elif way == "mixed":
-        mixed = _shuffled(seed, "number of NUMA node", len(slots) - 1)
-        slots = [slots[0], *(slots[1 + number] for number in mixed)]
+        mixed = draws.shuffled(f"numalab machine {seed}: number of NUMA node", slots[1:])
+        slots = [slots[0], *mixed]
     return {slot: number for number, slot in enumerate(slots)}
 
 

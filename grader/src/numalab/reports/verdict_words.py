@@ -150,8 +150,8 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     began_in = verdict.began_in.get(first, "")
     hint = hint_command(lab, first, began_in, hints_seen)
     if is_exhausted(lab, first, hints_seen, began_in):
-        solution = "" if lab.is_variant else f"; the solution is in solutions/{lab.name}/"
-        lines.append(f"All hints on it are read{solution}.")
+        where = f"; the solution is in solutions/{lab.name}/" if lab.shows_solution else ""
+        lines.append(f"All hints on it are read{where}.")
     elif hint:
         lines.append(f"A hint: {hint}")
     return "\n".join([*lines, f"The text: {lab.own_place}/README.md"])
@@ -224,9 +224,8 @@ def next_step(kernel: GradedKernel) -> str | None:
     )
     if partly:
         return f"Nothing fails, and there is more to earn: {words.listed(list(partly))}."
-    return (
-        f"Done: all that this node can show. solutions/{verdict.lab}/README.md says why it works."
-    )
+    why = f" solutions/{verdict.lab}/README.md says why it works."
+    return f"Done: all that this node can show.{why if kernel.lab.shows_solution else ''}"
 
 
 def printed_words(evidence: Evidence) -> str | None:

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
+from numalab.course.gradebook.feedback import is_told_by_criteria, part_line
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.errors import KitError, UserError
@@ -64,7 +65,7 @@ def _hundredths(points: float) -> int:
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     """One for each criterion that has points and that the node can show."""
     earnable = verdict.earnable_points
-    scale = row.max_points / earnable if earnable else 0.0
+    scale = row.kernel_points / earnable if earnable else 0.0
     tests: list[Json] = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
@@ -82,6 +83,27 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
                 "score": min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
                 "max-score": most,
                 "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+            }
+        )
+    return tests
+
+
+def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
+    """The variant's criteria, and one for each part that has none."""
+    tests: list[Json] = []
+    if row.variant is not None and row.variant.result is not None:
+        tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
+    for part in row.parts:
+        if is_told_by_criteria(row, part) or not part.most:
+            continue
+        waits = " (open, no mark yet)" if part.state == "open" else ""
+        tests.append(
+            {
+                "test-name": f"{prefix}{part.name}{waits}",
+                "passed": part.points >= part.most,
+                "score": _hundredths(part.points),
+                "max-score": _hundredths(part.most),
+                "output": part_line(part),
             }
         )
     return tests
@@ -115,9 +137,12 @@ def result(
     several = len(rows) > 1
     tests: list[Json] = []
     for row in rows:
+        prefix = f"{row.lab}: " if several else ""
         if row.result is not None:
-            tests += _tests(read_verdict(row.result), row, f"{row.lab}: " if several else "")
-        elif not row.points:
+            tests += _tests(read_verdict(row.result), row, prefix)
+        if row.parts and row.is_handed_in:
+            tests += _part_tests(row, prefix)
+        elif row.result is None and not row.points:
             tests.append(_nothing(row, problems))
     if not rows:  # nothing that was handed in could be taken for a lab
         why = " ".join(problem.why for problem in problems)

@@ -11,6 +11,7 @@ from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import notices
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import names_words
+from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
 
 
@@ -70,7 +71,14 @@ _GRADE = (
 )  # fmt: skip
 
 
-def _grade(row: StandingRow) -> list[str]:
+def _header(standing: Standing) -> tuple[str, ...]:
+    """Of a grade, with a column for each part that the course weighs."""
+    return (*_GRADE, *(f"{part}_points" for part in standing.parts))
+
+
+def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
+    """A part that was left out, or that the lab has not, is an empty cell."""
+    found = [row.part(name) for name in parts]
     return [
         row.lab,
         number(row.points),
@@ -85,19 +93,23 @@ def _grade(row: StandingRow) -> list[str]:
         row.attempt.item.effort if row.attempt else "",
         row.language,
         defused(node_type(row.attempt.node)) if row.attempt else "",
+        *(
+            number(part.points) if row.is_handed_in and part is not None and part.most else ""
+            for part in found
+        ),
     ]
 
 
 def plain(standing: Standing) -> Export:
     """A row for each student and lab. With a byte order mark, without which spreadsheets take
     UTF-8 for something else."""
-    header = ("student", "name", "email", *_GRADE, "graded_at", "reason", "notes")
+    header = ("student", "name", "email", *_header(standing), "graded_at", "reason", "notes")
     rows = (
         [
             row.student.id,
             defused(row.student.name),
             defused(row.student.external.get("email", "")),
-            *_grade(row),
+            *_grade(row, standing.parts),
             row.attempt.ended_at if row.attempt else "",
             defused(row.override_reason),
             defused(" ".join(notices(row))),
@@ -110,5 +122,7 @@ def plain(standing: Standing) -> Export:
 def pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> Export:
     """The same without what tells who somebody is: names, addresses, free text, and the order,
     which else is that of names. pseudonyms: by student id."""
-    rows = sorted((pseudonyms[row.student.id], *_grade(row)) for row in standing.rows)
-    return Export(table_text(("pseudonym", *_GRADE), rows, has_bom=True))
+    rows = sorted(
+        (pseudonyms[row.student.id], *_grade(row, standing.parts)) for row in standing.rows
+    )
+    return Export(table_text(("pseudonym", *_header(standing)), rows, has_bom=True))

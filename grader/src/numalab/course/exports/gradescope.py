@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.counting import rounded
-from numalab.course.gradebook.feedback import summary_lines
+from numalab.course.gradebook.feedback import is_told_by_criteria, part_line, summary_lines
+from numalab.course.gradebook.parts import Part, rounded
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import Verdict, read_verdict
@@ -24,7 +24,7 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     """One for each criterion, on the scale of the lab's points; without a score where it is not
     decided, or where another line of the same criterion has it."""
     earnable = verdict.earnable_points
-    scale = row.max_points / earnable if earnable else 0.0
+    scale = row.kernel_points / earnable if earnable else 0.0
     tests = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
@@ -37,7 +37,7 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
         }
         if criterion.status in _STATUS:
             test["status"] = _STATUS[criterion.status]
-            if shown.points:
+            if shown.points and scale:
                 test["score"] = rounded(criterion.points * scale)
                 test["max_score"] = rounded(criterion.max_points * scale)
         else:
@@ -45,6 +45,34 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
             test["output"] = f"Not graded ({words}): {test['output']}"
         tests.append(test)
     return tests
+
+
+def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
+    """The variant's criteria, and one for each part that has none."""
+    tests: list[Json] = []
+    if row.variant is not None and row.variant.result is not None:
+        tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
+    for part in row.parts:
+        if is_told_by_criteria(row, part) or not part.most:
+            continue
+        test: Json = {
+            "name": f"{prefix}{part.name}",
+            "output": part_line(part),
+            "visibility": "visible",
+        }
+        if part.state not in ("open", "waiting"):
+            test["status"] = "passed" if part.points >= part.most else "failed"
+            test["score"], test["max_score"] = part.points, part.most
+        tests.append(test)
+    return tests
+
+
+def _part_json(part: Part) -> Json:
+    share = None if part.state == "left out" else round(part.shown.share, 4)
+    return {
+        "state": part.state, "weight": part.weight, "share": share,
+        "points": part.points, "max_points": part.most,
+    }  # fmt: skip
 
 
 def _took_s(row: StandingRow) -> float:
@@ -63,12 +91,17 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
     tests: list[Json] = []
     output = []
     for row in rows:
+        prefix = f"{row.lab}: " if several else ""
         if row.result is not None:
-            tests += _tests(read_verdict(row.result), row, f"{row.lab}: " if several else "")
+            tests += _tests(read_verdict(row.result), row, prefix)
+        if row.is_handed_in:
+            tests += _part_tests(row, prefix)
         output.append("\n".join([*([row.lab] if several else []), *summary_lines(row)]))
     output += [problem.why for problem in problems]
     data: Json = {
-        "execution_time": round(sum(_took_s(row) for row in rows), 1),
+        "execution_time": round(
+            sum(_took_s(one) for row in rows for one in (row, row.variant) if one is not None), 1
+        ),
         "output": "\n\n".join(output),
         "output_format": "text",
         "test_output_format": "text",
@@ -86,6 +119,7 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
                 "late_s": row.late_s,
                 "penalty": row.penalty,
             }
+            | ({"parts": {part.name: _part_json(part) for part in row.parts}} if row.parts else {})
             for row in rows
         },
     }

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from numalab.course.gradebook.feedback import summary_lines
+from numalab.course.gradebook.feedback import part_line, summary_lines
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.records import Problem
+from numalab.course.records import Json, Problem
 from numalab.judging.verdict import read_verdict
 from numalab.reports import verdict_words
 from numalab.strangers.visible import visible, visible_lines
@@ -39,27 +39,48 @@ def _counted(suite: Element) -> None:
         suite.set(plural, str(sum(case.find(kind) is not None for case in cases)))
 
 
+def _criteria(suite: Element, result: Json, prefix: str) -> None:
+    for shown in verdict_words.criterion_rows(read_verdict(result).criteria):
+        criterion = shown.criterion
+        place = "" if criterion.where == "here" else f" on {criterion.where}"
+        case = _case(suite, f"{prefix}{criterion.name}{place}")
+        if criterion.is_partial:  # the format has no part of a pass
+            said = f"{shown.points} points. {criterion.why}"
+            SubElement(case, "system-out").text = visible_lines(said)
+        if criterion.status != "pass":
+            words = verdict_words.STATUS_STYLE[criterion.status][0]
+            kind = _KINDS.get(criterion.status, "skipped")
+            open_words = "" if kind == "failure" else f"Not graded ({words}): "
+            _said(case, kind, f"{open_words}{criterion.why}{shown.where_too}")
+
+
+def _properties(suite: Element, row: StandingRow) -> None:
+    """What each part gives."""
+    properties = SubElement(suite, "properties")
+    for part in row.parts:
+        value = f"{part.points:g} of {part.most:g}" if part.most else part.state
+        SubElement(properties, "property", name=part.name, value=value)
+
+
 def _suite(root: Element, row: StandingRow) -> None:
     suite = SubElement(root, "testsuite", name=visible(f"{row.student.id} {row.lab}"))
-    if row.result is None:
+    if row.parts and row.is_handed_in:
+        _properties(suite, row)
+    of_variant = row.variant.result if row.variant is not None else None
+    is_spoilt = row.points is None and row.is_handed_in
+    if (row.result is None and of_variant is None) or (row.parts and is_spoilt):
         case = _case(suite, "graded")
-        is_spoilt = row.points is None and row.is_handed_in
         why = "\n".join(summary_lines(row))
         if is_spoilt or not row.points:
             _said(case, "error" if is_spoilt else "failure", why)
-    else:
-        for shown in verdict_words.criterion_rows(read_verdict(row.result).criteria):
-            criterion = shown.criterion
-            place = "" if criterion.where == "here" else f" on {criterion.where}"
-            case = _case(suite, f"{criterion.name}{place}")
-            if criterion.is_partial:  # the format has no part of a pass
-                said = f"{shown.points} points. {criterion.why}"
-                SubElement(case, "system-out").text = visible_lines(said)
-            if criterion.status != "pass":
-                words = verdict_words.STATUS_STYLE[criterion.status][0]
-                kind = _KINDS.get(criterion.status, "skipped")
-                open_words = "" if kind == "failure" else f"Not graded ({words}): "
-                _said(case, kind, f"{open_words}{criterion.why}{shown.where_too}")
+    for part in row.parts if row.is_handed_in else ():
+        if part.state == "missing":
+            _said(_case(suite, part.name), "failure", part_line(part))
+    if row.result is not None:
+        _criteria(suite, row.result, "")
+    if of_variant is not None:
+        _criteria(suite, of_variant, "variant: ")
+    if row.result is not None or of_variant is not None:
         SubElement(suite, "system-out").text = visible_lines("\n".join(summary_lines(row)))
     _counted(suite)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from numalab.course.csv_files import defused, read_table, table_text
+from numalab.course.csv_files import PRIVATE, defused, read_table, table_text, write_private
 from numalab.course.records import Student
 from numalab.errors import UserError, reason_of
-from numalab.files import partial_path
 
 HEADER = ("student", "name", "pseudonym")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
 _LENGTH = 8
-_PRIVATE = 0o600
 
 
 def _new(taken: set[str]) -> str:
@@ -56,19 +52,8 @@ def assign(path: Path, students: Iterable[Student]) -> dict[str, str]:
             known[student.id] = (defused(student.name), _new(taken))
     try:
         if len(known) > before or not path.exists():
-            _write_private(path, table_text(HEADER, ((i, *v) for i, v in known.items()), True))
-        path.chmod(_PRIVATE)
+            write_private(path, table_text(HEADER, ((i, *v) for i, v in known.items()), True))
+        path.chmod(PRIVATE)
     except OSError as error:
         raise UserError(f"can't write {path}: {reason_of(error)}") from error
     return {student_id: pseudonym for student_id, (_, pseudonym) in known.items()}
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Whole or not at all, and never readable by others, not even for a moment."""
-    partial = partial_path(path)
-    with contextlib.suppress(FileNotFoundError):
-        partial.unlink()
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-    partial.replace(path)

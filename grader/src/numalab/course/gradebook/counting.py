@@ -10,6 +10,7 @@ from datetime import datetime
 from numalab import words
 from numalab.course.gradebook.node_types import node_types
 from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
+from numalab.course.gradebook.parts import rounded
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import QUICK, Attempt, AttemptState, Item, Problem, Student
@@ -63,18 +64,15 @@ class Weighed:
 @dataclass(frozen=True)
 class Account:
     """A row and what it follows from. hand_ins: oldest first; weighed: oldest first; replaced:
-    attempts that were judged again or graded on, and don't count beside what came of it."""
+    attempts that were judged again or graded on, and don't count beside what came of it; variant:
+    that of the lab's variant, where it is part of the grade."""
 
     row: StandingRow
     hand_ins: tuple[HandIn, ...]
     weighed: tuple[Weighed, ...]
     deadline: datetime | None
     replaced: tuple[Attempt, ...] = ()
-
-
-def rounded(points: float) -> float:
-    """To two digits, which is what the systems that grades are handed to keep."""
-    return round(points + 1e-9, 2)
+    variant: Account | None = None
 
 
 def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rules) -> float:

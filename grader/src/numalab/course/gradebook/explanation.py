@@ -13,12 +13,14 @@ from numalab.course.gradebook.counting import (
     duration_words,
     is_refused,
 )
-from numalab.course.gradebook.feedback import feedback_lines, grade_words
+from numalab.course.gradebook.feedback import feedback_lines, grade_words, part_line
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import QUICK, Attempt
 from numalab.labs import declaration
+from numalab.labs.variants import lab_of_variant
 
 _COUNTS = {
     "last": "the last grading of what was handed in last",
@@ -32,7 +34,7 @@ def _moment(at: datetime, zone: tzinfo | None) -> str:
 
 
 def _attempt_line(
-    attempt: Attempt, weighed: Weighed | None, worth: float, rules: Rules, zone: tzinfo | None
+    attempt: Attempt, weighed: Weighed | None, row: StandingRow, rules: Rules, zone: tzinfo | None
 ) -> str:
     when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
     name = attempt.node.get("name")
@@ -56,11 +58,25 @@ def _attempt_line(
         line += f", open: {names_words(weighed.open)}"
     if weighed.before is None or weighed.points is None:
         return line
+    worth = rules.lab(row.lab).points
+    if row.parts or row.is_part:
+        return f"{line}{_share_words(weighed, worth)}"
     if weighed.gradable != worth:
         line += f"{';' if weighed.open else ','} which is {weighed.before:.4g} of {worth:g}"
     if weighed.penalty:
         line += f", less {words.percent(weighed.penalty)}: {weighed.points:g}"
     return line
+
+
+def _share_words(weighed: Weighed, worth: float) -> str:
+    """Of a part, whose points are the lab's to say."""
+    if weighed.before is None or not worth:
+        return ""
+    words_of = f", a share of {weighed.before / worth:.4g}"
+    if weighed.penalty:
+        share = weighed.before / worth * (1 - weighed.penalty)
+        words_of += f", less {words.percent(weighed.penalty)}: {share:.4g}"
+    return words_of
 
 
 def _line_of(
@@ -74,7 +90,7 @@ def _line_of(
     if attempt in account.replaced:
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
-    line = _attempt_line(attempt, weighed, account.row.max_points, rules, zone)
+    line = _attempt_line(attempt, weighed, account.row, rules, zone)
     earlier = sum(
         session["generations"]
         for result in attempt.results
@@ -88,19 +104,32 @@ def _line_of(
     return line
 
 
-def explanation(account: Account, rules: Rules) -> Iterator[str]:
-    """Paragraphs; one that begins with two spaces belongs to the one before."""
+def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
+    """How the points add up."""
+    weights = ", ".join(f"{part.name} {part.weight:g}" for part in row.parts)
+    yield (
+        f"Parts: the {row.max_points:g} points are shared out by weight ({weights}), without what "
+        "a node can't show; each part gives its share of them."
+    )
+    for part in row.parts:
+        yield f"  {part_line(part)}"
+    total = sum(part.points for part in row.parts)
+    hand = ", and the points were set by hand" if row.override_reason else ""
+    waits = "" if row.override_reason or row.points is not None else ", once all is graded"
+    yield f"  together {total:g} of {row.max_points:g}{waits}{hand}"
+
+
+def _hand_in_lines(account: Account, rules: Rules) -> Iterator[str]:
+    """What was handed in of a lab or a variant, and how each grading of it counts."""
     row = account.row
-    yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
-    override = rules.override(row.student.id, row.lab)
-    if override is not None:
-        by = f" by {override.by}" if override.by else ""
-        on = f", {override.at}" if override.at else ""
-        yield f"Set by hand{by}{on}: {override.reason}"
-    yield f"What counts: {_COUNTS[rules.counts]} (counts = \"{rules.counts}\")."  # fmt: skip
     zone = None if account.deadline is None else account.deadline.tzinfo
     if account.deadline is not None:
-        own = account.deadline != rules.lab(row.lab).deadline
+        labs = (row.lab, lab_of_variant(row.lab))
+        own = any(
+            (one.student_id, one.deadline) == (row.student.id, account.deadline)
+            for one in rules.extensions
+            if one.lab in labs
+        )
         named = f"{account.deadline.tzname()}{', an extension' if own else ''}"
         yield f"Deadline: {_moment(account.deadline, zone)} ({named})."
     of = {id(weighed.attempt): weighed for weighed in account.weighed}
@@ -114,9 +143,29 @@ def explanation(account: Account, rules: Rules) -> Iterator[str]:
         yield f"Handed in {when}{late} (files {hand_in.digest[:12]}):"
         own_attempts = [a for a in attempts if a.item.digest == hand_in.digest]
         for attempt in sorted(own_attempts, key=lambda a: (a.ended_at, a.number)):
-            mark = "counts  " if attempt is row.attempt and override is None else ""
+            mark = "counts  " if attempt is row.attempt and not row.override_reason else ""
             yield f"  {mark}{_line_of(attempt, account, of.get(id(attempt)), rules, zone)}"
         if not own_attempts:
             yield "  not graded yet"
+
+
+def explanation(account: Account, rules: Rules) -> Iterator[str]:
+    """Paragraphs; one that begins with two spaces belongs to the one before."""
+    row = account.row
+    yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
+    override = rules.override(row.student.id, row.lab)
+    if override is not None:
+        by = f" by {override.by}" if override.by else ""
+        on = f", {override.at}" if override.at else ""
+        yield f"Set by hand{by}{on}: {override.reason}"
+    if row.parts and row.is_handed_in:
+        yield from _parts_lines(row, rules)
+    yield f"What counts: {_COUNTS[rules.counts]} (counts = \"{rules.counts}\")."  # fmt: skip
+    yield from _hand_in_lines(account, rules)
+    if account.variant is not None:
+        yield f"{account.variant.row.lab}:"
+        yield from _hand_in_lines(account.variant, rules)
+        if not account.variant.hand_ins:
+            yield "  not handed in"
     yield "What the student is told:"
     yield from (f"  {line}" for line in feedback_lines(row))

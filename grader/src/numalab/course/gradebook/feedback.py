@@ -3,11 +3,12 @@ of it what it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from numalab import words
 from numalab.course.gradebook.counting import duration_words
 from numalab.course.gradebook.open_points import earnable_points, student_words
+from numalab.course.gradebook.parts import Part, PartState
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json
 from numalab.judging.verdict import Verdict, read_verdict
@@ -26,6 +27,39 @@ def grade_words(row: StandingRow) -> str:
     return f"{row.points:g} of {row.max_points:g} points{provisional}"
 
 
+STATE_WORDS: Mapping[PartState, str] = {
+    "graded": "",
+    "missing": "not handed in",
+    "open": "no mark yet",
+    "waiting": "not graded yet",
+    "left out": "left out, as that node can show nothing of it",
+}
+
+
+def part_words(part: Part) -> str:
+    """As kernel 3.2 of 4, without what it follows from."""
+    if part.state == "left out":
+        return f"{part.name} {STATE_WORDS[part.state]}"
+    why = STATE_WORDS[part.state]
+    return f"{part.name} {part.points:g} of {part.most:g}" + (f" ({why})" if why else "")
+
+
+def is_told_by_criteria(row: StandingRow, part: Part) -> bool:
+    """Whether a list of criteria tells what a part gives."""
+    of = {"kernel": row, "variant": row.variant}.get(part.name)
+    return of is not None and of.result is not None
+
+
+def part_line(part: Part) -> str:
+    """The same with it."""
+    return part_words(part) + (f": {part.shown.why}" if part.shown.why else "")
+
+
+def parts_words(row: StandingRow) -> str:
+    """All parts of a grade, which add up to it."""
+    return ", ".join(map(part_words, row.parts))
+
+
 def share_words(result: Json) -> str:
     """What the points follow from: as the criteria add up."""
     gradable = earnable_points(result)
@@ -40,7 +74,10 @@ def notices(row: StandingRow) -> Iterator[str]:
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
     yield from student_words(row.open)
-    if row.is_provisional and not row.open and row.gradable_points is not None:
+    waits_for_mark = any(part.state == "open" for part in row.parts)
+    if row.is_provisional and waits_for_mark:
+        yield "Provisional: the viva has no mark yet, and counts as 0 until it has one."
+    elif row.is_provisional and not row.open and row.gradable_points is not None:
         yield (
             f"Provisional: the node could show {row.gradable_points:g} of the {row.max_points:g} "
             "points."
@@ -48,9 +85,15 @@ def notices(row: StandingRow) -> Iterator[str]:
     if row.is_quick:
         yield f"Graded with --quick: {QUICK_RISK}."
     if row.late_s > 0:
-        took = words.percent(row.penalty) if row.penalty else "nothing"
-        yield f"Handed in {duration_words(row.late_s)} after the deadline: {took} taken off."
+        yield _late_words("Handed in", row)
+    if row.variant is not None and row.variant.late_s > 0:
+        yield _late_words("The variant was handed in", row.variant)
     yield from row.notes
+
+
+def _late_words(what: str, row: StandingRow) -> str:
+    took = words.percent(row.penalty) if row.penalty else "nothing"
+    return f"{what} {duration_words(row.late_s)} after the deadline: {took} taken off."
 
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
@@ -70,11 +113,24 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
 def summary_lines(row: StandingRow) -> list[str]:
     """The grade and what it rests on, without the criteria."""
     result = row.result
+    if row.parts:
+        grade = f"{grade_words(row)}: {parts_words(row)}." if row.is_handed_in else ""
+        codes = [("Kernel", row), ("Variant", row.variant)]
+        follow = [
+            f"{name}: {share_words(of.result)}."
+            for name, of in codes
+            if of is not None and of.result is not None
+        ]
+        return [grade or f"{grade_words(row)}.", *follow, *notices(row)]
     follows = f": {share_words(result)}" if result is not None and not row.override_reason else ""
     return [f"{grade_words(row)}{follows}.", *notices(row)]
 
 
 def feedback_lines(row: StandingRow) -> list[str]:
     result = row.result
-    criteria = criterion_lines(read_verdict(result)) if result is not None else ()
-    return [*summary_lines(row), *criteria]
+    lines = summary_lines(row)
+    lines += criterion_lines(read_verdict(result)) if result is not None else ()
+    of_variant = row.variant.result if row.variant is not None else None
+    if of_variant is not None:
+        lines += (f"Variant, {line}" for line in criterion_lines(read_verdict(of_variant)))
+    return lines

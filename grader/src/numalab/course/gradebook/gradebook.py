@@ -28,10 +28,12 @@ from pathlib import Path
 from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.counting import Account, HandIn, account, is_refused
+from numalab.course.gradebook.counting import Account, HandIn, account
+from numalab.course.gradebook.lab_grade import with_parts
 from numalab.course.gradebook.open_points import is_open
+from numalab.course.gradebook.parts import OF_VARIANT
 from numalab.course.gradebook.rules import Rules
-from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.standing import Standing
 from numalab.course.gradebook.tables import (
     CHUNK,
     OF_ONE_LAB,
@@ -41,11 +43,13 @@ from numalab.course.gradebook.tables import (
     insert_delivery,
     read_attempts,
 )
+from numalab.course.gradebook.without_effect import problems_of_rules
 from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
-from numalab.words import CountedStep, StepReport, count
+from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
+from numalab.words import CountedStep, StepReport
 
 # What each student has handed in last for each lab.
 _NEWEST = (
@@ -70,10 +74,24 @@ class _Contents:
         """Students by name, each with every lab that the course or a delivery names."""
         labs = set(rules.labs)
         labs |= {lab for _, lab in self.hand_ins} | {lab for _, lab in self.attempts}
+        if rules.parts:
+            labs = {lab_of_variant(lab) if is_variant_name(lab) else lab for lab in labs}
         ordered = sorted(self.students.values(), key=lambda s: (s.name.casefold(), s.id))
         return [(student, lab) for student in ordered for lab in sorted(labs)]
 
     def account(self, student: Student, lab: str, rules: Rules) -> Account:
+        """A variant's with its lab's, where the course weighs the parts of a grade."""
+        if not rules.parts:
+            return self._alone(student, lab, rules)
+        # What was set by hand for a lab is its points, and not its kernel's.
+        by_hand = tuple(o for o in rules.overrides if is_variant_name(o.lab))
+        kernel = self._alone(student, lab, replace(rules, overrides=by_hand))
+        variant = None
+        if any(name in OF_VARIANT for name in rules.weights(lab)):
+            variant = self._alone(student, variant_name(lab), rules)
+        return with_parts(kernel, variant, rules)
+
+    def _alone(self, student: Student, lab: str, rules: Rules) -> Account:
         key = (student.id, lab)
         external = {k: v for k, v in student.external.items() if k not in OF_ONE_LAB}
         return account(
@@ -223,6 +241,10 @@ class Gradebook:
                 )
         return [attempt for attempt in found.values() if any(map(is_open, attempt.results))]
 
+    def handed_in(self) -> dict[tuple[str, str], list[HandIn]]:
+        """By student and lab, oldest first."""
+        return self._contents().hand_ins
+
     def attempts(self) -> Iterator[Attempt]:
         """All that are here, with their results in short."""
         return read_attempts(self._database)
@@ -246,11 +268,11 @@ class Gradebook:
             rows=rows,
             problems=(
                 *contents.problems,
-                *_unknown(rules, contents.students),
-                *_refused(rules, rows),
+                *problems_of_rules(rules, contents.students, rows),
             ),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            parts=tuple(name for name, weight in rules.parts.items() if weight),
         )
 
     def accounts(self, rules: Rules, student_id: str) -> list[Account]:
@@ -281,35 +303,6 @@ def _near(student_id: str, contents: _Contents) -> str:
     if ids:
         return f". Did you mean {', '.join(ids)}?"
     return "; ./numalab gradebook show lists all."
-
-
-def _unknown(rules: Rules, students: dict[str, Student]) -> Iterator[Problem]:
-    """What course.toml says of students that are not there."""
-    named = [("[[override]]", override.student_id) for override in rules.overrides]
-    named += [("[[extension]]", extension.student_id) for extension in rules.extensions]
-    for where, student_id in dict.fromkeys(named):
-        if student_id not in students:
-            yield Problem(
-                "course.toml",
-                f"{where} names the student '{student_id}', who is not in the gradebook; it has "
-                "no effect. ./numalab gradebook show lists the ids.",
-            )
-
-
-def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
-    """That there would be grades if --quick counted."""
-    left = [
-        row
-        for row in rows
-        if row.points is None and any(is_refused(attempt, rules) for attempt in row.others)
-    ]
-    if left:
-        yield Problem(
-            "course.toml",
-            f"{count(len(left), 'hand-in')} graded with --quick only, which does not count in this "
-            "course. batch grade without --quick grades them with care; allow_quick = true lets "
-            "them count as they are.",
-        )
 
 
 # ---- files ------------------------------------------------------------------------------

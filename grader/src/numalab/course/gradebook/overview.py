@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
 from numalab import words
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
+from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
@@ -17,6 +18,7 @@ from numalab.strangers.visible import visible
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36
+PART_CELL = 9  # columns of a part
 VARIANT = "v"  # behind the number of a lab
 MARKS = {
     "*": "provisional",
@@ -25,6 +27,13 @@ MARKS = {
     "?": "handed in, no grade yet",
     ".": "not handed in",
 }
+
+PART_MARKS = {
+    "?": "not graded or marked yet, 0 until then",
+    ".": "not handed in",
+    "x": "not gradable",
+}
+_PART_HEADS: Mapping[PartName, str] = {"prediction": "predict."}
 
 
 def _cell(row: StandingRow | None) -> tuple[str, str]:
@@ -78,6 +87,8 @@ def table_lines(standing: Standing) -> Iterator[str]:
         yield "; ".join(legend)
     if any(map(is_variant_name, labs)):
         yield f"{VARIANT}: of a lab, the variant that a student was given"
+    if standing.parts:
+        yield from _parts_lines(standing, label_of)
     yield from _open_lines(standing.rows)
     quick = sum(row.is_quick for row in standing.rows)
     if quick:
@@ -85,6 +96,41 @@ def table_lines(standing: Standing) -> Iterator[str]:
         yield from wrapped(
             f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}."
         ).splitlines()
+
+
+def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[str]:
+    """A line for each student, with what the parts give over all labs."""
+    room = WIDTH - PART_CELL * len(standing.parts)
+    width = min(room, MOST_NAME + 1, max(map(cell_len, label_of.values()), default=7) + 1)
+    labs = {row.lab for row in standing.rows}
+    yield ""
+    yield f"Points by part{'' if len(labs) == 1 else ', over all labs'}:"
+    heads = (f"{_PART_HEADS.get(name, name):>{PART_CELL}}" for name in standing.parts)
+    yield f"{'student':<{width}}{''.join(heads)}"
+    rows_of: dict[str, list[StandingRow]] = {}
+    for row in standing.rows:
+        rows_of.setdefault(row.student.id, []).append(row)
+    used: set[str] = set()
+    for id_, label in label_of.items():
+        shown = [_part_cell(rows_of[id_], name) for name in standing.parts]
+        used.update(mark for _, mark in shown)
+        line = "".join(f"{points + mark:>{PART_CELL}}" for points, mark in shown)
+        yield set_cell_size(visible(label), width) + line
+    legend = [f"{mark} {PART_MARKS[mark]}" for mark in PART_MARKS if mark in used]
+    if legend:
+        yield "; ".join(legend)
+
+
+def _part_cell(rows: Iterable[StandingRow], name: PartName) -> tuple[str, str]:
+    """Points over some labs, and a mark."""
+    parts = [part for row in rows if row.is_handed_in and (part := row.part(name)) is not None]
+    states = {part.state for part in parts}
+    if not states - {"missing"}:
+        return "", "."
+    if states == {"left out"}:
+        return "", "x"
+    points = f"{round(sum(part.points for part in parts), 2):g}"
+    return points, "?" if states & {"waiting", "open"} else ""
 
 
 def _head(lab: str) -> str:

@@ -1,4 +1,5 @@
-"""course.toml: which attempt counts, what being late costs, and what was set by hand.
+"""course.toml: which attempt counts, what being late costs, what the parts of a grade weigh, and
+what was set by hand.
 
 Everything has a default, and what is not understood is refused: a misspelt deadline must not
 become no deadline. Nothing of it is stored with the grades, so a change of course.toml takes
@@ -12,26 +13,31 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from numalab.course.gradebook.parts import OF_VARIANT, PART_NAMES, PartName
 from numalab.errors import UserError
 from numalab.labs.declaration import LANGUAGES
+from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
 from numalab.toml_files.tables import Table, parse_table, read_text
 
 Counts = Literal["last", "best", "best_before_deadline"]
 COUNTS: tuple[Counts, ...] = get_args(Counts)
 LAB_POINTS = 10.0  # as every lab of the kit has
+VIVA_POINTS = 10.0  # of which a viva's are
 DAY_S = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
 class LabRules:
     """deadline: None where there is none; points: what the lab is worth in this course, whatever
-    its criteria add up to."""
+    its criteria add up to; parts: those of its grade, None: all that the kit has for it."""
 
     deadline: datetime | None = None
     points: float = LAB_POINTS
+    parts: tuple[PartName, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,19 @@ class Override:
 
 
 @dataclass(frozen=True)
+class VivaMark:
+    """What a student has shown when asked. lab: empty where it holds for every lab; share: 0 to 1;
+    at: as written."""
+
+    student_id: str
+    lab: str
+    share: float
+    by: str
+    at: str
+    note: str
+
+
+@dataclass(frozen=True)
 class Extension:
     """One student's own deadline."""
 
@@ -79,7 +98,9 @@ class Extension:
 @dataclass(frozen=True)
 class Rules:
     """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
-    points; languages: those that count; allow_quick: gradings with --quick do, too."""
+    points; languages: those that count; allow_quick: gradings with --quick do, too; parts: of a
+    grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
+    that have them, None: any may; kept_until, contact: what students are told of what is kept."""
 
     title: str = ""
     counts: Counts = "last"
@@ -90,6 +111,11 @@ class Rules:
     labs: Mapping[str, LabRules] = field(default_factory=dict)
     overrides: tuple[Override, ...] = ()
     extensions: tuple[Extension, ...] = ()
+    parts: Mapping[PartName, float] = field(default_factory=dict)
+    vivas: tuple[VivaMark, ...] = ()
+    with_variants: frozenset[str] | None = None
+    kept_until: str = ""
+    contact: str = ""
 
     def lab(self, name: str) -> LabRules:
         return self.labs.get(name, LabRules())
@@ -100,20 +126,47 @@ class Rules:
         return found[-1] if found else None
 
     def deadline(self, student_id: str, lab: str) -> datetime | None:
-        """The student's own, or the lab's."""
+        """The student's own, or the lab's. A variant that is part of its lab's grade has the lab's
+        unless it has one of its own."""
         found = [e for e in self.extensions if (e.student_id, e.lab) == (student_id, lab)]
-        return found[-1].deadline if found else self.lab(lab).deadline
+        deadline = found[-1].deadline if found else self.lab(lab).deadline
+        if deadline is None and self.parts and is_variant_name(lab):
+            return self.deadline(student_id, lab_of_variant(lab))
+        return deadline
+
+    def weights(self, lab: str) -> dict[PartName, float]:
+        """Of the parts of a lab's grade that count for anything."""
+        has = self.lab(lab).parts
+        if has is None:
+            without = self.with_variants is not None and lab not in self.with_variants
+            has = tuple(p for p in PART_NAMES if not (without and p in OF_VARIANT))
+        return {part: weight for part, weight in self.parts.items() if weight and part in has}
+
+    @cached_property
+    def _vivas_of(self) -> Mapping[str, list[VivaMark]]:
+        """By student: each of a class may have one, and is asked for with every lab."""
+        found: dict[str, list[VivaMark]] = {}
+        for mark in self.vivas:
+            found.setdefault(mark.student_id, []).append(mark)
+        return found
+
+    def viva(self, student_id: str, lab: str) -> VivaMark | None:
+        """That of the lab, or the one for all; the last one in the file of its kind."""
+        own = self._vivas_of.get(student_id, [])
+        found = [m for m in own if m.lab == lab] or [m for m in own if not m.lab]
+        return found[-1] if found else None
 
 
 # ---- reading ------------------------------------------------------------------------
 
 COURSE_KEYS = (
-    "title", "counts", "provisional_below", "languages", "allow_quick", "late", "labs", "override",
-    "extension",
+    "title", "counts", "provisional_below", "languages", "allow_quick", "kept_until", "contact",
+    "late", "parts", "labs", "override", "viva", "extension",
 )  # fmt: skip
 LATE_KEYS = ("per_day", "most", "grace_minutes", "cut_off_days")
-LAB_KEYS = ("deadline", "points")
+LAB_KEYS = ("deadline", "points", "parts")
 OVERRIDE_KEYS = ("student", "lab", "points", "reason", "by", "at")
+VIVA_KEYS = ("student", "lab", "points", "share", "by", "at", "note")
 EXTENSION_KEYS = ("student", "lab", "deadline", "reason")
 
 
@@ -133,7 +186,51 @@ def _lab(lab: Table) -> LabRules:
     return LabRules(
         deadline=lab.maybe("deadline", lab.moment),
         points=float(lab.number("points", 0, default=LAB_POINTS)),
+        parts=lab.choices("parts", PART_NAMES) if "parts" in lab else None,
     )
+
+
+def _parts(course: Table) -> dict[PartName, float]:
+    """Raises UserError, as all of these do."""
+    if "parts" not in course:
+        return {}
+    parts = course.table("parts", PART_NAMES)
+    weights = {name: float(parts.number(name, 0, default=0.0)) for name in PART_NAMES}
+    if not any(weights.values()):
+        parts.fail(
+            "[parts] has no weight above 0. Give some, such as kernel = 40 and viva = 10; without "
+            "[parts] kernels alone count"
+        )
+    return weights
+
+
+def _check_lab_parts(labs: Table, rules: Rules) -> None:
+    """That each lab is left with something that counts."""
+    for name, lab in rules.labs.items():
+        if lab.parts is None:
+            continue
+        if is_variant_name(name):
+            labs.fail(f"[labs.{name}]: a variant is a part and has none", name, "parts")
+        if not rules.parts:
+            labs.fail(f"[labs.{name}]: 'parts' needs the weights of [parts]", name, "parts")
+        if not rules.weights(name):
+            labs.fail(f"[labs.{name}]: none of its parts has a weight above 0", name, "parts")
+
+
+def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
+    lab = table.text("lab", "")
+    if lab:
+        _check_lab(table, lab, lab_names, "lab")
+        if is_variant_name(lab):
+            table.wrong("lab", f"a viva is about a lab and all of it: {lab_of_variant(lab)}")
+    if ("points" in table) == ("share" in table):
+        table.fail(f"{table.header} needs either points, of {VIVA_POINTS:g}, or share, from 0 to 1")
+    if "share" in table:
+        share = float(table.number("share", 0, 1))
+    else:
+        share = float(table.number("points", 0, VIVA_POINTS)) / VIVA_POINTS
+    student, by, note = table.text("student"), table.text("by", ""), table.text("note", "")
+    return VivaMark(student, lab, share, by, _at(table), note)
 
 
 def _check_lab(
@@ -149,14 +246,20 @@ def _check_lab(
     return name
 
 
-def _at(table: Table) -> str:
+def _at(table: Table, key: str = "at") -> str:
     """A date or a time, with quotes or without."""
-    at = table.values.get("at", "")
+    at = table.values.get(key, "")
     if isinstance(at, str):
         return at
     if not isinstance(at, date | time):  # a datetime is a date
-        table.wrong("at", "write a date or a time")
+        table.wrong(key, "write a date or a time")
     return at.isoformat()
+
+
+def _with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
+    if lab_names is None:
+        return None
+    return frozenset(name for name in lab_names if variant_name(name) in lab_names)
 
 
 def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None) -> Rules:
@@ -173,7 +276,12 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
         allow_quick=course.truth("allow_quick", default=False),
         late=_late(course.table("late", LATE_KEYS)),
         labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
+        parts=_parts(course),
+        with_variants=_with_variants(lab_names),
+        kept_until=_at(course, "kept_until"),
+        contact=course.text("contact", ""),
     )
+    _check_lab_parts(labs, rules)
     overrides, extensions = [], []
     for table in course.tables("override", OVERRIDE_KEYS):
         lab = _check_lab(table, table.text("lab"), lab_names, "lab")
@@ -196,7 +304,12 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
                 reason=table.text("reason", ""),
             )
         )
-    return replace(rules, overrides=tuple(overrides), extensions=tuple(extensions))
+    return replace(
+        rules,
+        overrides=tuple(overrides),
+        extensions=tuple(extensions),
+        vivas=tuple(_viva(table, lab_names) for table in course.tables("viva", VIVA_KEYS)),
+    )
 
 
 def read_rules(path: Path, lab_names: Collection[str] | None = None) -> Rules:
@@ -229,15 +342,28 @@ languages = ["c", "fortran"]
 # a limit of time; without --quick up to 1 in 100 pass wrongly, and 1 in 1,000 fail.
 allow_quick = false
 
+# What ./numalab gradebook privacy tells students of what is kept of them.
+# kept_until = 2027-10-01
+# contact = "office@example.org"
+
 [late]
 per_day = 0.0        # share of the points taken off for each day begun after the deadline
 most = 1.0           # never more than this share
 grace_minutes = 0    # who is no later than this is in time
 # cut_off_days = 7   # who is later than this earns nothing
 
+# [parts]             # what parts of a lab's grade weigh; without them kernels alone count,
+#                     # and a variant is a lab of its own
+# kernel = 40
+# variant = 30        # 01_first_touch_variant/, where the lab has variants
+# viva = 10           # [[viva]], below; counts 0 until there is a mark
+#                     # (prediction, diagnose: scores that no grading of this version
+#                     # makes; with a weight they would be 0 for everybody)
+
 # [labs.01_first_touch]
-# deadline = 2027-05-03T23:59:00+02:00   # with its zone
+# deadline = 2027-05-03T23:59:00+02:00   # with its zone; of its variant, too, if that has none
 # points = 10
+# parts = ["kernel", "variant", "viva"]  # where the lab has not all of [parts]
 
 # [[extension]]
 # student = "ada"
@@ -252,4 +378,12 @@ grace_minutes = 0    # who is no later than this is in time
 # reason = "explained her kernel at the board"
 # by = "me"
 # at = 2027-05-12
+
+# [[viva]]
+# student = "ada"
+# lab = "01_first_touch"      # left out: the mark holds for every lab
+# points = 9                  # of 10; or share = 0.9
+# by = "me"
+# at = 2027-05-14
+# note = "knew why nebula needs spread"
 """

@@ -6,9 +6,11 @@ here are final: late penalty taken off, override put in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
+from numalab.course.gradebook.parts import Part, PartName
 from numalab.course.records import QUICK, Attempt, Json, Problem, Student
 
 
@@ -23,7 +25,12 @@ class StandingRow:
     without deadline; penalty: share of the points taken off for it, 0 to 1. override_reason: empty
     unless points were set by hand. notes: for the student, one sentence each. language: the one
     that counts of those that the attempt graded; empty: the best of them by its share of the
-    points. is_handed_in: False where there is nothing to grade."""
+    points. is_handed_in: False where there is nothing to grade.
+
+    parts: those of the grade, where the course weighs some; points are then theirs together, while
+    attempt, language and lateness are the kernel's. variant: the row of the lab's variant, whose
+    points and max_points are those of the part; is_part: it is such a row, whose points count in
+    another."""
 
     student: Student
     lab: str
@@ -39,6 +46,20 @@ class StandingRow:
     notes: tuple[str, ...]
     language: str = ""
     is_handed_in: bool = True
+    parts: tuple[Part, ...] = ()
+    variant: StandingRow | None = None
+    is_part: bool = False
+
+    def part(self, name: PartName) -> Part | None:
+        return next((part for part in self.parts if part.name == name), None)
+
+    @property
+    def kernel_points(self) -> float:
+        """How many of max_points the kernel's criteria have together."""
+        kernel = self.part("kernel")
+        if kernel is not None:
+            return kernel.most
+        return 0.0 if self.parts else self.max_points
 
     @property
     def result(self) -> Json | None:
@@ -51,20 +72,27 @@ class StandingRow:
     @property
     def open(self) -> tuple[OpenPoints, ...]:
         """What of the grade is not decided; nothing where it was set by hand."""
-        result = self.result
-        return () if result is None or self.override_reason else open_points(result)
+        if self.override_reason:
+            return ()
+        own = () if self.result is None or not self.kernel_points else open_points(self.result)
+        of_variant = self.variant.open if self.variant is not None else ()
+        return (*own, *(replace(one, criterion=f"variant:{one.criterion}") for one in of_variant))
 
     @property
     def open_points(self) -> float:
         """How many of max_points are open."""
-        result = self.result
-        if result is None or not self.open or not self.max_points:
+        if self.override_reason:
             return 0.0
-        return self.max_points * total(self.open) / earnable_points(result)
+        result, most = self.result, self.kernel_points
+        left = total(open_points(result)) if result is not None and most else 0
+        own = most * left / earnable_points(result) if result is not None and left else 0.0
+        return own + (self.variant.open_points if self.variant is not None else 0.0)
 
     @property
     def is_quick(self) -> bool:
         """Times of it were decided with --quick, at its larger risk."""
+        if self.variant is not None and self.variant.is_quick and not self.override_reason:
+            return True
         result = self.result
         return (
             result is not None
@@ -87,9 +115,19 @@ def _share(result: Json) -> float:
 @dataclass(frozen=True)
 class Standing:
     """rows: by student, then lab, one for each that the delivery or the course names. problems:
-    of the last delivery; title: of the course; made_at: ISO 8601 with zone."""
+    of the last delivery; title: of the course; made_at: ISO 8601 with zone; parts: those that the
+    course weighs."""
 
     rows: tuple[StandingRow, ...]
     problems: tuple[Problem, ...]
     title: str
     made_at: str
+    parts: tuple[PartName, ...] = ()
+
+    @property
+    def with_variants(self) -> Iterator[StandingRow]:
+        """Behind each row that of its variant, as far as that is a part of its grade."""
+        for row in self.rows:
+            yield row
+            if row.variant is not None:
+                yield row.variant

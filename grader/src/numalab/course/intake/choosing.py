@@ -32,6 +32,9 @@ _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
      "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml"}
 )  # fmt: skip
+# Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
+DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
+NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})  # by themselves
 SOLUTIONS = "solutions"
 _NUMBERED = re.compile(r"\d\d_\w+")
 _MOST_NAMED = 4
@@ -70,8 +73,9 @@ class Chosen:
 def wanted_names(lab: Lab) -> tuple[str, ...]:
     """The files that are taken for a lab, kernels first and what is said of them last."""
     kernels = [KERNEL_FILES[language] for language in lab.languages]
-    ticket = (TICKET,) if lab.is_variant else ()
-    return (*kernels, *(file.name for file in lab.files), *ticket, explanation.FILE)
+    own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
+    declared = (*kernels, *(file.name for file in lab.files))
+    return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
 
 
 def choose_files(
@@ -348,7 +352,9 @@ def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:
         sentences.append(f"An archive inside was not opened: {_some([*map(shown, archives)])}.")
-    if not taken.keys() - {explanation.FILE, TICKET}:  # which are graded by nobody
+    if not taken.keys() - NOT_GRADED:
+        alone = sorted({DIAGNOSIS, PREDICTIONS} & taken.keys())
+        sentences += [f"{name} counts beside what is graded, and not alone." for name in alone]
         return None, sentences
     beside = [file.name for file in lab.files if file.name not in taken]
     if beside:

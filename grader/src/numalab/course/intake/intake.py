@@ -40,6 +40,7 @@ from numalab.course.intake.clones import last_commit_at, make_empty_repository
 from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
 from numalab.course.intake.foreign_archives import commands_for, kind_of_suffix
 from numalab.course.intake.layouts import read_layout, unwrapped
+from numalab.course.intake.own_files import own_files
 from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
 from numalab.course.intake.students import identify, read_known, write_known
 from numalab.course.intake.trees import (
@@ -51,12 +52,9 @@ from numalab.course.intake.trees import (
     walk_folder,
 )
 from numalab.course.records import Intake, Problem, Student, Submission
-from numalab.course.secret import seed_of
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
-from numalab.grading.variant_kits import TICKET, parse_ticket
 from numalab.labs.declaration import Lab
-from numalab.labs.variants import lab_of_variant
 from numalab.strangers.apart import Readers
 from numalab.strangers.visible import shown
 from numalab.words import CountedStep, StepReport
@@ -165,7 +163,7 @@ def _take_in(
             # A list's time is the instructor's word, a commit's the student's.
             if at is None and one.repository is not None and chosen:
                 at = last_commit_at(one.repository, empty)
-            chosen, not_hers = _own_variants(course, student, chosen)
+            chosen, not_hers = own_files(course, student, chosen)
             sentences = (*sentences, *not_hers)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
@@ -340,43 +338,6 @@ def _members(
     if not members:
         raise Refused(f"{shown(entry.name)} is empty")
     return [replace(member, path=(*above, *member.path)) for member in members]
-
-
-def _own_variants(
-    course: CourseFolder, student: Student, chosen: Sequence[Chosen]
-) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """What of a student's files is a lab's or her own variant's, and a sentence for each variant
-    that is not. Raises UserError where the course's secret is spoilt."""
-    kept, refused = [], []
-    for one in chosen:
-        why = _why_not_own(course, student, one) if one.lab.is_variant else ""
-        if why:
-            refused.append(f"{one.lab.name}: {why}")
-        else:
-            kept.append(one)
-    return tuple(kept), tuple(refused)
-
-
-def _why_not_own(course: CourseFolder, student: Student, chosen: Chosen) -> str:
-    """Empty where it is."""
-    own = seed_of(course, student.id)
-    lab = lab_of_variant(chosen.lab.name)
-    again = (
-        f"Write yours by ./numalab variant {chosen.lab.number} --for {student.id} --code CODE, "
-        "with the code that your instructor sent you, and hand in that folder."
-    )
-    if TICKET not in chosen.files:
-        return f"{TICKET} is missing, so that whose variant it is does not show. {again}"
-    try:
-        named, seed = parse_ticket(chosen.files[TICKET].decode("utf-8", "replace"), TICKET)
-    except UserError as error:
-        return f"{error} {again}"
-    if named != lab:
-        return f"{TICKET} is of a variant of {shown(named)}. {again}"
-    if seed != own:
-        whose = f"'{shown(seed.owner)}' ({seed.code})"
-        return f"this is the variant of {whose}, and not yours. {again}"
-    return ""
 
 
 def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:

@@ -121,12 +121,14 @@ class ClassFacts:
     @property
     def left_open(self) -> list[StandingRow]:
         """Whose grade has points that are not decided."""
-        return [row for row in self.rows if row.open]
+        return [row for row in self.rows if row.open and not row.is_part]
 
     @property
     def waiting(self) -> list[StandingRow]:
         """Handed in and without a grade."""
-        return [row for row in self.rows if row.is_handed_in and row.points is None]
+        return [
+            row for row in self.rows if row.is_handed_in and row.points is None and not row.is_part
+        ]
 
 
 def attempts_of(row: StandingRow) -> Iterator[Attempt]:
@@ -212,11 +214,12 @@ def _noisy(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:
 def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
     """labs: of the kit; the standing may name others."""
     by_lab: dict[str, list[StandingRow]] = {}
-    for row in standing.rows:
+    rows = list(standing.with_variants)
+    for row in rows:
         by_lab.setdefault(row.lab, []).append(row)
-    attempts = [attempt for row in standing.rows for attempt in attempts_of(row)]
+    attempts = [attempt for row in rows for attempt in attempts_of(row)]
     nodes = _nodes(attempts)
-    typed = ((row, node_types(attempts_of(row))) for row in standing.rows if row.others)
+    typed = ((row, node_types(attempts_of(row))) for row in rows if row.others)
     return ClassFacts(
         labs=[_lab_facts(name, by_lab[name], labs.get(name)) for name in sorted(by_lab)],
         nodes=nodes,

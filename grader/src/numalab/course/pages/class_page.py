@@ -136,7 +136,7 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
     if facts.unsandboxed:
         gradings = words.count(facts.unsandboxed, "grading")
         yield f"{gradings} ran without a sandbox.", "ended"
-    quick = sum(row.is_quick for row in facts.rows)
+    quick = sum(row.is_quick and not row.is_part for row in facts.rows)
     if quick:
         yield f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}.", "grid"
 
@@ -173,7 +173,7 @@ def _grid(facts: ClassFacts) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
         key=lambda of: (lambda s: (s.name.casefold(), s.id))(next(iter(of.values())).student),
     )
     for of in lines:
-        points = [row.points for row in of.values() if row.points is not None]
+        points = [row.points for row in of.values() if row.points is not None and not row.is_part]
         cells = [_cell(of.get(lab.name)) for lab in facts.labs]
         yield next(iter(of.values())), cells, f"{round(sum(points), 2):g}" if points else "-"
 

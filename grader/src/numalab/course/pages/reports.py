@@ -100,7 +100,7 @@ def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, _attempt_key(row.attempt),
-            [_attempt_key(other) for other in row.others],
+            [_attempt_key(other) for other in row.others], row.parts, row.is_part,
         )
         for row in rows
     ]  # fmt: skip
@@ -218,7 +218,7 @@ def write_reports(
     first. students: ids; only theirs are written, and none of the class; then the page of the
     one, or the folder of all, is returned. Raises UserError and KitError."""
     labs = labs_and_variants(kit.root)
-    rows = _by_student(standing.rows)
+    rows = _by_student(standing.with_variants)
     _check(rows)
     for student_id in students or ():
         if student_id not in rows:

@@ -17,7 +17,7 @@ from jinja2 import Template
 
 from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import grade_words, notices, share_words
+from numalab.course.gradebook.feedback import grade_words, notices, parts_words, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.standing import StandingRow
@@ -186,7 +186,7 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         words=words,
         grade=grade_words(row),
         marks=list(_marks(row)),
-        notices=list(notices(row)),
+        notices=[*([f"{parts_words(row)}."] if row.parts else []), *notices(row)],
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
         results=results,
         others=[_try(other, pages) for other in reversed(row.others)],
@@ -195,11 +195,12 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
     """Over the labs that have a grade."""
-    graded = [(row.points, row.max_points) for row in rows if row.points is not None]
+    own = [row for row in rows if not row.is_part]
+    graded = [(row.points, row.max_points) for row in own if row.points is not None]
     if not graded:
         return "No lab has a grade yet."
     points, most = (round(sum(column), 2) for column in zip(*graded, strict=True))
-    of_labs = f"{len(graded)} of {words.count(len(rows), 'lab')}"
+    of_labs = f"{len(graded)} of {words.count(len(own), 'lab')}"
     return f"{points:g} of {most:g} points, with {of_labs} graded."
 
 

@@ -1,0 +1,160 @@
+"""Hand-ins that say the same: as the public solution, or as each other, whatever names and blanks
+they have. For an instructor to look at, and never a penalty: where a solution is one line, those
+who have understood it write the same line.
+
+Compared are kernels, token by token: comments, blanks and line breaks are left out, names are
+numbered as they come, directives of OpenMP count. Files beside kernels are not: where the right
+text is two lines out of thirty legal words, equal ones tell nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from pygments.lexer import Lexer
+from pygments.lexers.c_cpp import CLexer
+from pygments.lexers.fortran import FortranLexer
+from pygments.token import Comment, Name, Text
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.counting import HandIn
+from numalab.course.secret import seed_of
+from numalab.files import read_text
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.variants import draw_variant, lab_files, lab_of_variant, read_draws
+
+Tokens = tuple[str, ...]
+_LEXERS: Mapping[str, type[Lexer]] = {"c": CLexer, "fortran": FortranLexer}
+_DIRECTIVE = re.compile(r"^([ \t]*!\$omp\b.*)$", re.MULTILINE)  # a comment to the lexer
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Students whose kernels of a lab say the same. is_solution: as the public solution, too;
+    changed: so many tokens are not the handout's."""
+
+    lab: str
+    language: str
+    students: tuple[str, ...]
+    is_solution: bool
+    changed: int
+
+
+def tokens_of(text: str, language: str) -> Tokens:
+    """A kernel without what changes nothing, and with numbers for names."""
+    names: dict[str, str] = {}
+    parts = _DIRECTIVE.split(text.lower()) if language == "fortran" else [text]
+    found: list[str] = []
+    for number, part in enumerate(parts):
+        if number % 2:  # a directive
+            found += _known(part, names)
+        else:
+            found += _of_code(part, _LEXERS[language](), names)
+    return tuple(found)
+
+
+def _known(text: str, names: Mapping[str, str]) -> Iterator[str]:
+    """The words of a directive: those that are its own stay."""
+    return (names.get(word, word) for word in _WORD.findall(text))
+
+
+def _of_code(text: str, lexer: Lexer, names: dict[str, str]) -> Iterator[str]:
+    for kind, value in lexer.get_tokens(text):
+        if kind in Comment.Preproc and kind is not Comment.PreprocFile:
+            yield from _known(value, names)
+        elif kind in Name:
+            yield names.setdefault(value, f"name{len(names)}")
+        elif kind not in Comment and kind not in Text and value.strip():
+            yield "".join(value.split())
+
+
+def changed_tokens(handout: Tokens, text: Tokens) -> int:
+    """How many tokens of a kernel are not the handout's, in order."""
+    matcher = SequenceMatcher(None, handout, text, autojunk=False)
+    return len(text) - sum(block.size for block in matcher.get_matching_blocks())
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One student's, of one lab and language; handout: what it began as."""
+
+    student: str
+    lab: str
+    language: str
+    text: Tokens
+    handout: Tokens
+
+
+def alike(
+    kernels: Sequence[Kernel], solutions: Mapping[tuple[str, str], Tokens]
+) -> tuple[Alike, ...]:
+    """solutions: public ones by lab and language. Who hands in the handout is in no list."""
+    groups: dict[tuple[str, str, Tokens], list[Kernel]] = {}
+    for kernel in kernels:
+        if kernel.text != kernel.handout:
+            groups.setdefault((kernel.lab, kernel.language, kernel.text), []).append(kernel)
+    found = []
+    for (lab, language, text), group in groups.items():
+        is_solution = solutions.get((lab, language)) == text
+        if is_solution or len(group) > 1:
+            students = tuple(sorted(kernel.student for kernel in group))
+            changed = changed_tokens(group[0].handout, text)
+            found.append(Alike(lab, language, students, is_solution, changed))
+    return tuple(sorted(found, key=lambda one: (one.lab, one.language, one.students)))
+
+
+# ---- of a course -------------------------------------------------------------------------------
+
+
+def alike_of(
+    course: CourseFolder,
+    kit: Kit,
+    labs: Mapping[str, Lab],
+    hand_ins: Mapping[tuple[str, str], Sequence[HandIn]],
+) -> tuple[Alike, ...]:
+    """Of what was handed in last. hand_ins: by student and lab, oldest first. Raises KitError and
+    UserError."""
+    kernels: list[Kernel] = []
+    for (student, name), found in hand_ins.items():
+        if name in labs and found:
+            folder = course.submission(student, name, found[-1].digest) / name
+            kernels += _kernels(course, kit, labs[name], student, folder)
+    solutions = {
+        (lab.name, language): tokens_of(text, language)
+        for lab in labs.values()
+        if not lab.is_variant
+        for language, text in _texts(kit.solution_folder(lab.name), lab)
+    }
+    return alike(kernels, solutions)
+
+
+def _texts(folder: Path, lab: Lab) -> Iterator[tuple[str, str]]:
+    for language in lab.languages:
+        text = read_text(folder / KERNEL_FILES[language])
+        if text is not None:
+            yield language, text
+
+
+def _kernels(
+    course: CourseFolder, kit: Kit, lab: Lab, student: str, folder: Path
+) -> Iterator[Kernel]:
+    handouts = _handouts(course, kit, lab, student)
+    for language, text in _texts(folder, lab):
+        handout = tokens_of(handouts.get(language, ""), language)
+        yield Kernel(student, lab.name, language, tokens_of(text, language), handout)
+
+
+def _handouts(course: CourseFolder, kit: Kit, lab: Lab, student: str) -> dict[str, str]:
+    """By language; of a variant the student's own."""
+    if not lab.is_variant:
+        given = kit.pristine_folder(lab.name)  # whatever somebody has made of labs/
+        return dict(_texts(given if given.is_dir() else kit.lab_folder(lab.name), lab))
+    draws = read_draws(kit.root, lab_of_variant(lab.name))
+    files = lab_files(kit.root, draws, draw_variant(draws, seed_of(course, student)))
+    return {language: files[KERNEL_FILES[language]] for language in lab.languages}

@@ -1,0 +1,143 @@
+"""A lab's grade of its parts, from what counts of its kernel and of its variant. Pure functions.
+
+What each part's share is:
+
+- kernel, variant: points over what the node can show, less what being late costs;
+- diagnose, prediction: the score of diagnose.toml in the kernel's hand-in that counts, and of
+  predictions.toml in the variant's, less what that hand-in's being late costs;
+- viva: the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from numalab import words
+from numalab.course.gradebook.counting import Account
+from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.parts import Part, PartName, Shown, parts_of, points_of, rounded
+from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.standing import StandingRow
+from numalab.labs import declaration
+
+# In a result of `grade --json`: where the score of each is.
+_SCORES: dict[PartName, str] = {"diagnose": "diagnosis", "prediction": "prediction"}
+
+
+def _less(row: StandingRow) -> str:
+    return f", less {words.percent(row.penalty)} for being late" if row.penalty else ""
+
+
+def _code(name: PartName, row: StandingRow) -> Shown:
+    """Of a kernel or a variant."""
+    if row.override_reason and row.points is not None:
+        share = row.points / row.max_points if row.max_points else 0.0
+        return Shown(name, "graded", share, f"set by hand, {row.override_reason.rstrip('.')}")
+    result = row.result
+    if result is None:
+        return Shown(name, "waiting" if row.is_handed_in else "missing")
+    earnable = earnable_points(result)
+    if not earnable:
+        return Shown(name, "left out")
+    of = f"{result['points']:g} of {words.count(earnable, 'point')}"
+    language = declaration.LANGUAGE_NAMES[result["language"]]
+    share = result["points"] / earnable * (1 - row.penalty)
+    return Shown(name, "graded", share, f"{of} in {language}{_less(row)}")
+
+
+def _score(name: PartName, row: StandingRow) -> Shown:
+    """Of the result that counts, or of another language's of the same attempt."""
+    result = row.result
+    if result is None:
+        return Shown(name, "waiting" if row.is_handed_in else "missing")
+    others = row.attempt.results if row.attempt is not None else ()
+    key = _SCORES[name]
+    found = next((one[key] for one in (result, *others) if one.get(key) is not None), None)
+    if found is None:
+        return Shown(name, "missing")
+    score = found.get("score")
+    if score is None:
+        return Shown(name, "left out")
+    share = min(1.0, max(0.0, float(score)))
+    return Shown(name, "graded", share * (1 - row.penalty), f"a score of {share:.2g}{_less(row)}")
+
+
+def _viva(student_id: str, lab: str, rules: Rules) -> Shown:
+    mark = rules.viva(student_id, lab)
+    if mark is None:
+        return Shown("viva", "open")
+    by = f" by {mark.by}" if mark.by else ""
+    on = f", {mark.at}" if mark.at else ""
+    return Shown("viva", "graded", mark.share, f"a mark of {10 * mark.share:g} of 10{by}{on}")
+
+
+def _gradable_share(row: StandingRow) -> float:
+    """Of what was handed in, how much the node can show."""
+    if row.gradable_points is None or not row.max_points:
+        return 1.0
+    return row.gradable_points / row.max_points
+
+
+def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
+    """That there is no kernel or no variant the parts say, why one was not taken the notes."""
+    if variant is None or kernel.is_handed_in or not variant.is_handed_in:
+        yield from kernel.notes
+    if variant is None:
+        return
+    for note in variant.notes:
+        if note not in kernel.notes and (variant.is_handed_in or note.startswith(variant.lab)):
+            yield f"Variant: {note}" if variant.is_handed_in else note
+
+
+def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Account:
+    """The lab's account. kernel, variant: as they would count by themselves, the kernel's without
+    what was set by hand for the lab as a whole; variant: None where it is no part of its grade."""
+    row, lab, student_id = kernel.row, kernel.row.lab, kernel.row.student.id
+    of_variant = variant.row if variant is not None else None
+    shown = [_code("kernel", row), _score("diagnose", row), _viva(student_id, lab, rules)]
+    if of_variant is not None:
+        shown[1:1] = [_code("variant", of_variant), _score("prediction", of_variant)]
+    parts = parts_of(shown, rules.weights(lab), row.max_points)
+    mark, override = rules.viva(student_id, lab), rules.override(student_id, lab)
+    is_there = (
+        row.is_handed_in
+        or (mark is not None and mark.lab == lab)  # one for all labs hands in none
+        or (of_variant is not None and (of_variant.is_handed_in or of_variant.points is not None))
+    )
+    points = points_of(parts) if is_there else None
+    codes = {"kernel": row, "variant": of_variant}
+    gradable, is_provisional = 0.0, False
+    for part in parts:
+        code = codes.get(part.name)
+        gradable += part.most * (_gradable_share(code) if code is not None else 1.0)
+        is_provisional |= part.state == "open" or (code is not None and code.is_provisional)
+    if of_variant is not None:
+        of_variant = _as_part(of_variant, next((p for p in parts if p.name == "variant"), None))
+    made = replace(
+        row,
+        points=points if override is None else override.points,
+        gradable_points=rounded(gradable) if is_there else None,
+        is_provisional=is_provisional and points is not None and override is None,
+        override_reason=override.reason if override is not None else "",
+        notes=tuple(_notes(row, of_variant)),
+        is_handed_in=is_there,
+        parts=parts,
+        variant=of_variant,
+    )
+    of_part = replace(variant, row=of_variant) if variant is not None and of_variant else None
+    return replace(kernel, row=made, variant=of_part)
+
+
+def _as_part(row: StandingRow, part: Part | None) -> StandingRow:
+    """The variant's row with the points of the part. part: None where the lab has the prediction
+    alone."""
+    most = part.most if part is not None else 0.0
+    is_graded = part is not None and part.state == "graded"
+    return replace(
+        row,
+        points=part.points if part is not None and is_graded else None,
+        max_points=most,
+        gradable_points=rounded(most * _gradable_share(row)) if row.attempt is not None else None,
+        is_part=True,
+    )

@@ -1,0 +1,87 @@
+"""Parts of a lab's grade: what each is worth, and what it gives. Pure functions.
+
+A part has a share, 0 to 1, of what it asks for. What the parts of a lab can give, in hundredths of
+a point, adds up to what the lab is worth, and what they give adds up to its points: so every sum
+that is shown is one that can be done again by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+PartName = Literal["kernel", "variant", "prediction", "diagnose", "viva"]
+PART_NAMES: tuple[PartName, ...] = get_args(PartName)
+OF_VARIANT: tuple[PartName, ...] = ("variant", "prediction")  # where a lab has variants
+
+# graded: there is a share, by whatever was handed in; missing: nothing was, a share of 0; open: a
+# mark that may still be set, 0 until it is; waiting: handed in and not graded yet; left out:
+# nothing of it can be graded on that node.
+PartState = Literal["graded", "missing", "open", "waiting", "left out"]
+_COUNTED: tuple[PartState, ...] = ("graded", "missing", "open", "waiting")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a student has shown of a part. share: 0 to 1; why: what it follows from, in words that
+    go on after a colon; empty: nothing is to be said."""
+
+    name: PartName
+    state: PartState
+    share: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """most: points that it can give, 0 where it is left out; points: that it gives."""
+
+    shown: Shown
+    weight: float
+    most: float
+    points: float
+
+    @property
+    def name(self) -> PartName:
+        return self.shown.name
+
+    @property
+    def state(self) -> PartState:
+        return self.shown.state
+
+
+def rounded(points: float) -> float:
+    """To two digits, which is what the systems that grades are handed to keep."""
+    return round(points + 1e-9, 2)
+
+
+def _most(weights: Sequence[float], worth: float) -> list[float]:
+    """What each can give: in hundredths, and what rounding leaves goes to the heaviest."""
+    whole = sum(weights)
+    most = [rounded(worth * weight / whole) if whole else 0.0 for weight in weights]
+    if whole:
+        heaviest = max(range(len(weights)), key=weights.__getitem__)
+        most[heaviest] = round(most[heaviest] + worth - sum(most), 6)
+    return most
+
+
+def parts_of(
+    shown: Iterable[Shown], weights: Mapping[PartName, float], worth: float
+) -> tuple[Part, ...]:
+    """In the order of what is shown. weights: of those that the lab has, above 0; worth: of the
+    lab."""
+    every = [one for one in shown if one.name in weights]
+    counted = [weights[one.name] if one.state in _COUNTED else 0.0 for one in every]
+    return tuple(
+        Part(one, weights[one.name], most, min(most, rounded(most * one.share)))
+        for one, most in zip(every, _most(counted, worth), strict=True)
+    )
+
+
+def points_of(parts: Iterable[Part]) -> float | None:
+    """What a lab's parts give together; None where one waits to be graded, or none can be."""
+    found = list(parts)
+    if any(part.state == "waiting" for part in found) or not any(part.most for part in found):
+        return None
+    return round(sum(part.points for part in found), 6)

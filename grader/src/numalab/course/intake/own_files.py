@@ -1,0 +1,92 @@
+"""Whether what was made for one student, a variant or answers to a case, was made for her who hands
+it in: by the code that the course's secret gives her."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.intake.choosing import DIAGNOSIS, NOT_GRADED, Chosen
+from numalab.course.records import Student
+from numalab.course.secret import seed_of
+from numalab.errors import UserError
+from numalab.grading.variant_kits import TICKET, TICKET_BYTES, parse_ticket
+from numalab.labs.seeds import Seed, seed_of_code
+from numalab.labs.variants import lab_of_variant
+from numalab.strangers.visible import shown
+from numalab.toml_files.tables import parse_table
+
+_DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
+
+
+def own_files(
+    course: CourseFolder, student: Student, chosen: Sequence[Chosen]
+) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
+    """What of a student's files is a lab's or her own, and a sentence for each variant and each
+    file of answers that is not. Raises UserError where the course's secret is spoilt."""
+    kept, refused = [], []
+    for one in chosen:
+        if one.lab.is_variant:
+            why = _why_not_her_variant(course, student, one)
+        elif DIAGNOSIS in one.files:
+            why = _why_not_her_case(course, student, one)
+        else:
+            why = ""
+        if not why:
+            kept.append(one)
+            continue
+        refused.append(f"{one.lab.name}: {why}")
+        files = {name: of for name, of in one.files.items() if name != DIAGNOSIS}
+        if not one.lab.is_variant and files.keys() - NOT_GRADED:
+            kept.append(replace(one, files=files))
+    return tuple(kept), tuple(refused)
+
+
+def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen) -> str:
+    """Empty where it is."""
+    again = (
+        f"Write yours by ./numalab variant {chosen.lab.number} --for {student.id} --code CODE, "
+        "with the code that your instructor sent you, and hand in that folder."
+    )
+    if TICKET not in chosen.files:
+        return f"{TICKET} is missing, so that whose variant it is does not show. {again}"
+    try:
+        named, seed = parse_ticket(_text(chosen, TICKET), TICKET)
+    except UserError as error:
+        return f"{error} {again}"
+    if named != lab_of_variant(chosen.lab.name):
+        return f"{TICKET} is of a variant of {shown(named)}. {again}"
+    if seed != seed_of(course, student.id):
+        return f"this is the variant of {_whose(seed)}, and not yours. {again}"
+    return ""
+
+
+def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) -> str:
+    """The same of answers."""
+    again = (
+        f"{DIAGNOSIS} is not taken; all else is. It has to have your own id, {student.id}, and the "
+        "code that your instructor sent you."
+    )
+    try:
+        table = parse_table(_text(chosen, DIAGNOSIS), DIAGNOSIS, UserError, _DIAGNOSIS_KEYS)
+        named, seed = table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
+    except UserError as error:
+        return f"{error} {again}"
+    if named != chosen.lab.name:
+        return f"{DIAGNOSIS} is of a case of {shown(named)}. {again}"
+    if seed != seed_of(course, student.id):
+        return f"{DIAGNOSIS} has answers to the case of {_whose(seed)}, and not to yours. {again}"
+    return ""
+
+
+def _text(chosen: Chosen, name: str) -> str:
+    """Raises UserError where it is longer than what the kit writes can be."""
+    content = chosen.files[name]
+    if len(content) > TICKET_BYTES:
+        raise UserError(f"{name} is larger than {TICKET_BYTES >> 10} KiB; a few lines are enough.")
+    return content.decode("utf-8", "replace")
+
+
+def _whose(seed: Seed) -> str:
+    return f"'{shown(seed.owner)}' ({seed.code})"

@@ -1,0 +1,1 @@
+"""Student's editions: copies of the kit without the text of solutions, which grade alike."""

@@ -1,0 +1,104 @@
+"""The kernels of solutions as objects: all that an edition has of their code.
+
+They are compiled as the kit compiles them, by gcc and gfortran, once for each x86-64 level that
+kernels are compiled for (NUMALAB_KERNEL_ARCHITECTURE), so that on any node both kernels are of one
+level. What debuggers read, which has paths, lines and names, is taken out of them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import KitError, UserError
+from numalab.harness.build import build_facts, build_kit, configure
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.words import StepReport
+
+LEVELS = ("x86-64", "x86-64-v3")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """c, fortran, mpi: compilers and MPI library, with versions; mpi may be empty."""
+
+    c: str
+    fortran: str
+    mpi: str
+
+
+def make_objects(
+    kit: Kit,
+    labs: Sequence[Lab],
+    target: Path,
+    progress: StepReport,
+    levels: Sequence[str] = LEVELS,
+) -> Compiled:
+    """Of the solutions of labs in the kit, at each level: target/NN_name/objects/LEVEL/KIND.o, of
+    which AddLab.cmake knows the kinds. Raises KitError, and UserError where something is missing
+    that makes them."""
+    compiled = None
+    for level in levels:
+        with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:
+            built = Kit(kit.root, "gnu", Path(folder))
+            progress(f"configuring for {level}")
+            configure(built, f"NUMALAB_KERNEL_ARCHITECTURE={level}")
+            facts = build_facts(built)
+            _check(labs, facts.get("race_compiler", ""), facts.get("mpi", ""))
+            compiled = Compiled(facts["c_compiler"], facts["fortran_compiler"], facts["mpi"])
+            for lab in labs:
+                progress(f"compiling the solution of {lab.name} for {level}")
+                build_kit(built, [f"{lab.name}-solution-objects"])
+                objects = target / lab.name / "objects" / level
+                objects.mkdir(parents=True)
+                for kind, path in _made(built, lab):
+                    _stripped(path, objects / f"{kind}.o")
+    assert compiled is not None
+    return compiled
+
+
+def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
+    """What is missing here would be missing in the edition. Raises UserError."""
+    if not race_compiler:
+        raise UserError(
+            "there is no clang with ThreadSanitizer here, without which an edition could not look "
+            "for data races. ./numalab setup names its package."
+        )
+    on_mpi = [lab.name for lab in labs if lab.mpi]
+    if on_mpi and not mpi:
+        raise UserError(
+            f"{' and '.join(on_mpi)}: there is no MPI here to compile the solutions with. "
+            "./numalab setup names its package; or leave these labs out with --labs."
+        )
+
+
+def _made(built: Kit, lab: Lab) -> Iterator[tuple[str, Path]]:
+    """The objects of a lab, by kind."""
+    for language in lab.languages:
+        kernel = built.worker(lab.name, language, "solution")
+        yield language, kernel.with_name(f"{kernel.name}-kernel.o")
+        race = kernel.with_name(f"{kernel.name}-race-kernel.o")
+        if race.is_file():
+            yield f"{language}-race", race
+    probe = built.probe_worker(lab.name)
+    probe = probe.with_name(f"{probe.name}.o")
+    if probe.is_file():
+        yield "probe", probe
+
+
+def _stripped(source: Path, target: Path) -> None:
+    """Raises KitError."""
+    command = [
+        "objcopy", "--strip-debug", "--strip-unneeded", "--remove-section=.comment",
+        str(source), str(target),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise KitError("objcopy is missing; run ./numalab setup") from error
+    if done.returncode != 0:
+        raise KitError(f"objcopy could not copy {source}: {done.stderr.strip()}")

@@ -1,0 +1,106 @@
+"""Whether a tree has a line of a solution: the search that an edition has to pass before it is
+called done.
+
+A solution's line is one of at least twelve characters, blanks made one, of any file in
+solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates), that
+the lab's own handout and contract don't have. It is looked for in the bytes of every file, so in
+objects, too. What stands elsewhere for a good reason is named in exceptions.toml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.toml_files.tables import read_table
+
+SHORTEST = 12
+EXCEPTIONS = Path(__file__).with_name("exceptions.toml")
+
+
+@dataclass(frozen=True)
+class Exception_:
+    """Lines that may stand in some files. files: patterns of paths from the root."""
+
+    reason: str
+    files: tuple[str, ...]
+    lines: frozenset[str]
+
+    def allows(self, line: str, file: str) -> bool:
+        return line in self.lines and any(fnmatch(file, pattern) for pattern in self.files)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """The lines of a lab's solution, each with the first file of it that has the line."""
+
+    lab: str
+    lines: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A line of a solution's file `source` in a file that students get."""
+
+    lab: str
+    source: str
+    line: str
+    file: str
+
+    def __str__(self) -> str:
+        return f"{self.file} has a line of solutions/{self.lab}/{self.source}: {self.line}"
+
+
+def plain_lines(content: bytes) -> list[str]:
+    """With blanks made one, of any bytes."""
+    text = content.decode("utf-8", "replace").replace("\0", "\n")
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def secret_of(root: Path, lab: Lab) -> Secret:
+    """Of a lab in the kit. Raises OSError."""
+    folder = root / "labs" / lab.name
+    names = [lab.contract, *(KERNEL_FILES[language] for language in lab.languages)]
+    names += [file.name for file in lab.files]
+    given = "\n".join(line for name in names for line in plain_lines((folder / name).read_bytes()))
+    solution = root / "solutions" / lab.name
+    lines: dict[str, str] = {}
+    for path in sorted(solution.rglob("*")):
+        for line in plain_lines(path.read_bytes()) if path.is_file() else ():
+            if len(line) >= SHORTEST and line not in given:
+                lines.setdefault(line, path.relative_to(solution).as_posix())
+    return Secret(lab.name, lines)
+
+
+def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
+    """Raises KitError."""
+    top = read_table(path, KitError, ("exception",))
+    return tuple(
+        Exception_(table.text("reason"), table.texts("files"), frozenset(table.texts("lines")))
+        for table in top.tables("exception", ("reason", "files", "lines"))
+    )
+
+
+def leaks_in(
+    content: bytes, file: str, secrets: Iterable[Secret], exceptions: Sequence[Exception_]
+) -> Iterator[Leak]:
+    """Of one file. file: its path from the root."""
+    text = "\n".join(plain_lines(content))
+    for secret in secrets:
+        for line, source in secret.lines.items():
+            if line in text and not any(one.allows(line, file) for one in exceptions):
+                yield Leak(secret.lab, source, line, file)
+
+
+def search(
+    tree: Path, secrets: Sequence[Secret], exceptions: Sequence[Exception_]
+) -> Iterator[Leak]:
+    """All of a tree. Raises OSError."""
+    for path in sorted(tree.rglob("*")):
+        if path.is_file():
+            file = path.relative_to(tree).as_posix()
+            yield from leaks_in(path.read_bytes(), file, secrets, exceptions)

@@ -1,0 +1,1 @@
+"""Questions for an oral exam of five minutes, made of a student's own attempts."""

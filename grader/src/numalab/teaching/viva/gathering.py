@@ -1,0 +1,190 @@
+"""A student's stories, from a course's folder: what was handed in, what was judged, and of the kept
+records what questions need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from numalab.course.attempts import read_attempt
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.counting import Account
+from numalab.course.records import Attempt, Json, Student
+from numalab.errors import KitError, UserError
+from numalab.evidence.record import Evidence
+from numalab.evidence.touch import drawn_place_of, shown_trace
+from numalab.grading.from_records import StoredGrading, read_grading
+from numalab.judging.judge import evidence_for
+from numalab.judging.timing_account import timing_accounts
+from numalab.judging.verdict import read_verdict
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.labs.seeds import Seed
+from numalab.labs.variants import lab_of_variant
+from numalab.learning.questions import load_questions
+from numalab.machines.gallery import gallery_folder, load_gallery
+from numalab.teaching.viva.known import Known, handed_files, known_texts, same_as
+from numalab.teaching.viva.story import LabStory, Stage, Touched
+from numalab.teaching.wrong_submissions import read_wrong
+
+_OF_PAGES = ("touched_where_used", "shared_out", "local_pages")  # rules that touch maps decide
+
+
+# ---- evidence --------------------------------------------------------------------------------
+
+
+def _touched(evidence: Evidence) -> dict[str, Touched]:
+    """By array, of the tracing that judges worst."""
+    seen = shown_trace(evidence)
+    if seen is None:
+        return {}
+    trace, users = seen
+    place, by_node = drawn_place_of(trace, evidence.numa_nodes), evidence.numa_nodes > 1
+    found = {}
+    for array in trace.arrays:
+        pages = len(array.first_writer)
+        if pages:
+            counts = Counter(place(writer) for writer in array.first_writer)
+            contested = sum(len({place(user) for user in page}) > 1 for page in users[array.name])
+            found[array.name] = Touched(
+                {one: many / pages for one, many in counts.items()}, contested / pages, by_node
+            )
+    return found
+
+
+def _of_pages(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
+    """By criterion."""
+    found = {}
+    for criterion in lab.criteria:
+        if criterion.rule in _OF_PAGES:
+            found[criterion.name] = _touched(evidence_for(lab, criterion, evidence))
+    return found
+
+
+# ---- attempts --------------------------------------------------------------------------------
+
+
+def _graded(account: Account) -> list[Attempt]:
+    """The last grading of each hand-in, in the order of these."""
+    every = [*account.row.others, *([account.row.attempt] if account.row.attempt else [])]
+    found = []
+    for hand_in in account.hand_ins:
+        own = [a for a in every if a.item.digest == hand_in.digest and a.state == "graded"]
+        if own:
+            found.append(max(own, key=lambda a: (a.ended_at, a.number)))
+    return found
+
+
+def _language(account: Account, attempts: Sequence[Attempt]) -> str | None:
+    """That counts, or else of the last attempt; None where nothing was graded."""
+    counting = account.row.result
+    languages = [result["language"] for result in attempts[-1].results] if attempts else []
+    if counting is not None and counting["language"] in languages:
+        return str(counting["language"])
+    return languages[0] if languages else None
+
+
+def _grading(folder: Path, language: str, labs: Mapping[str, Lab]) -> StoredGrading | None:
+    """None where its records are gone, or of another kit: then only the verdict is left."""
+    try:
+        return read_grading(folder / "evidence" / language, labs, None)
+    except UserError:
+        return None
+
+
+def _stage(
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    attempt: Attempt,
+    result: Json,
+    number: int,
+    known: Sequence[Known],
+) -> Stage:
+    item, language = attempt.item, str(result["language"])
+    lab, verdict = labs[item.lab], read_verdict(result)
+    handed_in = course.submission(item.student_id, item.lab, item.digest) / item.lab
+    files = handed_files(handed_in, lab, language)
+    told = same_as(files, language, known)
+    stage = Stage(number, attempt.ended_at, verdict, result, files, told)
+    grading = _grading(course.attempt(item, attempt.number), language, labs)
+    if grading is None:
+        return stage
+    try:
+        touched = _of_pages(lab, grading.here)
+        accounts = timing_accounts(lab, verdict, grading.here)
+    except KitError:  # records that do not belong together
+        return stage
+    nodes = {"here": grading.here.numa_nodes} | {
+        name: evidence.numa_nodes for name, evidence in grading.there.items()
+    }
+    rates = {one.criterion.name: one.rates for one in accounts if one.rates is not None}
+    return Stage(number, attempt.ended_at, verdict, result, files, told, touched, rates, nodes)
+
+
+def _story(
+    kit: Kit,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    account: Account,
+    seed: Seed,
+    machines: tuple[tuple[str, int], ...],
+) -> LabStory | None:
+    found = _graded(account)
+    language = _language(account, found)
+    lab = labs.get(account.row.lab)
+    if language is None or lab is None:
+        return None
+    # Mistakes are known of the labs; what is right in a variant is another thing.
+    wrong = () if lab.is_variant else read_wrong(kit, lab)
+    mistakes = tuple(one for one in wrong if one.is_in(language))
+    known = list(known_texts(kit, lab, language, seed, mistakes))
+    stages: list[Stage] = []
+    for kept in found:
+        # The gradebook's own copy may have less in it than the attempt's file.
+        whole = read_attempt(course.attempt(kept.item, kept.number)) or kept
+        for result in whole.results:
+            if result["language"] == language:
+                number = len(stages) + 1
+                stages.append(_stage(course, labs, whole, result, number, known))
+    questions = tuple(load_questions(kit, lab_of_variant(lab.name)).values())
+    if not stages:
+        return None
+    return LabStory(lab, language, tuple(stages), mistakes, machines, questions)
+
+
+def gather(
+    kit: Kit,
+    course: CourseFolder,
+    labs: Mapping[str, Lab],
+    accounts: Sequence[Account],
+    seed: Seed,
+) -> list[LabStory]:
+    """accounts: of one student, by lab; seed: the student's. Raises KitError, and UserError where
+    nothing was graded."""
+    gallery = load_gallery(gallery_folder(kit))
+    machines = tuple(
+        (name, len(one.numa_nodes))
+        for name, one in gallery.items()
+        if all(not node.memory_kind for node in one.numa_nodes)  # threads are near each of them
+    )
+    stories = [_story(kit, course, labs, account, seed, machines) for account in accounts]
+    found = [story for story in stories if story is not None]
+    if not found:
+        raise UserError(_nothing(accounts))
+    return found
+
+
+def _nothing(accounts: Sequence[Account]) -> str:
+    student: Student | None = accounts[0].row.student if accounts else None
+    whose = f"{student.name} ({student.id})" if student is not None else "this student"
+    handed_in = [account.row.lab for account in accounts if account.row.is_handed_in]
+    if not handed_in:
+        return (
+            f"{whose} has handed in nothing that could be graded: there is nothing to ask about. "
+            "./numalab gradebook show COURSE tells who has."
+        )
+    return (
+        f"nothing of {whose} was graded yet (handed in: {', '.join(handed_in)}). Grade it with "
+        "./numalab batch grade, then ask again."
+    )

@@ -1,0 +1,151 @@
+"""What did you change between two attempts, and why did that matter? Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from numalab.judging.verdict import CriterionVerdict
+from numalab.teaching.viva.question import VivaQuestion
+from numalab.teaching.viva.story import LabStory, Stage
+from numalab.teaching.viva.wording import (
+    change_listing,
+    evidence_line,
+    result_words,
+    same_as_notes,
+    used_words,
+    written_words,
+)
+from numalab.words import listed
+
+MOVED = 0.05  # of a share; less may be a page at a border, or noise
+# Times say that something changed, and not what.
+_KIND_ORDER = {"evidence": 0, "correctness": 1, "timing": 2}
+# What says nothing of a criterion by itself, but of another one.
+_NOT_ITS_OWN = ("not_right_yet", "not_built", "interrupted", "kit")
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Of one criterion between two attempts."""
+
+    before: CriterionVerdict
+    after: CriterionVerdict
+
+    @property
+    def is_cured(self) -> bool:
+        return self.before.status == "fail" and self.after.status == "pass"
+
+    @property
+    def is_broken(self) -> bool:
+        return self.before.status == "pass" and self.after.status == "fail"
+
+    @property
+    def has_moved(self) -> bool:
+        """A share that is another one, at the same place; times are not compared over days."""
+        both = (self.before.value, self.after.value)
+        if None in both or self.before.kind != "evidence" or self.before.where != self.after.where:
+            return False
+        first, second = (float(value or 0) for value in both)
+        return abs(first - second) >= MOVED
+
+
+def _changes(before: Stage, after: Stage) -> list[_Change]:
+    """The most telling first."""
+    found = []
+    for name in after.verdict.statuses:
+        old, new = before.shown(name), after.shown(name)
+        if old is None or new is None:
+            continue
+        change = _Change(old, new)
+        if change.is_cured or change.is_broken or change.has_moved:
+            found.append(change)
+
+    def rank(change: _Change) -> tuple[int, ...]:
+        is_own = change.before.cause not in _NOT_ITS_OWN and change.after.cause not in _NOT_ITS_OWN
+        name = change.after.name
+        return (
+            not is_own,
+            not (change.is_cured or change.is_broken),
+            not (name in before.touched and name in after.touched),
+            _KIND_ORDER[change.after.kind],
+            -change.after.max_points,
+        )
+
+    return sorted(found, key=rank)
+
+
+def _touch_words(before: Stage, after: Stage, name: str) -> tuple[str, str] | None:
+    """What the two touch maps say of the array that has changed most; None where they say the
+    same."""
+    old, new = before.touched.get(name, {}), after.touched.get(name, {})
+    most, said = MOVED, None
+    for array in old:
+        if array not in new or old[array].by_node != new[array].by_node:
+            continue
+        places = {*old[array].written, *new[array].written}
+        moved = max(
+            abs(old[array].written.get(place, 0.0) - new[array].written.get(place, 0.0))
+            for place in places
+        )
+        if moved > most:
+            most, said = moved, (written_words(array, old[array]), written_words(array, new[array]))
+        contested = abs(old[array].contested - new[array].contested)
+        if contested > most:
+            most, said = contested, (used_words(array, old[array]), used_words(array, new[array]))
+    return said
+
+
+def _asked(before: Stage, after: Stage, change: _Change) -> str:
+    touched = _touch_words(before, after, change.after.name)
+    if touched is not None:
+        return f"In {before.name} {touched[0]}; in {after.name} {touched[1]}."
+    return (
+        f"In {before.name} {change.before.name} {result_words(change.before)}; in {after.name} it "
+        f"{result_words(change.after)}."
+    )
+
+
+def _others(changes: list[_Change]) -> Iterator[str]:
+    """What became of other criteria in the same step."""
+    for told, chosen in (
+        ("Passes since then, too", [one for one in changes[1:] if one.is_cured]),
+        ("Fails since then", [one for one in changes[1:] if one.is_broken]),
+    ):
+        if chosen:
+            yield f"{told}: {listed([one.after.name for one in chosen])}."
+
+
+def _question(story: LabStory, before: Stage, after: Stage, changes: list[_Change]) -> VivaQuestion:
+    change, listing = changes[0], change_listing(before, after)
+    principle = story.principle(change.after.name, before, after)
+    answer = ["What: the changed lines below, in the student's own words."]
+    if principle is not None:
+        answer.append(f"Why: {principle.why}")
+    answer += same_as_notes(before, after)
+    evidence = [evidence_line(before, change.before), evidence_line(after, change.after)]
+    return VivaQuestion(
+        kind="change",
+        lab=story.lab.name,
+        about=change.after.name,
+        text=f"{_asked(before, after, change)} What did you change, and why does that matter?",
+        answer=tuple(answer),
+        evidence=(*evidence, *_others(changes)),
+        follow_up="" if principle is None else principle.follow_up,
+        listing=listing,
+    )
+
+
+def of_changes(story: LabStory, draw: str) -> list[VivaQuestion]:
+    """One for each two attempts that follow each other, those that cure most first, of these the
+    last ones."""
+    del draw  # there is nothing to choose
+    found = []
+    for before, after in pairwise(story.stages):
+        changes = _changes(before, after)
+        if not changes or not change_listing(before, after).lines:
+            continue
+        cured = sum(one.after.max_points for one in changes if one.is_cured)
+        found.append((-cured, -after.number, _question(story, before, after, changes)))
+    return [question for _, _, question in sorted(found, key=lambda one: one[:2])]

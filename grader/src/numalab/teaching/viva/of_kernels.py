@@ -1,0 +1,180 @@
+"""What still fails, and mistakes that the student has not made. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalab.draws import shuffled
+from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
+from numalab.labs.hint_ladders import Ladder
+from numalab.strangers.visible import shortened
+from numalab.teaching.instructor_notes import SHORTEST_SAYS
+from numalab.teaching.viva.principles import CONTESTED, Principle
+from numalab.teaching.viva.question import VivaQuestion
+from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.wording import (
+    deciding_lines,
+    evidence_line,
+    quoted,
+    same_as_notes,
+    value_words,
+)
+from numalab.teaching.wrong_submissions import WrongSubmission
+from numalab.words import listed
+
+MOST_MISTAKES = 2  # that are told as causes of what fails
+MOST_HINT = 330  # characters
+SHORTEST_OF_TIMES = 16  # characters that say more of a time than that it is asked for
+# What a compiler or a crash tells is no question of understanding.
+_TELLING: tuple[Cause | None, ...] = (
+    None, "missed", "too_slow", "data_race", "deadlock", "busy_waiting", "open_request", "unstable",
+)  # fmt: skip
+_NOT_ITS_OWN = ("not_right_yet",)
+
+
+# ---- what still fails -------------------------------------------------------------------------
+
+
+def _ladder(story: LabStory, criterion: str, began_in: str) -> Ladder | None:
+    """The one that helps with what went wrong in this function, or else with the criterion."""
+    ladders = story.lab.hints
+    exact = (one for one in ladders if (criterion, began_in) in one.only)
+    return next(exact, next((one for one in ladders if criterion in one.criteria), None))
+
+
+def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
+    likely = [
+        wrong.mistake
+        for wrong in story.mistakes
+        if wrong.first == failed.name
+        and len(wrong.says_in(story.language)) >= SHORTEST_SAYS
+        and wrong.says_in(story.language) in failed.why
+    ]
+    if likely and not story.last.same_as:
+        told = " Or: ".join(likely[:MOST_MISTAKES])
+        yield f"Known mistakes of which the report says the same: {told}"
+    ladder = _ladder(story, failed.name, failed.began_in)
+    if ladder is not None:
+        hint = " ".join(ladder.levels[-1].split())
+        yield f"To try, by the lab's last hint: {shortened(hint, MOST_HINT)}"
+
+
+def of_failures(story: LabStory, draw: str) -> list[VivaQuestion]:
+    """One for each criterion of the last attempt that fails by itself; what everything else needs
+    comes first."""
+    del draw
+    stage, found = story.last, []
+    told: set[str] = set()
+    names = [name for name, status in stage.verdict.statuses.items() if status == "fail"]
+    for name in sorted(names, key=lambda name: stage.places(name)[0].kind != "correctness"):
+        failed = stage.shown(name)
+        if failed is None or failed.explained_by or failed.cause in _NOT_ITS_OWN:
+            continue
+        if failed.why in told:
+            continue  # what can't be built fails everywhere by the same
+        told.add(failed.why)
+        principle, file = story.principle(name, stage), story.file_of(name)
+        where = "" if failed.where == "here" else f" on {failed.where}"
+        found.append(
+            VivaQuestion(
+                kind="failure",
+                lab=story.lab.name,
+                about=name,
+                text=(
+                    f"{name} still fails{where}. The report says: {quoted(failed.why)} What in "
+                    f"{file} makes it so, and what would you try?"
+                ),
+                answer=(
+                    *([f"Why: {principle.why}"] if principle else []),
+                    *_remedies(story, failed),
+                    *same_as_notes(stage),
+                ),
+                evidence=(evidence_line(stage, failed),),
+                follow_up="Which figure of the next report would show that you were right?"
+                + (f" ({name}, now {value_words(failed)}.)" if value_words(failed) else ""),
+                listing=deciding_lines(stage, file),
+            )
+        )
+    return found
+
+
+# ---- mistakes that were not made ---------------------------------------------------------------
+
+
+def _says(wrong: WrongSubmission, language: str) -> str:
+    said = wrong.says_in(language).strip()
+    if len(said) >= SHORTEST_SAYS:
+        return f'The report says "... {said} ...".'
+    if wrong.cause is None or wrong.cause == "missed":  # the sentence has the figure, then
+        return ""
+    return f"The report says that {CAUSES[wrong.cause].means}."
+
+
+def _is_telling(story: LabStory, wrong: WrongSubmission) -> bool:
+    """Whether it is a question of the lab's subject, on a criterion that the student passes."""
+    first = story.criterion(wrong.first)
+    if first is None or story.last.status(first.name) != "pass" or wrong.cause not in _TELLING:
+        return False
+    if first.kind == "timing":  # that it is slower goes without saying
+        return len(wrong.says_in(story.language)) >= SHORTEST_OF_TIMES
+    return first.name != "correct"  # whatever the cause: no evidence of the lab shows it
+
+
+def _sentence(mistake: str) -> str:
+    return f"{mistake.rstrip('. ')}."
+
+
+def of_mistakes(story: LabStory, draw: str) -> list[VivaQuestion]:
+    """One for each known mistake that the last attempt does not have, drawn; first one of each
+    criterion."""
+    able = [one for one in story.mistakes if _is_telling(story, one)]
+    drawn = shuffled(f"{draw}: mistake", able)
+    firsts = {wrong.first: wrong for wrong in reversed(drawn)}
+    ordered = [one for one in drawn if firsts[one.first] is one]
+    ordered += [one for one in drawn if firsts[one.first] is not one]
+    return [_of_mistake(story, wrong) for wrong in ordered[: 2 * len(firsts)]]
+
+
+def _principle(story: LabStory, wrong: WrongSubmission) -> Principle | None:
+    """Of pages that several threads use it is another one."""
+    is_of_pages = story.rule(wrong.first) == "touched_where_used"
+    if is_of_pages and "several threads" in wrong.says_in(story.language):
+        return CONTESTED
+    return story.principle(wrong.first)
+
+
+def _fails_too(story: LabStory, wrong: WrongSubmission) -> str:
+    """Sentences on other criteria; with pages that are touched elsewhere local_pages fails, which
+    wrong.toml need not say."""
+    others = [name for name in wrong.fails if name != wrong.first]
+    told = f" Fails, too: {listed(others)}." if others else ""
+    has_homes = story.criterion("local_pages") is not None
+    if wrong.first == "touched_where_used" and has_homes and "local_pages" not in others:
+        told += " With several NUMA nodes local_pages does, too."
+    if wrong.may_fail:
+        told += f" May fail, by luck: {listed(wrong.may_fail)}."
+    return told
+
+
+def _of_mistake(story: LabStory, wrong: WrongSubmission) -> VivaQuestion:
+    stage, passed = story.last, story.last.shown(wrong.first)
+    principle, file = _principle(story, wrong), story.file_of(wrong.first)
+    if wrong.files:
+        file = listed(sorted(wrong.files))
+    said = f"{wrong.first} fails first. {_says(wrong, story.language)}".rstrip()
+    answer = [said + _fails_too(story, wrong)]
+    if principle is not None:
+        answer.append(f"Why: {principle.why}")
+    return VivaQuestion(
+        kind="mistake",
+        lab=story.lab.name,
+        about=wrong.first,
+        text=(
+            f"Suppose that your {file} had this mistake: {_sentence(wrong.mistake)} Which "
+            "criterion would fail first, and what would the report show?"
+        ),
+        answer=tuple(answer),
+        evidence=() if passed is None else (evidence_line(stage, passed),),
+        follow_up="Which of your lines rules it out? (One of those listed, as a rule.)",
+        listing=deciding_lines(stage, file),
+    )

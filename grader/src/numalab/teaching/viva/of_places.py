@@ -1,0 +1,247 @@
+"""What would it be on another machine? Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numalab import words
+from numalab.course.records import Json
+from numalab.draws import pick, shuffled
+from numalab.judging.verdict import CriterionVerdict
+from numalab.teaching.viva.principles import principle_of
+from numalab.teaching.viva.question import VivaQuestion
+from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.wording import (
+    WHOLE,
+    deciding_lines,
+    evidence_line,
+    first_sentence,
+    value_words,
+)
+
+LOCAL, TOUCHED = "local_pages", "touched_where_used"
+MUCH_MORE = 1.3  # times a modelled speedup: less is no difference that a model bears
+_OF_FILES = ("binding", "launch")  # rules on what a file says, on one machine and another
+
+
+def _nodes(count: int) -> str:
+    return words.count(count, "NUMA node")
+
+
+# ---- modelled times ---------------------------------------------------------------------------
+
+
+def _homes(model: Json) -> int:
+    """How many NUMA nodes hold pages."""
+    return len({flow["home"] for flow in model["flows"]})
+
+
+def _limit(model: Json) -> str:
+    """What takes longest, by the model."""
+    kinds = list(dict.fromkeys(kind for kind, *_ in model["bottleneck"]))
+    shares = [one["share"] for one in model["demands"] if one["of"] == kinds[0]]
+    what = {"controller": "memory controller", "l3": "L3 cache"}.get(kinds[0], kinds[0])
+    if not shares:
+        return f"a {what}"
+    share = max(shares)
+    return f"one {what} for all bytes" if share >= WHOLE else (
+        f"{what}s with {words.percent(share)} of the bytes each"
+    )  # fmt: skip
+
+
+def _model_line(one: Json) -> str:
+    return (
+        f"Modelled on {one['machine']}: {one['speedup']:.1f} times {one['over']}; the student's is "
+        f"limited by {_limit(one['yours'])}, {one['over']} by {_limit(one['theirs'])}."
+    )
+
+
+def _modelled(story: LabStory) -> VivaQuestion | None:
+    """A speedup that is modelled on two machines, and much larger on one."""
+    found: dict[str, list[Json]] = {}
+    for one in story.last.result.get("modelled", ()):
+        if one.get("speedup") and one.get("yours") and one.get("theirs"):
+            found.setdefault(one["criterion"], []).append(one)
+    for criterion, same in found.items():
+        less, more = min(same, key=_speedup), max(same, key=_speedup)
+        if _speedup(more) < MUCH_MORE * _speedup(less) or less["over"] != more["over"]:
+            continue
+        over = more["over"]
+        return VivaQuestion(
+            kind="place",
+            lab=story.lab.name,
+            about=criterion,
+            text=(
+                f"Nothing was timed there, but your report models {_speedup(less):.1f} times "
+                f"{over} on {less['machine']} and {_speedup(more):.1f} times on "
+                f"{more['machine']}. Why is it more there?"
+            ),
+            answer=(
+                f"{words.first_upper(over)} is limited by {_limit(more['theirs'])}. The student's "
+                f"pages lie on {_nodes(_homes(less['yours']))} of {less['machine']} and on "
+                f"{_homes(more['yours'])} of {more['machine']}, each with a memory controller of "
+                "its own: the more there are, the more is to be won.",
+                "It is worked out from published rates and where the pages were seen, not timed.",
+            ),
+            evidence=(_model_line(less), _model_line(more)),
+            follow_up=(
+                "What would it be with one NUMA node? (1: there is one controller for both.)"
+            ),
+        )
+    return None
+
+
+def _speedup(one: Json) -> float:
+    return float(one["speedup"])
+
+
+# ---- pages --------------------------------------------------------------------------------------
+
+
+def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
+    """Another machine with more NUMA nodes."""
+    larger = [one for one in story.machines if one[1] > nodes]
+    return pick(f"{draw}: machine", larger) if larger else None
+
+
+def _local(story: LabStory, draw: str) -> VivaQuestion | None:
+    """Pages that are local on one machine, or that nobody could look at."""
+    seen = next(
+        (one for one in story.last.places(LOCAL) if one.status == "pass" and one.value is not None),
+        None,
+    )
+    return _carried(story, draw, seen) if seen is not None else _not_seen(story)
+
+
+_AGAIN_NEAR = (
+    "About the same, as long as what writes first and what uses share the elements out alike "
+    "whatever the number of threads: then each page is where it is used. Only a page at the border "
+    "of two shares has two users: at most one per thread and array."
+)
+
+
+def _carried(story: LabStory, draw: str, seen: CriterionVerdict) -> VivaQuestion | None:
+    nodes = story.last.numa_nodes.get(seen.where, 2)
+    other = _larger(story, draw, nodes)
+    if other is None:
+        return None
+    name, many = other
+    where = "this node" if seen.where == "here" else seen.where
+    return VivaQuestion(
+        kind="place",
+        lab=story.lab.name,
+        about=LOCAL,
+        text=(
+            f"{LOCAL} is {value_words(seen)} on {where}, with {_nodes(nodes)}. What would it be on "
+            f"{name}, with {many}, for the same file, and why?"
+        ),
+        answer=(
+            _AGAIN_NEAR,
+            "A wrong answer is that it falls with the number of NUMA nodes: that is so where one "
+            f"thread writes all pages (1/{many} of them would be local).",
+        ),
+        evidence=(
+            evidence_line(story.last, seen),
+            f"{words.first_upper(where)} has {_nodes(nodes)}; {name} has {many}.",
+        ),
+        follow_up=(
+            "And with threads that are bound to nothing? (Nobody knows: they may run far from "
+            "their pages.)"
+        ),
+        listing=deciding_lines(story.last, story.file_of(LOCAL)),
+    )
+
+
+def _not_seen(story: LabStory) -> VivaQuestion | None:
+    """What the touch map of one NUMA node tells of several."""
+    hidden, touched = story.last.shown(LOCAL), story.last.shown(TOUCHED)
+    if hidden is None or hidden.cause != "too_few_numa_nodes":
+        return None
+    if touched is None or touched.status != "pass" or touched.value is None:
+        return None
+    return VivaQuestion(
+        kind="place",
+        lab=story.lab.name,
+        about=LOCAL,
+        text=(
+            f"{LOCAL} could not be graded on this node. What would it be on a machine with two "
+            "NUMA nodes, and which line of your report tells you?"
+        ),
+        answer=(
+            f"{TOUCHED} tells it: {value_words(touched)} of the pages are first written by the "
+            "very thread that uses them. So they are on its NUMA node, if the threads are bound.",
+            _AGAIN_NEAR,
+        ),
+        evidence=(evidence_line(story.last, hidden), evidence_line(story.last, touched)),
+        follow_up="Why does binding matter? (A thread that moves leaves its pages behind.)",
+        listing=deciding_lines(story.last, story.file_of(TOUCHED)),
+    )
+
+
+# ---- files that hold on several machines --------------------------------------------------------
+
+
+def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
+    """A criterion that passes at one place and fails at another."""
+    passed = next((one for one in places if one.status == "pass"), None)
+    failed = next((one for one in places if one.status == "fail"), None)
+    if passed is None or failed is None:
+        return None
+    here, there = (
+        "this node" if one.where == "here" else one.where for one in (passed, failed)
+    )  # fmt: skip
+    file, principle = story.file_of(failed.name), principle_of(story.rule(failed.name))
+    return VivaQuestion(
+        kind="place",
+        lab=story.lab.name,
+        about=failed.name,
+        text=(
+            f"With the same {file}, {failed.name} passes on {here} and fails on {there}. What of "
+            "the machines makes the difference?"
+        ),
+        answer=(
+            f"On {there}: {first_sentence(failed.why)}",
+            *([f"Why: {principle.why}"] if principle else []),
+        ),
+        evidence=(evidence_line(story.last, passed), evidence_line(story.last, failed)),
+        follow_up="What would pass on both?",
+        listing=deciding_lines(story.last, file),
+    )
+
+
+def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
+    """A file that reaches its goal on several machines."""
+    first = places[0]
+    rule = story.rule(first.name)
+    names = ["this node" if one.where == "here" else one.where for one in places]
+    principle = principle_of(rule)
+    is_told = rule in _OF_FILES and len(names) > 1 and principle is not None
+    if not is_told or any(one.status != "pass" for one in places):
+        return None
+    assert principle is not None
+    file = story.file_of(first.name)
+    return VivaQuestion(
+        kind="place",
+        lab=story.lab.name,
+        about=first.name,
+        text=(
+            f"{file} reaches its goal on {words.listed(names)}, which are different machines. "
+            "Which words in it make that so, and where would you look what a new machine does "
+            "with it?"
+        ),
+        answer=(principle.why, "To look: ./numalab machine show NAME, and grade with --on NAME."),
+        evidence=tuple(evidence_line(story.last, one) for one in places[:2]),
+        follow_up=principle.follow_up,
+        listing=deciding_lines(story.last, file),
+    )
+
+
+def of_places(story: LabStory, draw: str) -> list[VivaQuestion]:
+    """What passes here and fails there comes first; of the rest the order is drawn."""
+    names = list(story.last.verdict.statuses)
+    by_name = [places for name in names if (places := story.last.places(name))]
+    of_files = [_portable(story, places) for places in by_name]
+    able = [one for one in of_files if one is not None]
+    alike = [_modelled(story), _local(story, draw), pick(f"{draw}: file", able) if able else None]
+    made = [*(_differs(story, places) for places in by_name), *shuffled(f"{draw}: form", alike)]
+    return [question for question in made if question is not None]

@@ -1,0 +1,118 @@
+"""A student's attempts at one lab, in the order in which they were handed in: what questions are
+made from. Nothing here is read or measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from numalab.course.records import Json
+from numalab.judging.rates import Rates
+from numalab.judging.verdict import CriterionVerdict, Status, Verdict
+from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
+from numalab.learning.questions import Question
+from numalab.teaching.viva.principles import CONTESTED, KIT_WRITES, Principle, principle_of
+from numalab.teaching.wrong_submissions import WrongSubmission
+
+MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of shares
+
+
+@dataclass(frozen=True)
+class Touched:
+    """An array in a touch map, in shares of its pages. written: by who wrote them first, a thread
+    or, with by_node, the NUMA node of one; contested: that several of these use."""
+
+    written: Mapping[int, float]
+    contested: float
+    by_node: bool
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A hand-in that was graded. number: counts the student's, from 1; files: as they were handed
+    in, by name, in text that can be shown; same_as: the text of the kit's that it says the same as,
+    in words, empty: none; touched: by criterion and array; rates: by criterion of time; numa_nodes:
+    by place."""
+
+    number: int
+    graded_at: str
+    verdict: Verdict
+    result: Json
+    files: Mapping[str, str]
+    same_as: str = ""
+    touched: Mapping[str, Mapping[str, Touched]] = field(default_factory=dict)
+    rates: Mapping[str, Rates] = field(default_factory=dict)
+    numa_nodes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"attempt {self.number}"
+
+    def status(self, criterion: str) -> Status | None:
+        """Over all places; None: it was not judged."""
+        return self.verdict.statuses.get(criterion)
+
+    def places(self, criterion: str) -> list[CriterionVerdict]:
+        return [one for one in self.verdict.criteria if one.name == criterion]
+
+    def shown(self, criterion: str) -> CriterionVerdict | None:
+        """Of the places the one that tells most: it decides the status, and has a figure."""
+        status = self.status(criterion)
+        found = [one for one in self.places(criterion) if one.status == status]
+        return min(found, key=lambda one: one.value is None, default=None)
+
+
+@dataclass(frozen=True)
+class LabStory:
+    """stages: one or more, oldest first; language: of the results that are asked about; mistakes:
+    of the lab, those in that language; machines: of the gallery, with their NUMA nodes; questions:
+    that the lab asks of its learners."""
+
+    lab: Lab
+    language: str
+    stages: tuple[Stage, ...]
+    mistakes: tuple[WrongSubmission, ...] = ()
+    machines: tuple[tuple[str, int], ...] = ()
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def last(self) -> Stage:
+        return self.stages[-1]
+
+    @property
+    def title(self) -> str:
+        is_told = not self.lab.is_variant or "variant" in self.lab.title.casefold()
+        return f"{self.lab.number} {self.lab.title}{'' if is_told else ', variant'}"
+
+    def criterion(self, name: str) -> Criterion | None:
+        return next((one for one in self.lab.criteria if one.name == name), None)
+
+    def rule(self, name: str) -> str:
+        found = self.criterion(name)
+        return name if found is None else found.rule
+
+    def principle(self, name: str, *stages: Stage) -> Principle | None:
+        """Why a criterion matters: by what the touch maps of these attempts show, if they do."""
+        found = self.criterion(name)
+        if found is not None and found.rule == "touched_where_used":
+            touched = [one for stage in stages for one in stage.touched.get(name, {}).values()]
+            if any(one.contested >= MUCH_CONTESTED for one in touched):
+                return CONTESTED
+            if found.kit_writes_first:
+                return KIT_WRITES
+        return principle_of(self.rule(name))
+
+    def file_of(self, name: str) -> str:
+        """Of those handed in the one that a criterion is about."""
+        found = self.criterion(name)
+        if found is not None and found.file is not None:
+            return found.file.name
+        if found is not None and found.slow is not None:
+            return self.lab.launch_of(found.part).name
+        return KERNEL_FILES[self.language]
+
+
+def changed_files(before: Stage, after: Stage) -> Sequence[str]:
+    """Names of files that differ, or that only one of the two has."""
+    names = dict.fromkeys((*after.files, *before.files))
+    return [name for name in names if before.files.get(name) != after.files.get(name)]

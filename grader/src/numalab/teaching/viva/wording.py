@@ -1,0 +1,192 @@
+"""Figures of verdicts in the words of a question, and as lines of evidence. Pure functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from numalab import words
+from numalab.evidence.touch import NOBODY, UNBOUND
+from numalab.judging.verdict import CriterionVerdict
+from numalab.reports.html_page import STATUS_WORDS
+from numalab.strangers.visible import shortened
+from numalab.teaching.excerpts import without_comments
+from numalab.teaching.viva.question import Listing
+from numalab.teaching.viva.story import Stage, Touched, changed_files
+
+MOST_LINES = 8  # of a listing: three to five questions share a page
+MOST_COLUMNS = 72
+MOST_WHY = 180  # characters of a sentence of a report
+WHOLE = 0.995  # of an array's pages: all but what stands at a border
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+# What decides in a kernel where pages, threads and messages go.
+_DECIDES = re.compile(
+    r"#\s*pragma\s+omp|!\$omp|\bMPI_\w+ *\(|\bcall\s+mpi_|\bm(?:map|advise|bind)\b"
+    r"|\b(?:aligned_alloc|posix_memalign|malloc|calloc|memset|numa_\w+|set_mempolicy) *\(",
+    re.IGNORECASE,
+)
+
+
+# ---- criteria -------------------------------------------------------------------------------
+
+
+def value_words(criterion: CriterionVerdict) -> str:
+    """Empty where nothing was measured."""
+    if criterion.value is None:
+        return ""
+    value = criterion.value
+    is_counted = value.is_integer() and criterion.unit not in ("share", "ratio")
+    figure = f"{value:.0f}" if is_counted else words.ratio(value) if value else "0.00"
+    return figure if criterion.unit in ("", "share", "ratio") else f"{figure} {criterion.unit}"
+
+
+def asked_words(criterion: CriterionVerdict) -> str:
+    """What is asked for, where the figure is not enough."""
+    if criterion.at_least is not None:
+        return f"{criterion.at_least:g} or more"
+    if criterion.at_most:
+        return f"{criterion.at_most:g} or less"
+    return "none" if criterion.at_most == 0 else ""
+
+
+def first_sentence(why: str) -> str:
+    return shortened(_SENTENCE_END.split(why, maxsplit=1)[0], MOST_WHY)
+
+
+def evidence_line(stage: Stage, criterion: CriterionVerdict) -> str:
+    """A figure with its source."""
+    where = "" if criterion.where == "here" else f" on {criterion.where}"
+    told = f"{words.first_upper(stage.name)}, {criterion.name}{where}: "
+    told += STATUS_WORDS[criterion.status]
+    value, asked = value_words(criterion), asked_words(criterion)
+    if value and criterion.kind == "evidence":  # of others the sentence has it
+        told += f", {value}"
+        told += f" ({asked} asked for)" if asked and asked != "none" else ""
+    why = first_sentence(criterion.why)
+    return f"{told}. {why}" if why else f"{told}."
+
+
+def quoted(why: str) -> str:
+    """What the report says, as part of a sentence."""
+    return f'"{first_sentence(why)}"'
+
+
+def result_words(criterion: CriterionVerdict) -> str:
+    """As in: failed with 0.50."""
+    value = value_words(criterion) if criterion.kind != "correctness" else ""
+    said = {"pass": "passed", "fail": "failed"}.get(criterion.status, "stayed open")
+    where = "" if criterion.where == "here" else f" on {criterion.where}"
+    return f"{said}{where} with {value}" if value else f"{said}{where}"
+
+
+# ---- touch maps -----------------------------------------------------------------------------
+
+
+def place_words(place: int, by_node: bool) -> str:
+    if place == NOBODY:
+        return "nobody"
+    if place == UNBOUND:
+        return "a thread that is bound to no NUMA node"
+    return f"threads of NUMA node {place}" if by_node else f"thread {place}"
+
+
+def written_words(array: str, touched: Touched) -> str:
+    """Who first wrote the pages of an array."""
+    order = sorted(touched.written.items(), key=lambda pair: (-pair[1], pair[0]))
+    who, share = order[0]
+    if share >= WHOLE:
+        return f"all pages of {array} were first written by {place_words(who, touched.by_node)}"
+    if len(order) == 2:
+        (second, rest) = order[1]
+        return (
+            f"{words.percent(share)} of the pages of {array} were first written by "
+            f"{place_words(who, touched.by_node)} and {words.percent(rest)} by "
+            f"{place_words(second, touched.by_node)}"
+        )
+    whose = "the threads of one NUMA node" if touched.by_node else "one thread"
+    return (
+        f"no more than {words.percent(share)} of the pages of {array} were first written by {whose}"
+    )
+
+
+def used_words(array: str, touched: Touched) -> str:
+    who = "threads of several NUMA nodes" if touched.by_node else "several threads"
+    if touched.contested >= WHOLE:
+        return f"all pages of {array} were used by {who}"
+    if touched.contested <= 1 - WHOLE:
+        return f"no page of {array} was used by {who}"
+    return f"{words.percent(touched.contested)} of the pages of {array} were used by {who}"
+
+
+# ---- what was handed in -----------------------------------------------------------------------
+
+
+def bare_lines(text: str, name: str) -> list[str]:
+    """Of a file, without comments and empty lines."""
+    return without_comments(text, PurePath(name).suffix)
+
+
+def same_as_notes(*stages: Stage) -> list[str]:
+    """For the examiner: which attempts are the kit's own text."""
+    return [
+        f"{words.first_upper(stage.name)} says the same as {stage.same_as.rstrip('.')}."
+        for stage in stages
+        if stage.same_as
+    ]
+
+
+def _cut(lines: Sequence[str]) -> tuple[str, ...]:
+    """Of many lines those that decide, and the first ones of the rest; and how many more there
+    are."""
+    shown = [shortened(line, MOST_COLUMNS) for line in lines]
+    if len(shown) <= MOST_LINES:
+        return tuple(shown)
+    order = sorted(range(len(shown)), key=lambda at: (_weight(shown[at]), at))
+    kept = sorted(order[: MOST_LINES - 1])
+    left_out = len(shown) - len(kept)
+    return (*(shown[at] for at in kept), f"... and {words.count(left_out, 'more line')}")
+
+
+def _weight(line: str) -> int:
+    """What decides before what computes, and that before what only declares."""
+    if _DECIDES.search(line):
+        return 0
+    return 1 if "=" in line or ("(" in line and ";" in line) else 2
+
+
+def change_listing(before: Stage, after: Stage) -> Listing:
+    """The lines that differ, comments and blanks apart; none where nothing else does."""
+    names = changed_files(before, after)
+    lines = []
+    for name in names:
+        old, new = (bare_lines(stage.files.get(name, ""), name) for stage in (before, after))
+        keys = [["".join(line.split()) for line in side] for side in (old, new)]
+        changed = []
+        matcher = difflib.SequenceMatcher(a=keys[0], b=keys[1], autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag != "equal":
+                changed += [f"- {line.strip()}" for line in old[a:b]]
+                changed += [f"+ {line.strip()}" for line in new[c:d]]
+        if changed and len(names) > 1:
+            lines.append(f"{name}:")
+        lines += changed
+    where = f" in {names[0]}" if len(names) == 1 else ""
+    title = f"Changed from {before.name} to {after.name}{where}:"
+    return Listing(title, _cut(lines)) if lines else Listing("", ())
+
+
+def deciding_lines(stage: Stage, name: str) -> Listing:
+    """Of a file those lines that say where pages, threads and messages go: of a kernel its
+    directives and calls, of another file all that is no comment."""
+    text = stage.files.get(name, "")
+    if PurePath(name).suffix in (".c", ".f90"):
+        lines = [
+            f"{number:4d}  {line.strip()}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if _DECIDES.search(line)
+        ]
+    else:
+        lines = [line.strip() for line in bare_lines(text, name)]
+    return Listing(f"{name} of {stage.name}:", _cut(lines)) if lines else Listing("", ())
