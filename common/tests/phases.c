@@ -418,7 +418,7 @@ static void stop_as_told(void)
     const char *count = getenv("STOPS_MONITOR");
     if (!count || calls++ == 0 || calls > 1 + atoi(count)) return;
     kill(getppid(), SIGSTOP);
-    usleep(200000);
+    usleep(400000);
     kill(getppid(), SIGCONT);
 }
 

@@ -394,12 +394,8 @@ def test_the_commands_know_parts(kit: Kit, tmp_path: Path) -> None:
         tmp_path, handed_in(ADA, BOB),
         [kernel(ADA, result(10), 1.0), variant(ADA, result(5, 5), 0.5)],
     )  # fmt: skip
-    text = TEMPLATE.partition("# [parts]")
-    named = "".join(
-        line.removeprefix("# ") if number < 7 else line
-        for number, line in enumerate(f"# [parts]{text[2]}".splitlines(keepends=True))
-    )
-    (tmp_path / "course.toml").write_text(text[0] + named + viva("ada", "points = 8"))
+    weights = "[parts]\nkernel = 40\nvariant = 30\nprediction = 10\ndiagnose = 10\nviva = 10\n"
+    (tmp_path / "course.toml").write_text(weights + viva("ada", "points = 8"))
     shown = numalab_command(kit, "gradebook", "show", str(tmp_path), "--lab", VARIANT)
     assert shown.code == 0
     assert "predict." in shown.out

@@ -84,6 +84,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "installing": ("neither", "copies the kit to where many share it"),
     "learning": ("neither", "what learners see of their gradings"),
     "teaching": ("neither", "what instructors get for a lesson"),
+    "diagnosing": ("neither", "the known mistakes as cases for diagnosis"),
     "reports": ("neither", "pages, tables and pictures of what was judged"),
 }
 

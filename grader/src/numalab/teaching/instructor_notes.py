@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
 from numalab.errors import KitError
 from numalab.grading import explanation
 from numalab.judging.verdict import CAUSES
@@ -21,7 +22,6 @@ from numalab.teaching import exam
 from numalab.teaching.deck import Deck, minutes_of, parse_deck
 from numalab.teaching.exam import ExamQuestion
 from numalab.teaching.handout import ANSWERS, Handout, read_handout, section, step_in_short
-from numalab.teaching.wrong_submissions import WrongSubmission, read_wrong
 from numalab.words import count, listed
 
 SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing

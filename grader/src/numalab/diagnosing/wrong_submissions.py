@@ -15,7 +15,7 @@ from numalab.toml_files.tables import Table, read_table
 
 _KEYS = (
     "name", "languages", "mistake", "fails", "fails_on_machine", "may_fail", "says", "says_c",
-    "says_fortran", "cause", "hint", "on", "time", "quiet", "waits", "leaves_out",
+    "says_fortran", "cause", "hint", "on", "time", "quiet", "waits", "leaves_out", "cure",
 )  # fmt: skip
 
 
@@ -23,7 +23,8 @@ _KEYS = (
 class WrongSubmission:
     """One mistake. fails: criteria that it always fails, here or on a machine; may_fail: that it
     fails by luck; says: by language what occurs in the sentence on the first of fails; cause: of
-    that verdict, where it is always the same; folder: of its files, None: they are kernels."""
+    that verdict, where it is always the same; folder: of its files, None: they are kernels; cure:
+    what would make it right, for what serves as a case for diagnosis."""
 
     name: str
     languages: tuple[Language, ...]
@@ -35,6 +36,7 @@ class WrongSubmission:
     folder: Path | None
     files: frozenset[str]
     kernels: Mapping[str, Path]
+    cure: str | None = None
 
     @property
     def first(self) -> str:
@@ -73,8 +75,9 @@ def _entry(table: Table, lab: Lab, wrong: Path) -> WrongSubmission:
             kernels[language] = wrong / f"{name}{Path(KERNEL_FILES[language]).suffix}"
             if not kernels[language].is_file():
                 table.fail(f"there is no {kernels[language]}, which languages names", "languages")
+    mistake, cure = table.text("mistake"), table.maybe("cure", table.text)
     return WrongSubmission(
-        name, languages, table.text("mistake"), fails, may_fail, says, cause, folder, files, kernels
+        name, languages, mistake, fails, may_fail, says, cause, folder, files, kernels, cure
     )
 
 

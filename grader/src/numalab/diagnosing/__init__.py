@@ -1,0 +1,1 @@
+"""Inverse labs: a known mistake is to be told from its report."""
