@@ -117,7 +117,7 @@ def read_files(session: Session) -> None:
 
 
 def _predictions(session: Session) -> list[Json]:
-    """predictions.toml as it was handed in; nothing where it was not."""
+    """predictions.toml as it was handed in; nothing where it was not, or says nothing."""
     complaint, text = "", ""
     follow_links = session.kit.is_own(session.folder)
     try:
@@ -127,8 +127,8 @@ def _predictions(session: Session) -> list[Json]:
         complaint = toml.why_not_readable(text)
         if complaint:
             complaint, text = f"{complaint}; a line for each prediction is enough.", ""
-        else:
-            quantities.read_predictions(text, session.lab.predicted)
+        elif quantities.read_predictions(text, session.lab.predicted).is_empty:
+            return []
     except FileNotFoundError:
         return []
     except NotPlain as error:

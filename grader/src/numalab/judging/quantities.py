@@ -12,6 +12,7 @@ from numalab.evidence.record import Evidence, Seen
 from numalab.judging import message_times
 from numalab.judging.prediction_score import Interval, mean_score
 from numalab.judging.rates import Middle
+from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.judging.sequential import interval
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_state import best_s, complete, is_cut, thresholds
@@ -55,10 +56,6 @@ class ScoredPredictions:
             "quantities": [asdict(one) for one in self.quantities],
         }
         return data | ({"why": self.why} if self.why else {})
-
-
-class _NotMeasured(Exception):
-    """Why, as a sentence's end."""
 
 
 def scored_predictions(
@@ -114,12 +111,14 @@ def _measured(
             low, high = _value(quantity, verdict)
         elif quantity.of == "message":
             low, high = _message(quantity, here)
+        elif quantity.of == "seen":
+            low, high = seen(quantity, here)
         elif quantity.of == "ratio":
             low, high = _ratio(quantity, here, accounts)
         else:
             low, high = _middle(quantity, accounts)
         return Interval(low, high, quantity.is_share)
-    except _NotMeasured as error:
+    except NotMeasured as error:
         return str(error)
     except ValueError:
         return "what was measured is nothing that can be predicted"
@@ -127,7 +126,7 @@ def _measured(
 
 def _bounded(low: float | None, high: float | None) -> tuple[float, float]:
     if low is None or high is None:
-        raise _NotMeasured("too few generations were timed to say between what it lies")
+        raise NotMeasured("too few generations were timed to say between what it lies")
     return low, high
 
 
@@ -141,7 +140,7 @@ def _value(quantity: Quantity, verdict: Verdict) -> tuple[float, float]:
             return _bounded(*found.interval)
         return found.value, found.value
     place = "" if quantity.where == "here" else f" on {quantity.where}"
-    raise _NotMeasured(f"{quantity.criterion} was not measured{place}")
+    raise NotMeasured(f"{quantity.criterion} was not measured{place}")
 
 
 def _of_part(quantity: Quantity, accounts: Sequence[TimingAccount]) -> list[TimingAccount]:
@@ -163,7 +162,7 @@ def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[floa
                 middle = rate.gb_per_s
             if middle is not None:
                 return _bounded(middle.low, middle.high)
-    raise _NotMeasured(f"the {quantity.role} was not timed")
+    raise NotMeasured(f"the {quantity.role} was not timed")
 
 
 def _ratio(
@@ -182,7 +181,7 @@ def _ratio(
         ]
         if ratios:
             return _bounded(*interval(ratios, thresholds(here)))
-    raise _NotMeasured(f"{quantity.role} and {quantity.over} were not timed beside each other")
+    raise NotMeasured(f"{quantity.role} and {quantity.over} were not timed beside each other")
 
 
 def _message(quantity: Quantity, here: Evidence) -> tuple[float, float]:
@@ -193,4 +192,4 @@ def _message(quantity: Quantity, here: Evidence) -> tuple[float, float]:
             alone = message_times.samples_of(times)
             return alone.low, alone.high
     under = "" if quantity.file is None else f" under {quantity.file}"
-    raise _NotMeasured(f"no message of {quantity.bytes:,} bytes was timed{under}")
+    raise NotMeasured(f"no message of {quantity.bytes:,} bytes was timed{under}")

@@ -10,11 +10,13 @@ A quantity is of one kind:
 | rate | the same, in GB/s | `role`; `part` |
 | ratio | how many times as fast a role is as another one | `role`, `over`; `part` |
 | message | a message of `bytes`, one way, in microseconds | `bytes`; `file`, of the launch |
+| seen | what the kit's own kernel shows there, one of SEEN | `what`, and what that needs; `part` |
 """
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,10 +28,28 @@ FILE = "predictions.toml"
 _LONGEST_NAME, _MOST_UNKNOWN = 60, 5  # of keys that nobody has asked for
 SHARE = "share"  # the unit of what is a part of a whole
 
-Of = Literal["value", "time", "rate", "ratio", "message"]
+Of = Literal["value", "time", "rate", "ratio", "message", "seen"]
 Role = Literal["submission", "handout", "solution"]
 ROLES: tuple[Role, ...] = ("submission", "handout", "solution")
 UNITS: Mapping[Of, str] = {"time": "s", "rate": "GB/s", "ratio": "times as fast", "message": "us"}
+What = Literal[
+    "used_by_lower_half", "written_by_lower_half", "on_small_pages", "faults_of_small_pages",
+    "met", "in_shared_lines", "messages", "of_rank",
+]  # fmt: skip
+# Of each its unit, and what it needs. It is seen of the solution, or of the handout where that is
+# what students can work out (judging/seen_quantities.py): so no kernel that is handed in makes its
+# author's prediction come true.
+_STRETCH = ("array", "first", "last")
+SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
+    "used_by_lower_half": (SHARE, _STRETCH),
+    "written_by_lower_half": (SHARE, _STRETCH),
+    "on_small_pages": ("KiB", ()),
+    "faults_of_small_pages": ("page faults", ()),
+    "met": ("of 100 keys", ()),
+    "in_shared_lines": ("of 100 keys", ()),
+    "messages": ("messages", ()),
+    "of_rank": (SHARE, ("rank",)),
+}
 # Beside name, question and of.
 _KEYS: Mapping[Of, tuple[str, ...]] = {
     "value": ("unit", "criterion", "where"),
@@ -37,10 +57,11 @@ _KEYS: Mapping[Of, tuple[str, ...]] = {
     "rate": ("role", "part"),
     "ratio": ("role", "over", "part"),
     "message": ("bytes", "file"),
+    "seen": ("what", "part"),
 }
 PREDICTED_KEYS = (
     "name", "question", "of", "unit", "criterion", "where", "role", "over", "part", "bytes",
-    "file",
+    "file", "what", *_STRETCH, "rank",
 )  # fmt: skip
 
 
@@ -50,8 +71,8 @@ class BadPredictions(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """question: a sentence; where: "here" or a machine; the others as the table above has them,
-    None where the kind has no such key."""
+    """question: a sentence; where: "here" or a machine; first, last: of the array's length; the
+    others as the table above has them, None where the kind has no such key."""
 
     name: str
     question: str
@@ -64,6 +85,11 @@ class Quantity:
     part: str | None = None
     bytes: int | None = None
     file: str | None = None
+    what: What | None = None
+    array: str | None = None
+    first: float = 0.0
+    last: float = 1.0
+    rank: int | None = None
 
     @property
     def is_share(self) -> bool:
@@ -86,9 +112,17 @@ def read_quantities(
 
 def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | None]) -> Quantity:
     of: Of = table.choice("of", tuple(_KEYS))
+    what: What | None = table.choice("what", tuple(SEEN)) if of == "seen" else None
+    unit, more = SEEN[what] if what is not None else (UNITS.get(of), ())
     for key in table.values:
-        if key not in ("name", "question", "of", *_KEYS[of]):
-            table.fail(f"'{key}' has no meaning for a quantity of {of}", key)
+        if key not in ("name", "question", "of", *_KEYS[of], *more):
+            table.fail(f"'{key}' has no meaning for a quantity of {what or of}", key)
+    first, last = (
+        table.number(key, least=0.0, most=1.0) if key in more else default
+        for key, default in (("first", 0.0), ("last", 1.0))
+    )
+    if first >= last:
+        table.wrong("last", "it lies behind first")
     roles = {key: table.choice(key, ROLES) for key in ("role", "over") if key in _KEYS[of]}
     if len(set(roles.values())) < len(roles):
         table.wrong("over", "a role is as fast as itself; name another one")
@@ -100,7 +134,7 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
         name=table.text("name"),
         question=table.text("question"),
         of=of,
-        unit=UNITS[of] if of in UNITS else table.text("unit"),
+        unit=table.text("unit") if unit is None else unit,
         criterion=table.choice("criterion", tuple(criteria)) if of == "value" else None,
         where=table.text("where", default="here") if of == "value" else "here",
         role=roles.get("role"),
@@ -108,6 +142,11 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
         part=part,
         bytes=table.whole("bytes", 0) if of == "message" else None,
         file=table.maybe("file", table.text),
+        what=what,
+        array=table.text("array") if "array" in more else None,
+        first=first,
+        last=last,
+        rank=table.whole("rank", 0) if "rank" in more else None,
     )
 
 
@@ -120,10 +159,15 @@ class Predicted:
     complaints: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """As it was handed out."""
+        return not (self.values or self.complaints or self.unknown)
+
 
 def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
-    """Of a file that has a line for each quantity; what is missing is in neither. Raises
-    BadPredictions where it is no TOML."""
+    """Of a file that has a line for each quantity; what is missing, or still "" as it was handed
+    out, is in neither. Raises BadPredictions where it is no TOML."""
     by_name = {quantity.name: quantity for quantity in quantities}
     example = f"write {quantities[0].name} = a number" if quantities else ""
     table = parse_table(text, "", BadPredictions, None, example)
@@ -133,6 +177,8 @@ def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
             near = did_you_mean(name, by_name) or f" Asked for: {', '.join(by_name)}."
             shown = shortened(visible(name), _LONGEST_NAME)
             unknown.append(f"Unknown key '{shown}'.{near}")
+            continue
+        if value == "":
             continue
         why = _complaint(by_name[name], value)
         if why:
@@ -153,3 +199,25 @@ def _complaint(quantity: Quantity, value: object) -> str:
     if not quantity.is_share and value <= 0:
         return "it has to be above 0"
     return ""
+
+
+_COLUMNS = 78
+
+
+def template(quantities: Sequence[Quantity]) -> str:
+    """The file as it is handed out: each quantity with its question and unit, and nothing said."""
+    opening = (
+        "What will the run show that is graded, on the staff's node? Write a number in the place "
+        'of each "", before you measure; a share is 0 to 1.'
+    )
+    lines = _comment(opening)
+    for quantity in quantities:
+        unit = "a share" if quantity.is_share else quantity.unit
+        lines += ["", *_comment(f"{quantity.question} ({unit})"), f'{quantity.name} = ""']
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _COLUMNS, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+    )

@@ -17,7 +17,6 @@ from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
-from numalab.judging.quantities import ScoredPredictions
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES
@@ -121,6 +120,7 @@ class _Kernel:
     notes: str
     rows: Sequence[Row]
     predictions: _RateTable | None
+    no_predictions: str
     steps: Sequence[str]
     compiler_title: str
     compiler: str
@@ -339,7 +339,8 @@ def _roofs(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
         yield picture(roof_title(roof), partial(report_figures.roofline, roof), roof_words(roof))
 
 
-def _predictions(found: ScoredPredictions | None) -> _RateTable | None:
+def _predictions(graded: GradedKernel) -> _RateTable | None:
+    found = graded.predictions
     if found is None:
         return None
     table = _Table(
@@ -365,7 +366,8 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         points=f"{verdict.points} of {verdict.earnable_points} points",
         notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
-        predictions=_predictions(graded.predictions),
+        predictions=_predictions(graded),
+        no_predictions=prediction_report.none_words(graded),
         steps=list(_steps(graded)),
         compiler_title=verdict_words.compiler_title(build),
         compiler=build.output,

@@ -16,7 +16,6 @@ from numalab.evidence.record import (
 )
 from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
-from numalab.judging.quantities import ScoredPredictions
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports import prediction_report
@@ -128,8 +127,12 @@ def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -
             console.print(Padding(line, (0, 0, 0, 4)))
 
 
-def _show_predictions(console: Console, found: ScoredPredictions | None) -> None:
+def _show_predictions(console: Console, kernel: GradedKernel) -> None:
+    found = kernel.predictions
     if found is None:
+        none = prediction_report.none_words(kernel)
+        if none:
+            console.print(Padding(Text(none), (1, 0, 0, 2)))
         return
     console.print(Padding(Text(prediction_report.title(found), style="bold"), (1, 0, 0, 2)))
     table = Table.grid(padding=(0, 2))
@@ -153,7 +156,7 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
         is_untimed = evidence.timing_refused is not None
         console.print(_heading(verdict, kernel.unchanged, is_untimed, console.width))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
-        _show_predictions(console, kernel.predictions)
+        _show_predictions(console, kernel)
         earlier = earlier_words(kernel)
         if earlier:
             console.print(Padding(Text(earlier, style="dim"), (1, 0, 0, 2)))

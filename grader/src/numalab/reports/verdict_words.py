@@ -180,7 +180,8 @@ def next_step(kernel: GradedKernel) -> str | None:
     text = f"{kernel.lab.own_place}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
-        names = [text_file.file for text_file in evidence.handed_in]
+        own = {one.name for one in kernel.lab.files}
+        names = [one.file for one in evidence.handed_in if one.file in own]
         kinds = sorted({name.rpartition(".")[2] for name in names})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         if len(names) == 1:
