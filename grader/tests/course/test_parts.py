@@ -15,7 +15,7 @@ from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.parts import PART_NAMES, Shown, parts_of, points_of
-from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules
+from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page

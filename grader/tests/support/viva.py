@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.judging.lightspeed import OfLightspeed
 from numalab.judging.rates import Middle, Rate, Rates
 from numalab.judging.verdict import Status, read_verdict
 from numalab.labs.declaration import Lab
 from numalab.teaching.viva.story import LabStory, Stage, Touched
-from numalab.teaching.wrong_submissions import WrongSubmission
 from support.invented_class import lab_result
 
 Json = dict[str, Any]

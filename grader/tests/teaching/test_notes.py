@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from numalab.commands.root import cli
+from numalab.diagnosing.excerpts import GAP, MOST_LINES, excerpt, without_comments
 from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import LANGUAGES, Lab, Language, load_labs
 from numalab.teaching.deck import parse_deck
 from numalab.teaching.exam import CHOICES, CODE_QUESTIONS, REPORT_QUESTIONS, group_of
-from numalab.teaching.excerpts import GAP, MOST_LINES, excerpt, without_comments
 from numalab.teaching.handout import read_handout, section, step_in_short
 from numalab.teaching.instructor_notes import Material, gather, notes
 

@@ -26,6 +26,7 @@ from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.records import Attempt
+from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -43,7 +44,6 @@ from numalab.teaching.viva.question import KINDS, VivaQuestion
 from numalab.teaching.viva.sheet import Sheet, sheet_lines, sheet_page
 from numalab.teaching.viva.story import LabStory, Touched
 from numalab.teaching.viva.wording import MOST_LINES, change_listing, written_words
-from numalab.teaching.wrong_submissions import read_wrong
 
 FIRST, TOUCHED, LOCAL = "01_first_touch", "touched_where_used", "local_pages"
 SCRIPT = "<script>alert(1)</script>"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from numalab.commands.reporter import show_kernel, write_page, write_result
+from numalab.commands.reporter import result_json, show_kernel, write_page, write_result
 from numalab.errors import wrapped
 from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
 from numalab.grading.request import Graded
@@ -46,7 +46,8 @@ def show_records(
     told = f"(Judged again from records of {_local(taken_at)}; nothing was measured.)"
     click.echo("\n" + wrapped(told))
     if json_path is not None:
-        write_result(json_path, graded, str(gradings[0].data.get("sandbox", "none")))
+        sandbox = str(gradings[0].data.get("sandbox", "none"))
+        write_result(json_path, result_json(graded, sandbox))
     if html_path is not None:
         occasion = Occasion(_local(taken_at), node, _notes(gradings), graded.interrupted)
         write_page(kit, html_path, kernels, occasion)

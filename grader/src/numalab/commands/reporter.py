@@ -14,6 +14,7 @@ from rich.text import Text
 
 import numalab
 from numalab.commands.shared import progress_line, shown_path
+from numalab.diagnosing.handed_in import diagnosis_beside
 from numalab.errors import KitError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import write_json, write_whole
@@ -105,7 +106,13 @@ class Reporter:
 
     def write_json(self, path: Path, graded: Graded) -> None:
         """Raises KitError."""
-        write_result(path, graded, level_of(self.request.sandbox))
+        data = result_json(graded, level_of(self.request.sandbox))
+        for kernel, result in zip(graded.kernels, data["results"], strict=True):
+            folder = self.request.folder(self.kit, kernel.lab)
+            diagnosis = diagnosis_beside(self.kit, kernel.lab, folder)
+            if diagnosis is not None:
+                result["diagnosis"] = diagnosis
+        write_result(path, data)
 
     def write_html(self, path: Path, graded: Graded) -> None:
         """Raises KitError."""
@@ -140,10 +147,10 @@ def result_json(graded: Graded, sandbox: str) -> Json:
     }
 
 
-def write_result(path: Path, graded: Graded, sandbox: str) -> None:
+def write_result(path: Path, data: Json) -> None:
     """Raises KitError."""
     try:
-        write_json(path, result_json(graded, sandbox))
+        write_json(path, data)
     except OSError as error:
         raise KitError(f"the results can't be written to {path}: {error}") from error
 

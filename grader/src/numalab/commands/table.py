@@ -13,6 +13,7 @@ COMMANDS = {
     "batch": "batch:batch",
     "completion": "completion:completion",
     "criterion": "ctest:criterion",
+    "diagnose": "diagnose:diagnose",
     "doctor": "doctor:doctor",
     "edition": "edition:edition",
     "explore": "explore:explore_command",

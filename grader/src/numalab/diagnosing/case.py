@@ -1,84 +1,127 @@
-"""A case: a mistake that a seed has drawn, and questions on it with four choices each.
+"""A case: a mistake that a seed has drawn, and questions on it with four choices each. Pure
+functions, once the lab's mistakes are read.
 
-A case as JSON has no source and names no right answer: of each it has a salted hash, so that cases
-can be shipped without the mistakes. With four choices a hash keeps nothing secret from who computes
-all four; it keeps the answer from who only looks.
+What is right follows from the seed and the kit, so that who has both can score answers without a
+run. Who has the kit's sources can look it up, too: a case is to be read, and weighs little.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 
+from numalab.diagnosing.lines import other_names, renamed, wrong_lines
 from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
-from numalab.draws import pick, shuffled
-from numalab.errors import KitError, UserError
+from numalab.draws import draw, pick, shuffled
+from numalab.errors import KitError, reason_of
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab, Language
-from numalab.labs.seeds import Seed
+from numalab.labs.declaration import KERNEL_FILES, Lab, Language
+from numalab.labs.seeds import SEEDS, Seed
+from numalab.machines.seeded import seeded_machine
+from numalab.words import listed
 
 CHOICES = 4
-LETTERS = "abcd"
+MISTAKE, CRITERIA, CURE = "mistake", "criteria", "cure"
+NO_CRITERION = "none of them"
+_MORE_NODES = (2, 4, 8)
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A mistake in one language, with a cure."""
+    """A mistake in one language, with its cure. lines: that are wrong, as far as there are such."""
 
     wrong: WrongSubmission
     language: Language
     cure: str
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """right: the hash of the right choice."""
+    """right: one of the choices; lines: of a kernel, below the choice that they belong to."""
 
     name: str
     text: str
     choices: tuple[str, ...]
     right: str
+    lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a student is asked; salt: of the hashes."""
+    """kernel: the text that is wrong; machine_seed: of the machine whose report is shown, None:
+    this node; size_seed: from which the sizes follow that it is looked at with."""
 
-    lab: str
-    language: str
-    salt: str
+    lab: Lab
+    seed: Seed
+    suspect: Suspect
+    kernel: str
+    machine_seed: int | None
+    size_seed: str
     questions: tuple[Question, ...]
 
+    @property
+    def name(self) -> str:
+        return f"{self.lab.name} {self.seed.code}"
 
-@dataclass(frozen=True)
-class Answer:
-    """chosen: the choice in words."""
-
-    question: str
-    chosen: str
-    right: bool
+    @property
+    def language(self) -> Language:
+        return self.suspect.language
 
 
 def told_apart(one: WrongSubmission, other: WrongSubmission) -> bool:
-    """Whether the verdicts of two mistakes differ, whatever the luck of timing: by the cause, or by
-    a criterion that fails always with one and never with the other."""
+    """Whether the reports of two mistakes differ, whatever the luck of timing: by the cause, by a
+    criterion that fails always with one and never with the other, or, where both give right
+    results, by what is said of the criterion that fails first."""
     if one.cause and other.cause and one.cause != other.cause and one.first == other.first:
         return True
+    if one.first == other.first != "correct":
+        said, also = set(one.says.values()), set(other.says.values())
+        if not any(a in b or b in a for a in said for b in also):
+            return True
     return any(
         set(first.fails) - {*second.fails, *second.may_fail}
         for first, second in ((one, other), (other, one))
     )
 
 
-def _suspects(wrongs: Sequence[WrongSubmission]) -> list[Suspect]:
-    return [
-        Suspect(wrong, language, wrong.cure)
-        for wrong in wrongs
-        if wrong.cure
-        for language in wrong.languages
-    ]
+def _graded_without_times(lab: Lab) -> list[str]:
+    return [criterion.name for criterion in lab.criteria if criterion.kind != "timing"]
+
+
+def _suspects(kit: Kit, lab: Lab, wrongs: Sequence[WrongSubmission]) -> list[Suspect]:
+    """Those with a cure that evidence shows: nothing is timed for a case."""
+    shown = set(_graded_without_times(lab))
+    found = []
+    for wrong in wrongs:
+        if not wrong.cure or not shown & set(wrong.fails) or not wrong.kernels:
+            continue
+        for language in wrong.languages:
+            path = wrong.kernels[language]
+            right = kit.solution_folder(lab.name) / KERNEL_FILES[language]
+            lines = wrong_lines(_text(path), _text(right), path.suffix)
+            found.append(Suspect(wrong, language, wrong.cure, lines))
+    return found
+
+
+def _text(path: Path) -> str:
+    """Raises KitError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KitError(f"{path} can't be read: {reason_of(error)}") from error
+
+
+def _drawn_others(text: str, suspect: Suspect, others: Sequence[Suspect]) -> list[Suspect]:
+    """In an order that text draws, those first that are as right or as wrong in their results: the
+    others are told apart at once."""
+    is_right = "correct" not in suspect.wrong.fails
+    return sorted(
+        shuffled(text, others), key=lambda other: ("correct" not in other.wrong.fails) != is_right
+    )
 
 
 def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
@@ -94,12 +137,12 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
 def bank(kit: Kit, lab: Lab) -> list[Suspect]:
     """The mistakes of a lab that serve as cases: enough others are told apart from them. Raises
     KitError."""
-    suspects = _suspects(read_wrong(kit, lab))
+    suspects = _suspects(kit, lab, read_wrong(kit, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
-def make_case(kit: Kit, lab: Lab, seed: Seed) -> Case:
-    """The same for a seed and a bank, whatever the node. Raises KitError."""
+def make_case(kit: Kit, lab: Lab, seed: Seed, language: str | None = None) -> Case:
+    """The same for a seed, a language and a bank, whatever the node. Raises KitError."""
     cases = bank(kit, lab)
     if not cases:
         raise KitError(
@@ -107,51 +150,114 @@ def make_case(kit: Kit, lab: Lab, seed: Seed) -> Case:
             "or too few differ in their verdicts. Choose another lab."
         )
     text = f"numalab diagnose {seed.number} {lab.name}"
-    return case_of(lab, pick(f"{text}: case", cases), cases, text)
+    among = [one for one in cases if language in (None, one.language)]
+    return case_of(kit, lab, pick(f"{text}: case", among), cases, seed)
 
 
-def case_of(lab: Lab, suspect: Suspect, cases: Sequence[Suspect], text: str) -> Case:
-    """Of one mistake; text: what is drawn by."""
-    four = [suspect, *shuffled(f"{text}: others", _others(suspect, cases))[: CHOICES - 1]]
-    salt = hashlib.sha256(f"{text}: salt".encode()).hexdigest()[:16]
-
-    def question(name: str, asked: str, choices: Sequence[str]) -> Question:
-        mixed = tuple(shuffled(f"{text}: {name}", choices))
-        return Question(name, asked, mixed, _hashed(salt, name, choices[0]))
-
-    questions = (
-        question("mistake", "Which mistake is it?", [one.wrong.mistake for one in four]),
-        question("cure", "What would cure it?", [one.cure for one in four]),
+def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
+    """Whether a machine with several NUMA nodes shows more of it than this one may."""
+    return "correct" not in wrong.fails and any(
+        c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
     )
-    return Case(lab.name, suspect.language, salt, questions)
 
 
-def _hashed(salt: str, name: str, choice: str) -> str:
-    return hashlib.sha256(f"{salt} {name} {choice}".encode()).hexdigest()
+def case_of(kit: Kit, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed: Seed) -> Case:
+    """Of one mistake."""
+    text = f"numalab diagnose {seed.number} {lab.name}"
+    others = _others(suspect, cases)
+    is_there = is_shown_there(lab, suspect.wrong)
+    questions = [
+        _mistake_question(text, suspect, others),
+        *_criteria_question(text, lab, suspect, cases, is_there),
+        _cure_question(text, suspect, others),
+    ]
+    path = suspect.wrong.kernels[suspect.language]
+    return Case(
+        lab=lab,
+        seed=seed,
+        suspect=suspect,
+        kernel=renamed(_text(path), _names(suspect, text)),
+        machine_seed=_machine_seed(text) if is_there else None,
+        size_seed=hashlib.sha256(f"{text}: sizes".encode()).hexdigest()[:16],
+        questions=tuple(questions),
+    )
 
 
-def case_json(case: Case) -> dict[str, Any]:
-    return asdict(case)
+def _machine_seed(text: str) -> int:
+    """Of a machine with several NUMA nodes."""
+    for number in count():
+        seed = SEEDS[draw(f"{text}: machine {number}", len(SEEDS))]
+        if len(seeded_machine(seed).numa_nodes) > 1:
+            return seed
+    raise AssertionError("there is always another one")
 
 
-def answered(case: Case, letters: Sequence[str]) -> list[Answer]:
-    """letters: a to d, one per question. Raises UserError."""
-    if len(letters) != len(case.questions) or any(
-        len(letter) != 1 or letter not in LETTERS for letter in letters
-    ):
-        raise UserError(
-            f"the answers are '{','.join(letters)}'; write one letter from a to d for each of the "
-            f"{len(case.questions)} questions, such as b,a"
+# ---- questions ------------------------------------------------------------------------------
+
+
+def _mistake_question(text: str, suspect: Suspect, others: Sequence[Suspect]) -> Question:
+    four = [suspect, *_drawn_others(f"{text}: other mistakes", suspect, others)[: CHOICES - 1]]
+    mixed = shuffled(f"{text}: mistake", four)
+    return Question(
+        MISTAKE,
+        "What is wrong in this kernel?",
+        tuple(one.wrong.mistake for one in mixed),
+        suspect.wrong.mistake,
+        {one.wrong.mistake: _renamed_lines(one, text) for one in mixed if one.lines},
+    )
+
+
+def _names(suspect: Suspect, text: str) -> dict[str, str]:
+    return other_names(_text(suspect.wrong.kernels[suspect.language]), f"{text}: names")
+
+
+def _renamed_lines(suspect: Suspect, text: str) -> tuple[str, ...]:
+    names = _names(suspect, text)
+    return tuple(renamed(line, names) for line in suspect.lines)
+
+
+def _cure_question(text: str, suspect: Suspect, others: Sequence[Suspect]) -> Question:
+    """With other mistakes than the first one, so that none gives the other's answer away."""
+    drawn = _drawn_others(f"{text}: other cures", suspect, others)
+    cures = dict.fromkeys(one.cure for one in drawn)
+    four = [suspect.cure, *list(cures)[: CHOICES - 1]]
+    return Question(
+        CURE, "What would cure it?", tuple(shuffled(f"{text}: cure", four)), suspect.cure
+    )
+
+
+def _fails_with(lab: Lab, wrong: WrongSubmission, is_several: bool) -> tuple[str, ...]:
+    """The criteria, times left out, that a mistake fails on a machine with several NUMA nodes, or
+    with one."""
+    found = wrong.there if is_several else wrong.here
+    return tuple(name for name in _graded_without_times(lab) if name in found)
+
+
+def _criteria_question(
+    text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], is_shown_there: bool
+) -> list[Question]:
+    """None where it depends on luck, or where all is said with that the results are wrong."""
+    wrong = suspect.wrong
+    if "correct" in wrong.fails or set(wrong.may_fail) & set(_graded_without_times(lab)):
+        return []
+    asks_for_several = not is_shown_there
+    right = _fails_with(lab, wrong, asks_for_several)
+    names = _graded_without_times(lab)
+    pool = dict.fromkeys(_fails_with(lab, one.wrong, asks_for_several) for one in cases)
+    pool |= dict.fromkeys((name,) for name in names)
+    pool.pop(right, None)
+    four = [right, *shuffled(f"{text}: other criteria", list(pool))[: CHOICES - 1]]
+    nodes = pick(f"{text}: NUMA nodes", _MORE_NODES) if asks_for_several else 1
+    where = f"{nodes} NUMA nodes" if nodes > 1 else "one NUMA node"
+    return [
+        Question(
+            CRITERIA,
+            f"Which of {listed(names)} would it fail on another machine, with {where}?",
+            tuple(_set_words(one) for one in shuffled(f"{text}: criteria", four)),
+            _set_words(right),
         )
-    answers = []
-    for question, letter in zip(case.questions, letters, strict=True):
-        chosen = question.choices[LETTERS.index(letter)]
-        right = _hashed(case.salt, question.name, chosen) == question.right
-        answers.append(Answer(question.name, chosen, right))
-    return answers
+    ]
 
 
-def diagnosis_json(name: str, answers: Sequence[Answer]) -> dict[str, Any]:
-    """As a result of `grade` has it; name: of the case."""
-    score = sum(answer.right for answer in answers) / len(answers)
-    return {"case": name, "score": score, "questions": [asdict(answer) for answer in answers]}
+def _set_words(names: Sequence[str]) -> str:
+    return listed(names) if names else NO_CRITERION

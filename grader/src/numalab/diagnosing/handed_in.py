@@ -4,50 +4,129 @@ nothing has to run to score the answers."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from numalab.diagnosing.case import answered, diagnosis_json, make_case
+from numalab.diagnosing.case import Case, make_case
 from numalab.errors import KitError, UserError, reason_of
-from numalab.files import write_whole
+from numalab.evidence.record import Json
+from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
-from numalab.labs.seeds import Seed, seed_of_code
-from numalab.toml_files.tables import parse_table, read_text
+from numalab.labs.seeds import seed_of_code
+from numalab.strangers import toml
+from numalab.toml_files.tables import parse_table
 
 FILE = "diagnose.toml"
+MOST_BYTES = 4 << 10
 _KEYS = ("lab", "for", "code", "answers")
 
 
-def scored(kit: Kit, lab: Lab, student: str | None, text: str) -> dict[str, Any]:
-    """Of the text of the file. student: whose it has to be, None: whose code it has. Raises
-    UserError, also for another person's code, and KitError."""
+@dataclass(frozen=True)
+class Answer:
+    """chosen: the choice in words; empty: none."""
+
+    question: str
+    chosen: str
+    right: bool
+
+
+def answered(case: Case, chosen: Mapping[str, str]) -> list[Answer]:
+    """chosen: choices in words by question; what is not answered is not right. Raises UserError for
+    what is no choice."""
+    answers = []
+    for question in case.questions:
+        choice = chosen.get(question.name, "")
+        if choice and choice not in question.choices:
+            raise UserError(
+                f"the answer to '{question.name}' is none of its choices. Take over the words of "
+                f"one as ./numalab diagnose {case.lab.number} shows them."
+            )
+        answers.append(Answer(question.name, choice, choice == question.right))
+    return answers
+
+
+def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
+    """As a result of `grade` has it; score: of all questions, from 0 to 1."""
+    return {
+        "case": case.name,
+        "score": round(sum(answer.right for answer in answers) / len(answers), 4),
+        "questions": [
+            {"name": answer.question, "chosen": answer.chosen, "right": answer.right}
+            for answer in answers
+        ],
+    }
+
+
+def scored(kit: Kit, lab: Lab, text: str) -> Json:
+    """Of the text of the file. Raises UserError and KitError."""
+    why = toml.why_not_readable(text)
+    if why:
+        raise UserError(f"{FILE} {why}; a few lines are enough")
     table = parse_table(text, FILE, UserError, _KEYS)
     table.need(*_KEYS)
-    owner, code = table.text("for"), table.text("code")
     if table.text("lab") != lab.name:
         table.fail(f"'lab' is not {lab.name}, with which it was handed in", "lab")
-    if student is not None and owner != student:
-        table.fail(f"'for' is '{owner}', but {student} handed it in", "for")
-    seed = seed_of_code(owner, code)
-    answers = answered(make_case(kit, lab, seed), table.texts("answers"))
-    return diagnosis_json(f"{lab.name} {seed.code}", answers)
+    case = make_case(kit, lab, seed_of_code(table.text("for"), table.text("code")))
+    names = [question.name for question in case.questions]
+    return diagnosis_json(case, answered(case, table.table("answers", names).text_values()))
 
 
-def keep_first(folder: Path, lab: Lab, seed: Seed, letters: tuple[str, ...]) -> bool:
-    """Writes the file, or leaves it where there is one, since the first answers count. Returns
-    whether it was written. Raises UserError where the file is of another case, and KitError."""
+def diagnosis_beside(kit: Kit, lab: Lab, folder: Path) -> Json | None:
+    """Of the file in a folder that was handed in; None where there is none, or nothing here that
+    could score it. What can't be scored has the score 0 and says why. Raises KitError."""
+    if kit.is_edition or lab.is_variant:
+        return None
+    try:
+        text = read_plain_text(folder / FILE, MOST_BYTES)
+        return scored(kit, lab, text)
+    except FileNotFoundError:
+        return None
+    except NotPlain as error:
+        return {"score": 0.0, "questions": [], "complaint": f"{FILE} {error}"}
+    except UnicodeDecodeError:
+        return {"score": 0.0, "questions": [], "complaint": f"{FILE} is no text in UTF-8"}
+    except UserError as error:
+        return {"score": 0.0, "questions": [], "complaint": str(error)}
+
+
+def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
+    """chosen: None leaves all choices to who reads it."""
+    yield f"lab = {json.dumps(case.lab.name)}"
+    yield f"for = {json.dumps(case.seed.owner)}"
+    yield f"code = {json.dumps(case.seed.code)}"
+    yield ""
+    yield "[answers]"
+    for question in case.questions:
+        if chosen is not None:
+            yield f"{question.name} = {json.dumps(chosen[question.name], ensure_ascii=False)}"
+            continue
+        yield f"# {question.text} Take the # away before one of these."
+        for choice in question.choices:
+            yield f"# {question.name} = {json.dumps(choice, ensure_ascii=False)}"
+
+
+def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
+    """Of the file; without choices one to fill in."""
+    return "\n".join(_file_lines(case, chosen)) + "\n"
+
+
+def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
+    """Writes the file, or leaves it where there is one of this case, since the first answers count.
+    Returns whether it was written. Raises UserError where it is of another case, and KitError."""
     path = folder / FILE
     try:
-        table = parse_table(read_text(path, UserError), str(path), UserError, _KEYS)
+        table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)
     except FileNotFoundError:
-        values = {"lab": lab.name, "for": seed.owner, "code": seed.code, "answers": list(letters)}
-        lines = (f"{key} = {json.dumps(value)}\n" for key, value in values.items())
         try:
-            write_whole(path, "".join(lines))
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, file_text(case, chosen))
         except OSError as error:
             raise KitError(f"can't write {path}: {reason_of(error)}. Free it and retry.") from error
         return True
-    if (table.text("lab"), table.text("code")) != (lab.name, seed.code):
+    except (NotPlain, UnicodeDecodeError) as error:
+        raise UserError(f"{path} can't be read ({error}); move it elsewhere first") from error
+    if (table.text("lab"), table.text("code")) != (case.lab.name, case.seed.code):
         raise UserError(f"{path} has answers to another case; move it elsewhere first")
     return False

@@ -3,7 +3,7 @@ which criteria it fails and what the report says. The suite grades them all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,8 @@ class WrongSubmission:
     """One mistake. fails: criteria that it always fails, here or on a machine; may_fail: that it
     fails by luck; says: by language what occurs in the sentence on the first of fails; cause: of
     that verdict, where it is always the same; folder: of its files, None: they are kernels; cure:
-    what would make it right, for what serves as a case for diagnosis."""
+    what would make it right, for what serves as a case for diagnosis; here: of fails, those on this
+    node, there: those on a machine with several NUMA nodes."""
 
     name: str
     languages: tuple[Language, ...]
@@ -37,6 +38,8 @@ class WrongSubmission:
     files: frozenset[str]
     kernels: Mapping[str, Path]
     cure: str | None = None
+    here: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
 
     @property
     def first(self) -> str:
@@ -75,10 +78,29 @@ def _entry(table: Table, lab: Lab, wrong: Path) -> WrongSubmission:
             kernels[language] = wrong / f"{name}{Path(KERNEL_FILES[language]).suffix}"
             if not kernels[language].is_file():
                 table.fail(f"there is no {kernels[language]}, which languages names", "languages")
+    both = (tuple(c for c in criteria if c in some) for some in (here, _there(table, lab, here)))
     mistake, cure = table.text("mistake"), table.maybe("cure", table.text)
     return WrongSubmission(
-        name, languages, mistake, fails, may_fail, says, cause, folder, files, kernels, cure
-    )
+        name, languages, mistake, fails, may_fail, says, cause, folder, files, kernels, cure,
+        *both,
+    )  # fmt: skip
+
+
+def _there(table: Table, lab: Lab, here: Collection[str]) -> Collection[str]:
+    """What fails on a machine with several NUMA nodes; where the file does not say it, the evidence
+    that fails here, and with the pages' users also where they live."""
+    if "fails_on_machine" in table:
+        return table.choices("fails_on_machine", [criterion.name for criterion in lab.criteria])
+    rules = {criterion.rule for criterion in lab.criteria if criterion.name in here}
+    return [
+        criterion.name
+        for criterion in lab.criteria
+        if criterion.kind == "evidence"
+        and (
+            criterion.name in here
+            or (criterion.rule == "local_pages" and "touched_where_used" in rules)
+        )
+    ]
 
 
 def read_wrong(kit: Kit, lab: Lab) -> tuple[WrongSubmission, ...]:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab.diagnosing.excerpts import MOST_LINES, excerpt, without_comments
 from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab, Language
 from numalab.learning.questions import Question
-from numalab.teaching.excerpts import MOST_LINES, excerpt, without_comments
 from numalab.words import listed
 
 CHOICES = 4

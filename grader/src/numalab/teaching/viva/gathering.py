@@ -11,6 +11,7 @@ from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account
 from numalab.course.records import Attempt, Json, Student
+from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import drawn_place_of, shown_trace
@@ -26,7 +27,6 @@ from numalab.learning.questions import load_questions
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.teaching.viva.known import Known, handed_files, known_texts, same_as
 from numalab.teaching.viva.story import LabStory, Stage, Touched
-from numalab.teaching.wrong_submissions import read_wrong
 
 _OF_PAGES = ("touched_where_used", "shared_out", "local_pages")  # rules that touch maps decide
 

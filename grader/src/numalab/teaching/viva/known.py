@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.course.alike import tokens_of
+from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.files import NotPlain, read_plain_text
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
@@ -22,7 +23,6 @@ from numalab.labs.variants import (
 )
 from numalab.strangers.visible import visible_lines
 from numalab.teaching.viva.wording import bare_lines
-from numalab.teaching.wrong_submissions import WrongSubmission
 
 Files = Mapping[str, str]  # by name
 # Of a kernel its tokens, of another file its words.

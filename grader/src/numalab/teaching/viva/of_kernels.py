@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.draws import shuffled
 from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.labs.hint_ladders import Ladder
@@ -19,7 +20,6 @@ from numalab.teaching.viva.wording import (
     same_as_notes,
     value_words,
 )
-from numalab.teaching.wrong_submissions import WrongSubmission
 from numalab.words import listed
 
 MOST_MISTAKES = 2  # that are told as causes of what fails

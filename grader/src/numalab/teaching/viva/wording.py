@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from numalab import words
+from numalab.diagnosing.excerpts import without_comments
 from numalab.evidence.touch import NOBODY, UNBOUND
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.html_page import STATUS_WORDS
 from numalab.strangers.visible import shortened
-from numalab.teaching.excerpts import without_comments
 from numalab.teaching.viva.question import Listing
 from numalab.teaching.viva.story import Stage, Touched, changed_files
 

@@ -1,0 +1,207 @@
+"""./numalab diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from numalab.commands.completing import complete_lab
+from numalab.commands.shared import progress_line, shown_path, virtual_places
+from numalab.commands.which_lab import named_lab
+from numalab.commands.whose import seed_of_options, whose_options
+from numalab.diagnosing.case import Case, Question, make_case
+from numalab.diagnosing.handed_in import (
+    FILE,
+    Answer,
+    answered,
+    diagnosis_json,
+    file_text,
+    keep_first,
+)
+from numalab.diagnosing.looking import Looked, look
+from numalab.diagnosing.report import LETTERS, question_lines, report_lines
+from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.files import write_whole
+from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGES
+from numalab.terminal import make_console
+
+SHEET = "case.txt"
+_COLUMNS = 78
+
+
+@click.command(short_help="Tell a mistake from its report: a case of your own.")
+@click.argument("name", metavar="LAB", shell_complete=complete_lab)
+@whose_options
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice(LANGUAGES),
+    help="Of a kernel in this language. Left out: drawn, as all else; what is handed in has no "
+    "choice.",
+)
+@click.option(
+    "--answers",
+    metavar="a,b,c",
+    help="A letter for each question, in the place of being asked.",
+)
+@click.option(
+    "--write",
+    "sheet",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Ask nothing: write the report with its questions to DIR/{SHEET}, and a {FILE} to fill "
+    "in, for who has no solutions in his copy.",
+)
+@click.pass_obj
+def diagnose(
+    kit: Kit,
+    name: str,
+    owner: str | None,
+    code: str | None,
+    course: Path | None,
+    seed: str | None,
+    language: str | None,
+    answers: str | None,
+    sheet: Path | None,
+) -> int:
+    """Run a kernel with a mistake, drawn from your code, and show what its report would: who
+    touches which page, who works, what comes out. You say what is wrong, what it would fail
+    on another machine, and what would cure it.
+
+    Nothing is timed, and you see no code until you have answered. Your first answers are kept
+    in the lab's folder as diagnose.toml, which is handed in; with --seed nothing is kept.
+
+    \b
+    Examples:
+      ./numalab diagnose 01 --for ada --code 7KX-0QM-2F9
+      ./numalab diagnose 03 --seed today              to study alone
+      ./numalab diagnose 01 --seed 17 --lang fortran --answers a,c,b
+      ./numalab diagnose 01 --for ada --course course --write hand-out/ada     staff
+    """
+    kit.need_solutions("./numalab diagnose")
+    whose = seed_of_options(owner, code, course, seed)
+    if language is not None and seed is None:
+        raise UserError("the case of a code has its language; --lang goes with --seed")
+    if answers is not None and sheet is not None:
+        raise UserError("--answers and --write exclude each other")
+    lab = named_lab(kit, name, False)[1]
+    case = make_case(kit, lab, whose, language)
+    chosen = None if answers is None else _chosen(case, answers)
+    try:
+        looked = _looked(kit, case)
+    except (Interrupted, KeyboardInterrupt):
+        click.echo("numalab: interrupted; nothing was answered", err=True)
+        return EXIT_INTERRUPTED
+    if sheet is not None:
+        return _write(sheet, case, looked)
+    console = make_console()
+    for line in report_lines(case, looked, console.width - 2):
+        console.print(line)
+    if chosen is None:
+        chosen = _asked(case)
+    else:
+        for question in case.questions:
+            click.echo()
+            _show(question)
+    if chosen is None:
+        return EXIT_INTERRUPTED
+    return _graded(kit, case, answered(case, chosen), is_kept=seed is None)
+
+
+def _looked(kit: Kit, case: Case) -> Looked:
+    with kit.lock(), virtual_places(kit) as places, progress_line(case.name) as progress:
+        return look(kit, case, places, progress)
+
+
+def _chosen(case: Case, answers: str) -> dict[str, str]:
+    """The choices of letters. Raises UserError."""
+    letters = [letter.strip().lower() for letter in answers.split(",")]
+    if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
+        raise UserError(
+            f"--answers {answers}: write one letter from a to d for each of the "
+            f"{len(case.questions)} questions, such as {','.join('bac'[: len(case.questions)])}"
+        )
+    return {
+        question.name: question.choices[LETTERS.index(letter)]
+        for question, letter in zip(case.questions, letters, strict=True)
+    }
+
+
+def _show(question: Question) -> None:
+    for line in question_lines(question, _COLUMNS):
+        click.echo(line)
+
+
+def _asked(case: Case) -> dict[str, str] | None:
+    """None where nobody answers."""
+    chosen = {}
+    for number, question in enumerate(case.questions, 1):
+        click.echo(f"\nQuestion {number} of {len(case.questions)}")
+        _show(question)
+        while True:
+            try:
+                letter = click.prompt("Your answer (a to d)", default="", show_default=False)
+            except click.Abort:
+                click.echo(
+                    f"\nnumalab: no answer, so that nothing is kept. With --answers "
+                    f"{','.join('bac'[: len(case.questions)])} nothing is asked.",
+                    err=True,
+                )
+                return None
+            letter = letter.strip().lower().removesuffix(")")
+            if letter in tuple(LETTERS):
+                break
+            click.echo("Write a, b, c or d; Ctrl-C ends it.")
+        chosen[question.name] = question.choices[LETTERS.index(letter)]
+    return chosen
+
+
+def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> int:
+    click.echo()
+    for question, answer in zip(case.questions, answers, strict=True):
+        if answer.right:
+            click.echo(wrapped(f"{question.name}: right."))
+        else:
+            click.echo(wrapped(f"{question.name}: no. Right is: {question.right}"))
+    lines = case.questions[0].lines.get(case.questions[0].right, ())
+    if lines:
+        console = make_console()
+        click.echo("In the kernel:")
+        for line in lines:
+            console.print(Text(f"  {line}", overflow="ellipsis", no_wrap=True))
+    score = diagnosis_json(case, list(answers))["score"]
+    click.echo(f"Score: {score:.2f} of 1")
+    if is_kept:
+        chosen = {answer.question: answer.chosen for answer in answers}
+        folder = kit.own_folder(case.lab.name)
+        is_first = keep_first(folder, case, chosen)
+        path = shown_path(folder / FILE)
+        told = f"Kept in {path}; hand it in beside your kernel."
+        if not is_first:
+            told = f"{path} has the answers that you gave first: those count."
+        click.echo(wrapped(told))
+    return EXIT_PASSED if score == 1 else EXIT_FAILED
+
+
+def _write(folder: Path, case: Case, looked: Looked) -> int:
+    """Raises KitError."""
+    lines = [line.plain.rstrip() for line in report_lines(case, looked, _COLUMNS)]
+    for number, question in enumerate(case.questions, 1):
+        lines += ["", f"Question {number} of {len(case.questions)}"]
+        lines += question_lines(question, _COLUMNS)
+    lines += ["", f"Write your answers into {FILE}, and hand it in beside your kernel."]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / SHEET, "\n".join(lines) + "\n")
+        write_whole(folder / FILE, file_text(case))
+    except OSError as error:
+        raise KitError(
+            f"can't write to {folder}: {reason_of(error)}. Free it and retry."
+        ) from error
+    click.echo(wrapped(f"The case is in {shown_path(folder)}: {SHEET} and {FILE}."))
+    return EXIT_PASSED
