@@ -36,8 +36,8 @@ def progress(kit: Kit, json_path: Path | None) -> None:
     A lab is done when nothing fails or is open in one of the languages. What this node
     can't show does not count, and neither does a handout as it was given to you. A lab
     is begun with the first grading of your own files, interrupted or not, or a hint.
-    What you predicted and answered first in its notebook is told, too, and in the JSON
-    with its time.
+    What you predicted and answered first, in its notebook or in a variant's
+    predictions.toml, is told, too, and in the JSON with its time.
 
     \b
     Examples:
@@ -51,7 +51,12 @@ def progress(kit: Kit, json_path: Path | None) -> None:
         if not lab.is_variant or (kit.variants_root / lab.name).is_dir()
     ]
     reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
-    said = {lab.name: read_first_said(kit.notebooks / lab.name) for lab in labs}
+    said = {
+        lab.name: read_first_said(
+            (kit.variants_root if lab.is_variant else kit.notebooks) / lab.name
+        )
+        for lab in labs
+    }
     if is_damaged(kit.progress_file):
         told = (
             f"{kit.progress_file} can't be read, so what it held is not shown. The next grading "

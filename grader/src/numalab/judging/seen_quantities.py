@@ -43,19 +43,21 @@ SHOWN_BY: Mapping[What, tuple[Kind[Any], str]] = {
 }
 
 
+Interval = tuple[float, float]  # the lowest and the highest value
+
+
 class NotMeasured(Exception):
     """Why, as a sentence's end."""
 
 
-def seen(quantity: Quantity, here: Evidence) -> tuple[float, float]:
+def seen(quantity: Quantity, here: Evidence) -> Interval:
     """Its lowest and highest value. Raises NotMeasured."""
     assert quantity.what is not None
     kind, role = SHOWN_BY[quantity.what]
     runs = [run for run in here.of(kind, role) if run.part == quantity.part and run.outcome.ok]
     if not runs:
         raise NotMeasured("the kit's own kernel was not looked at, or did not come to its end")
-    value = _OF[quantity.what](quantity, runs[-1])
-    return value, value
+    return _OF[quantity.what](quantity, runs[-1])
 
 
 # ---- pages -------------------------------------------------------------------------------------
@@ -90,10 +92,15 @@ def _writing(array: TracedArray, team: int) -> list[float | None]:
     return [None if who < 0 else _in_lower_half(who, team) for who in array.first_writer]
 
 
-def _of_stretch(halves: Halves) -> Callable[[Quantity, Trace], float]:
-    """Of a stretch of an array the lower half's part."""
+def _exactly(value: float) -> Interval:
+    return value, value
 
-    def share(quantity: Quantity, run: Trace) -> float:
+
+def _of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
+    """Of a stretch of an array the lower half's part: a page more or less, since no part of the
+    work begins with a page."""
+
+    def share(quantity: Quantity, run: Trace) -> Interval:
         if run.team < 2:
             raise NotMeasured("a team of one thread has no halves")
         found = [
@@ -105,7 +112,8 @@ def _of_stretch(halves: Halves) -> Callable[[Quantity, Trace], float]:
         ]
         if not found:
             raise NotMeasured("no page of it was looked at")
-        return sum(found) / len(found)
+        share, of_page = sum(found) / len(found), 1 / len(found)
+        return max(0.0, share - of_page), min(1.0, share + of_page)
 
     return share
 
@@ -122,35 +130,42 @@ def _has_huge_pages(table: KernelTable) -> None:
 HUGE_PAGES_OF_SMALLER = 4
 
 
-def _on_small_pages(_quantity: Quantity, run: Memory) -> float:
+def _on_small_pages(_quantity: Quantity, run: Memory) -> Interval:
     """KiB of the smaller table."""
     table = run.tables[0]
     _has_huge_pages(table)
-    return (table.bytes - table.huge_bytes) / 1024
+    return _exactly((table.bytes - table.huge_bytes) / 1024)
 
 
-def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> float:
+def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
     """Of the larger table, which is whole huge pages in size, beyond one for each of these: its
     first writing starts no threads any more. The smaller one is some huge pages and a little more
     (common/monitor/runs/lives.c)."""
     few, many = run.tables[0], run.tables[-1]
     _has_huge_pages(many)
     huge_page_bytes = 1 << int(math.log2(few.bytes / HUGE_PAGES_OF_SMALLER))
-    return many.initialize_page_faults - many.bytes / huge_page_bytes
+    return _exactly(many.initialize_page_faults - many.bytes / huge_page_bytes)
 
 
 # ---- lines -------------------------------------------------------------------------------------
 
 
-def _met(_quantity: Quantity, run: Stores) -> float:
-    return 100 * run.shared_share
+def _of_keys(share: float, keys: int) -> Interval:
+    """Of 100. Keys come as by chance, each as often as another one: 3 standard deviations."""
+    share = min(1.0, share)
+    chance = 3 * math.sqrt(share * (1 - share) / keys)
+    return 100 * max(0.0, share - chance), 100 * min(1.0, share + chance)
 
 
-def _in_shared_lines(_quantity: Quantity, run: Stores) -> float:
+def _met(_quantity: Quantity, run: Stores) -> Interval:
+    return _of_keys(run.shared_share, run.n)
+
+
+def _in_shared_lines(_quantity: Quantity, run: Stores) -> Interval:
     """Of the elements those that are counted in a line of several threads. Of the lines that have
     counters of so small a team one may not be told, an end of the first or last block."""
     shared = sum(line.stores for line in run.most_written if len(line.by_thread) > 1)
-    return min(100.0, 100 * shared / run.n)
+    return _of_keys(shared / run.n, run.n)
 
 
 # ---- messages ----------------------------------------------------------------------------------
@@ -164,19 +179,19 @@ def _sent(run: Check) -> tuple[tuple[int, ...], int]:
     return checked.messages, checked.round_trips
 
 
-def _messages(_quantity: Quantity, run: Check) -> float:
+def _messages(_quantity: Quantity, run: Check) -> Interval:
     messages, repetitions = _sent(run)
-    return sum(messages) / repetitions
+    return _exactly(sum(messages) / repetitions)
 
 
-def _of_rank(quantity: Quantity, run: Check) -> float:
+def _of_rank(quantity: Quantity, run: Check) -> Interval:
     messages, _ = _sent(run)
     if quantity.rank is None or quantity.rank >= len(messages):
         raise NotMeasured("there is no such rank")
-    return messages[quantity.rank] / sum(messages)
+    return _exactly(messages[quantity.rank] / sum(messages))
 
 
-_OF: Mapping[What, Callable[[Quantity, Any], float]] = {
+_OF: Mapping[What, Callable[[Quantity, Any], Interval]] = {
     "used_by_lower_half": _of_stretch(_using),
     "written_by_lower_half": _of_stretch(_writing),
     "on_small_pages": _on_small_pages,

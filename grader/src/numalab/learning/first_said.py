@@ -1,5 +1,6 @@
 """What a learner said first, of each prediction and question: when, and the digest of the record
-that came after it, so that it can be told from what was said later. Beside her notebook."""
+that came after it, so that it can be told from what was said later. Beside her notebook, or beside
+a variant's predictions.toml."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from numalab import words
 from numalab.judging.verdict import rounded_points
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
+from numalab.labs.quantities import FILE
 from numalab.learning.first_said import FirstSaid, said_words
 from numalab.learning.progress import (
     LearnerProgress,
@@ -100,7 +101,8 @@ def show_progress(
     console.print(Text(f"{total}.", style="bold"))
     for lab in labs:
         if said and said.get(lab.name):
-            console.print(f"First said in its notebook, {lab.name}: {said_words(said[lab.name])}.")
+            place = FILE if lab.is_variant else "its notebook"
+            console.print(f"First said in {place}, {lab.name}: {said_words(said[lab.name])}.")
     _show_task(console, next_task(labs, progress, hints))
 
 
