@@ -21,7 +21,7 @@ from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
-from numalab.labs.quantities import FILE, BadPredictions, read_predictions
+from numalab.labs.quantities import FILE, BadPredictions, read_predictions, template
 from numalab.reports.html_page import page
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.report import show_verdict
@@ -64,6 +64,8 @@ criterion = "local_pages"
 where = "hydra"
 unit = "share"
 """
+
+SEEN = 'of = "seen"\nwhat = "used_by_lower_half"\narray = "b"\n'
 
 # What the invented record has: 0.44 s against 0.23 s, and 2 % more in all but the warm-up; 2^28
 # bytes, and every page local.
@@ -115,6 +117,15 @@ def scores(kernel: GradedKernel) -> dict[str, float | None]:
         ('name = "gain"', 'name = "local"', "two quantities are called local"),
         ('of = "rate"', 'of = "rate"\npart = "x"', "leave out 'part'"),
         ("question =", "qestion =", "Did you mean 'question'"),
+        ('of = "rate"\nrole = "submission"', 'of = "seen"\nwhat = "usd"', "used_by_lower_half"),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 0.5", "behind first"),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 1.5", "must be 0 to 1"),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5", "has no key 'last'"),
+        (
+            'of = "rate"\nrole = "submission"',
+            'of = "seen"\nwhat = "met"\nrank = 1',
+            "'rank' has no",
+        ),
     ],
 )
 def test_a_slip_in_what_is_asked_is_named(kit: Kit, was: str, becomes: str, says: str) -> None:
@@ -139,6 +150,14 @@ def test_a_file_is_read_line_by_line(lab: Lab) -> None:
 def test_what_is_no_number_that_can_be_meant(lab: Lab, value: str) -> None:
     said = read_predictions(f"gain = {value}", lab.predicted)
     assert said.complaints.keys() == {"gain"} and not said.values
+
+
+def test_what_still_says_nothing_is_not_said(lab: Lab) -> None:
+    handed_out = template(lab.predicted)
+    assert read_predictions(handed_out, lab.predicted).is_empty
+    assert not read_predictions(handed_out + "x = 1\n", lab.predicted).is_empty
+    said = read_predictions(handed_out.replace('gain = ""', "gain = 2"), lab.predicted)
+    assert (said.values, said.complaints) == ({"gain": 2.0}, {})
 
 
 def test_a_share_may_be_nothing(lab: Lab) -> None:
