@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,8 +14,10 @@ from support import invented, mpi_labs
 from support.invented import FAST, TWO_NODES, evidence, steady
 from support.pages import assert_sound, words
 
+from numalab.commands.reporter import Reporter
 from numalab.errors import KitError
 from numalab.evidence.read_record import parse
+from numalab.grading.continuing import RECORD
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handed_in import read_files
 from numalab.grading.session import Session
@@ -22,6 +26,8 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.quantities import FILE, BadPredictions, read_predictions, template
+from numalab.learning.first_said import digest_of, read_first_said
+from numalab.reports import prediction_report
 from numalab.reports.html_page import page
 from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.report import show_verdict
@@ -176,6 +182,13 @@ def test_nothing_handed_in_or_asked_is_nothing_told(lab: Lab, first_touch: Lab) 
     assert graded(lab, None).predictions is None
     assert "prediction" not in graded(lab, None).to_json()
     assert graded(first_touch, GOOD).predictions is None
+
+
+def test_that_nothing_is_predicted_is_told(lab: Lab, first_touch: Lab) -> None:
+    told = prediction_report.none_words(graded(lab, None))
+    assert told.startswith("Nothing is predicted: predictions.toml") and "solution_s" in told
+    assert prediction_report.none_words(graded(lab, GOOD)) == ""
+    assert prediction_report.none_words(graded(first_touch, None)) == ""
 
 
 def test_each_quantity_is_held_against_what_was_measured(lab: Lab) -> None:
@@ -338,3 +351,21 @@ def test_a_link_is_not_followed(kit: Kit, lab: Lab, tmp_path: Path) -> None:
     (folder / FILE).symlink_to(tmp_path / "else")
     (one,) = handed_in(kit, lab, folder)
     assert one["text"] == "" and "hand in a text file" in one["complaint"]
+
+
+def test_a_learners_own_grading_keeps_what_she_predicted_first(
+    kit: Kit, lab: Lab, tmp_path: Path
+) -> None:
+    own = replace(kit, state=tmp_path)
+    first, second = graded(lab, "gain = 1.5\n"), graded(lab, GOOD)
+    verdict = first.verdict
+    results = own.results_folder(verdict.lab, verdict.language, verdict.variant)
+    results.mkdir(parents=True)
+    request = cast("Any", SimpleNamespace(folder=lambda _kit, _lab: tmp_path))
+    reporter = Reporter(own, request, cast("Any", None))
+    for kernel, record in ((first, {"runs": [1]}), (second, {"runs": [2]})):
+        (results / RECORD).write_text(json.dumps(record))
+        reporter._keep_said(kernel)
+    kept = {entry.name: entry for entry in read_first_said(tmp_path)}
+    assert (kept["gain"].said, kept["gain"].record) == (1.5, digest_of([{"runs": [1]}]))
+    assert (kept["local"].said, kept["local"].record) == (1.0, digest_of([{"runs": [2]}]))
